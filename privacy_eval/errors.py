@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Sequence
+
+#: Environment variables: how progress is shown, `lines` in the log of a job; whether unexpected
+#: errors are described with their traceback, as they are there.
+PROGRESS, DEBUG = "PRIVACY_EVAL_PROGRESS", "PRIVACY_EVAL_DEBUG"
 
 
 class PrivacyEvalError(Exception):
@@ -18,6 +24,29 @@ class UsageError(PrivacyEvalError):
 
 class OutputError(PrivacyEvalError):
     """Nothing can be written any more: the disk is full or read-only."""
+
+
+def describe(error: Exception) -> str:
+    """Describe why something failed: invalid input by its message, other errors by type and
+    message, in a job or with `PRIVACY_EVAL_DEBUG` set followed by the traceback.
+
+    Examples
+    --------
+    >>> describe(PrivacyEvalError("scores: empty file")), describe(ZeroDivisionError("a / b"))
+    ('scores: empty file', 'ZeroDivisionError: a / b')
+    """
+    if isinstance(error, PrivacyEvalError):
+        return str(error)
+    out_of_memory = isinstance(error, MemoryError)
+    text = "not enough memory" if out_of_memory else f"{type(error).__name__}: {error}"
+    if in_job() or os.environ.get(DEBUG):
+        text += "\n" + "".join(traceback.format_exception(error)).rstrip()
+    return text
+
+
+def in_job() -> bool:
+    """Tell whether stderr is the log of a job."""
+    return os.environ.get(PROGRESS) == "lines"
 
 
 def abbreviate(names: Sequence[str]) -> str:

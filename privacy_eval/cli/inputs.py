@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, in_job
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
@@ -28,7 +28,7 @@ from ..tree.discovery import (
     suffix_of_unmatched,
     unmatched_folders,
 )
-from .options import beginnings, in_job, log, progress
+from .options import beginnings, log, progress
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportSources

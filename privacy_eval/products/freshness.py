@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import OutputError, PrivacyEvalError, UsageError
+from ..errors import OutputError, PrivacyEvalError, UsageError, describe
 from ..io.confine import refuse_symlinks
 from ..io.files import atomic_path, digest, relative, sweep, write_text
 from ..io.inputs import Inputs
@@ -361,7 +361,7 @@ class Product:
         noted = self.read_fingerprint()
         try:
             now, _ = self.fingerprint(inputs)
-        except (MissingInput, PrivacyEvalError):
+        except Exception:  # reported when the product is made
             return False
         if noted is None or not self.is_whole(inputs, noted):
             return False
@@ -472,11 +472,14 @@ def _possible(products: Sequence[Product], inputs: Inputs) -> tuple[list[Product
     """Return the products with all inputs or external files, and the outcome of the others."""
     possible, outcome = [], Outcome()
     for product in products:
-        missing = next(iter(product.absent()), None)
-        if missing is None or (product.guarded and product.is_foreign(inputs)):
-            possible.append(product)
-        else:
-            outcome.missing[product.name] = missing
+        try:
+            missing = next(iter(product.absent()), None)
+            if missing is None or (product.guarded and product.is_foreign(inputs)):
+                possible.append(product)
+            else:
+                outcome.missing[product.name] = missing
+        except Exception as error:
+            outcome.failed[product.name] = _failure(error)
     return possible, outcome
 
 
@@ -588,13 +591,16 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
         outcome.notes += [f"{name}: {remark}" for remark in noted.remarks]
     except MissingInput as error:
         return Outcome(missing={name: error})
-    except PrivacyEvalError as error:
-        if isinstance(error, OutputError | UsageError):  # no other product can be made either
-            raise
-        return Outcome(failed={name: str(error)})
-    except MemoryError:
-        return Outcome(failed={name: "not enough memory"})
+    except Exception as error:
+        return Outcome(failed={name: _failure(error)})
     return outcome
+
+
+def _failure(error: Exception) -> str:
+    """Describe the failure of one product; raise errors that concern all of them."""
+    if isinstance(error, OutputError | UsageError):
+        raise error
+    return describe(error)
 
 
 _of_worker = Inputs()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from ..errors import PrivacyEvalError, counted
+from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
 from ..io.files import read_text, relative
 from ..io.inputs import Inputs
@@ -181,10 +181,11 @@ class _Reader:
                 made = {"version": __version__, "inputs": sha256}
                 named = str(path), self.protocol, system.name, system.anon_suffix, made
                 yield from Importer(*named).csv(text, None).emotion
-            except PrivacyEvalError as error:
+            except Exception as error:
+                failure = f"{system.name} {path.name} ({describe(error)})"
                 if not self.partial:
-                    raise
-                self.refused.append(f"{system.name} {path.name} ({error})")
+                    raise PrivacyEvalError(failure) from error
+                self.refused.append(failure)
 
 
 def read_recognition(
@@ -202,8 +203,8 @@ def read_recognition(
         if files.folder.name != files.condition.name:  # not ASR-*: of one recognizer
             lines = [replace(line, wer=exact_wer(line), decode=_place(files)) for line in lines]
         return lines, sources, refused
-    except PrivacyEvalError as error:
-        return [], {}, [*refused, str(error)]
+    except Exception as error:
+        return [], {}, [*refused, describe(error)]
 
 
 def _place(files: RecognitionFiles) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ..asv.model_folder import save_vectors
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, describe
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.kaldi_options import read_options
@@ -72,8 +72,8 @@ def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
                 parts += one.parts
         except MissingInput as error:
             outcome.missing[one.name] = error
-        except PrivacyEvalError as error:
-            outcome.failed[one.name] = str(error)
+        except Exception as error:
+            outcome.failed[one.name] = describe(error)
     extracted = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
     if run.job != (1, 1):
         outcome.add(extracted)
