@@ -20,7 +20,7 @@ from ..results.arrays import Curves
 from ..results.averages import weighted_mean
 from ..results.records import Results, VerificationRecord
 from .data import ReportData
-from .table import Column, Table
+from .table import SIDE_BY_SIDE, Column, Table
 from .values import (
     LEFT_OUT_MARK,
     ORIGINAL_COLUMN,
@@ -296,6 +296,8 @@ def ranking_table(
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
         fit="shrunk",
+        section=SIDE_BY_SIDE,
+        title=_title(ranking, protocol),
     )
 
 
@@ -494,15 +496,19 @@ def interval_text(metric: Metric, interval: Sequence[float] | None) -> str:
     return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"
 
 
-def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[VerificationRecord]) -> str:
-    metric = METRICS[ranking.metric]
+def _title(ranking: Ranking, protocol: Protocol) -> str:
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""
+    return f"Ranking by {METRICS[ranking.metric].name}{under}"
+
+
+def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[VerificationRecord]) -> str:
+    metric = METRICS[ranking.metric]
     split = protocol.split_title(ranking.split)
     best = "most private" if ranking.metric != "gvd_db" else "most distinct"
     caption = (
-        f"Ranking by {metric.name}{under} ({split}), the {best} first: averages "
+        f"{_title(ranking, protocol)} ({split}), the {best} first: averages "
         "over data sets and genders with the protocol's weights."
     )
     if ranking.attack_model is None:

@@ -16,7 +16,7 @@ from .data import ReportData
 from .per_system import few_replicates
 from .provenance import coverage
 from .ranking import average_replicates, interval_text
-from .table import Column, Table
+from .table import ANSWER, Column, Table
 from .values import ORIGINAL_COLUMN, CellKey, caveat_notes, system_column
 
 _METRICS = ("cllr_min", "linkability", "deid")
@@ -118,4 +118,12 @@ def summary_table(data: ReportData) -> Table | None:
         Column("Conditions"),
         *titles,
     )
-    return Table("summary", caption, columns, tuple(groups), notes=tuple(notes), fit="shrunk")
+    return Table(
+        "summary",
+        caption,
+        columns,
+        tuple(groups),
+        notes=tuple(notes),
+        fit="shrunk",
+        section=ANSWER,
+    )

@@ -12,7 +12,7 @@ from ..results.averages import weighted_mean
 from .across_systems import table_of_systems
 from .data import ReportData
 from .ranking import average_ranking
-from .table import Column, Table
+from .table import SIDE_BY_SIDE, Column, Table
 from .values import ORIGINAL_COLUMN, Cell, CellKey
 
 UTILITY = ("wer", "uar")
@@ -111,6 +111,8 @@ def _utility(data: ReportData, split: str) -> Table | None:
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
         notes=tuple(f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)),
+        section=SIDE_BY_SIDE,
+        title="Utility",
     )
     return table_of_systems(table, cells, systems)
 
@@ -155,15 +157,17 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
                 row.insert(1, "submitted" if row[0] in own else "published")
     attack = protocol.attack(protocol.average_attack_model).title.lower()
     note = f"Thresholds: {protocol.eer_thresholds_note}" if protocol.eer_thresholds_note else ""
+    title = f"Systems by the thresholds of the average EER ({attack})"
     return Table(
         f"thresholds_{split}",
-        f"Systems by the thresholds of the average EER ({attack}), "
-        f"{protocol.split_title(split)}: ranked by utility among those at or above each.",
+        f"{title}, {protocol.split_title(split)}: ranked by utility among those at or above each.",
         tuple(columns),
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         notes=(note,) if note else (),
         fit="shrunk",
+        section=SIDE_BY_SIDE,
+        title=title,
     )
 
 

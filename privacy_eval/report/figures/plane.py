@@ -15,6 +15,8 @@ from matplotlib.lines import Line2D
 
 from ...metrics import describe
 from ..data import ReportData
+from ..forms import main_split
+from ..table import ANSWER
 from ..utility import UTILITY, TradeOff, trade_offs
 from ..values import select
 from . import style
@@ -49,6 +51,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         if absent:
             caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
         under = data.protocol.average_attack_model
+        first = split == main_split(data.protocol, data.results.verification)
         eers = select(data.cells, metric=data.protocol.eer, attack_model=under, split=split)
         yield Drawing(
             style.file_stem("plane", split),
@@ -56,6 +59,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             functools.partial(plane, data, found, metrics),
             (data.protocol.eer,),
             {c for cell in eers.values() for c in cell.conditions},
+            section=ANSWER if first else "",
         )
 
 
