@@ -8,10 +8,12 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
+from ..numbers.cells import cells_from_results
+from ..numbers.notes import caveat_notes
+from ..numbers.report_data import ReportData, ReportSources
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
 from .answer import front
-from .data import ReportData, ReportSources
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS
 from .forms import main_split
@@ -32,7 +34,6 @@ from .table import (
     Table,
 )
 from .utility import utility_tables
-from .values import caveat_notes, cells_from_results
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from ...metrics import describe
-from ..data import ReportData
+from ...numbers.cells import select
+from ...numbers.report_data import ReportData
+from ...numbers.trade_offs import UTILITY, TradeOff, trade_offs
 from ..forms import main_split
 from ..table import ANSWER
-from ..utility import UTILITY, TradeOff, trade_offs
-from ..values import select
 from . import style
 from .drawing import Drawing
 
