@@ -29,6 +29,7 @@ from ..results.records import (
     VerificationRecord,
 )
 from ..tree.conditions import (
+    EmotionFiles,
     RecognitionCondition,
     RecognitionFiles,
     System,
@@ -175,19 +176,34 @@ class _Reader:
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
         """Yield the emotion recognition records of a system."""
-        for path, outside in ((f.path, f.outside) for f in system.emotion):
+        for table in system.emotion:
             try:
-                if outside:
-                    raise PrivacyEvalError(outside_message(outside[0]))
-                with inputs.supplied(path):
-                    sha256 = {relative(path, self.tree): inputs.sha256(path)}
-                    made = {"version": __version__, "inputs": sha256}
-                    named = str(path), self.protocol, system.name, system.anon_suffix, made
-                    yield from Importer(*named).csv(read_text(path), None).emotion
+                yield from read_emotion(table, system, self.protocol, self.tree, inputs)
             except PrivacyEvalError as error:
                 if not self.partial:
                     raise
-                self.refused.append(f"{system.name} {path.name} ({error})")
+                self.refused.append(f"{system.name} {table.path.name} ({error})")
+
+
+def read_emotion(
+    table: EmotionFiles, system: System, protocol: Protocol, tree: Path, inputs: Inputs
+) -> tuple[EmotionRecord, ...]:
+    """Read a table of emotion recognition.
+
+    Raises
+    ------
+    PrivacyEvalError
+        It is damaged, or leads out of the tree.
+    """
+    if table.outside:
+        raise PrivacyEvalError(outside_message(table.outside[0]))
+    with inputs.supplied(table.path):
+        made = {
+            "version": __version__,
+            "inputs": {relative(table.path, tree): inputs.sha256(table.path)},
+        }
+        importer = Importer(str(table.path), protocol, system.name, system.anon_suffix, made)
+        return importer.csv(read_text(table.path), None).emotion
 
 
 def read_recognition(
