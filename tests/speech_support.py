@@ -8,21 +8,14 @@ from pathlib import Path
 import kaldiio
 import numpy as np
 import pytest
-from support import ROOT
+from support import REAL_SPEECH, ROOT, needs_real_speech
 
 SPEECH = ROOT / "tests" / "data" / "speech"
-ALL_SPEECH = ROOT.parent / "shared" / "speech"
 
 #: The copied data, and all that they were copied from.
 EVERYWHERE = [
     pytest.param(SPEECH, id="copied"),
-    pytest.param(
-        ALL_SPEECH,
-        id="all",
-        marks=pytest.mark.skipif(
-            not ALL_SPEECH.is_dir(), reason="the whole set of speech is not on this machine"
-        ),
-    ),
+    pytest.param(REAL_SPEECH, id="all", marks=needs_real_speech),
 ]
 
 

@@ -38,14 +38,27 @@ from privacy_eval.stages.access import (
 from privacy_eval.tree.discovery import find_systems
 
 Record = TypeVar("Record", bound=Any)
+Item = TypeVar("Item")
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests" / "data" / "golden" / "results"
+PUBLISHED_FILES = ROOT / "tests" / "data" / "golden" / "published"
+
+# All that tests read outside of the repository; they are skipped where it is missing.
+#: Utterances of LibriSpeech with features, networks and x-vectors of Kaldi.
+REAL_SPEECH = ROOT.parent / "shared" / "speech"
+#: An experiment tree of real speech with scores of Kaldi.
 REAL_TREE = ROOT.parent / "shared" / "real_tree"
+needs_real_speech = pytest.mark.skipif(
+    not REAL_SPEECH.is_dir(), reason=f"no golden speech beside the repository ({REAL_SPEECH})"
+)
+needs_real_tree = pytest.mark.skipif(
+    not REAL_TREE.is_dir(), reason=f"no tree of real speech beside the repository ({REAL_TREE})"
+)
 
 B1, B2 = GOLDEN / "vpc2020_B1_RESULTS_baseline", GOLDEN / "vpc2020_B2_RESULTS_mcadams"
 ANON, ORIG = GOLDEN / "vpc2022_results.anon_mcadams", GOLDEN / "vpc2022_results.orig_mcadams"
-SUMMARY = GOLDEN / "vpc2022_RESULTS_summary_mcadams"
+SUMMARY = PUBLISHED_FILES / "vpc2022" / "RESULTS_summary_mcadams"
 
 #: A name that means something to LaTeX, Markdown, a shell and a file system.
 ODD_NAME = "50%_team & Co"
@@ -106,6 +119,13 @@ def run_program(*command: object, cwd: Path, **environment: str) -> Run:
 def command(*arguments: object, cwd: Path, **environment: str) -> Run:
     """The command line in a process of its own."""
     return run_program(sys.executable, "-m", "privacy_eval", *arguments, cwd=cwd, **environment)
+
+
+def nonempty(items: Iterable[Item]) -> list[Item]:
+    """Return the items; a test that loops over none of them would assert nothing."""
+    collected = list(items)
+    assert collected
+    return collected
 
 
 def executable(path: Path, text: str) -> Path:

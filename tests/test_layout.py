@@ -15,10 +15,9 @@ PACKAGE = Path(privacy_eval.__file__).parent
 ROOMS = (
     ("cli",),
     ("compat", "check", "study", "listening"),
-    ("report",),
-    ("simulate",),
-    ("stages",),
+    ("report", "simulate", "stages"),
     ("results",),
+    ("products",),
     ("tree",),
     ("asv", "speech"),
     ("protocol",),

@@ -59,10 +59,10 @@ def failure(
     line, text = None, str(error)
     if not isinstance(error, PrivacyEvalError):
         text = f"{type(error).__name__}: {text}"
-    for end in re.finditer(r"(?::(\d+))?: ", text):
-        if os.path.lexists(text[: end.start()]):
-            file, line = Path(text[: end.start()]), int(end[1]) if end[1] else None
-            text = text[end.end() :]
+    for match in re.finditer(r"(?::(\d+))?(?: and .*?)?:\s", text):
+        if os.path.lexists(text[: match.start()]):
+            file, line = Path(text[: match.start()]), int(match[1]) if match[1] else None
+            text = text[match.end() :]
             break
     text = " ".join(text.split())
     return Finding(problem, f"{item}: {text}" if item else text, team, ERROR, file, line)
@@ -134,7 +134,8 @@ class Report:
         for row in self.rows(details=details):
             place = f"; see {row.file.removeprefix(f'{tree}/')}" if row.file else ""
             place += f":{row.line}" if row.line else ""
-            about = (row.team or "(tree)", f"{row.conditions}/{row.expected}", row.status)
+            number = f"{row.conditions}/{row.expected}" if row.team else ""
+            about = (row.team or "(tree)", number, row.status)
             named = ("", "", "") if row.team == previous else about
             cells.append([*map(printable, named), printable(row.problem + place)])
             previous = row.team

@@ -22,9 +22,9 @@ from ..io.scores import (
 )
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
+from ..products.freshness import Progress
 from ..protocol.protocol import ORIGINAL
 from ..stages.access import TreeAccess
-from ..stages.freshness import Progress
 from ..stages.privacy_metrics import scores_and_key
 from ..tree.conditions import ConditionFiles
 from .findings import INCOMPLETE, Finding

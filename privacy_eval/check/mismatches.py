@@ -67,9 +67,7 @@ class DataSets:
                 for finding in (*self._utterances(name, suffix), *self._lists(name, suffix)):
                     yield replace(finding, team=team)
             for model in self.protocol.asv_models:
-                if any(
-                    part.asv_model == model.trained_on for part in self.protocol.results_folders
-                ):
+                if model.trained_on in trained_on:
                     model_suffixes.setdefault(model.model_folder(suffix), [""]).append(suffix)
         for folder, suffixes in model_suffixes.items():
             for suffix in suffixes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ..products.freshness import MissingInput
 from ..protocol.protocol import ORIGINAL
 from ..stages import train_backend
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
-from ..stages.freshness import MissingInput
 from ..stages.recipe import STAGES, stage_number
 from ..stages.subsets import creatable_folders
 

@@ -10,10 +10,10 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.names import look_alike
+from ..products.freshness import Progress, absent
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, SystemUnderTest
 from ..stages.collect import read_emotion, read_recognition
-from ..stages.freshness import Progress, absent
 from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import (
     results_folders,
@@ -126,11 +126,15 @@ def _conditions(
                 c.scores,
                 remedy=remedies.of_inputs(key, suffix),
             )
-        elif c in errors and remedy == CREATABLE and not _is_external(c, asv.access.inputs):
-            yield Finding(OUTDATED, condition.label, team.name, INCOMPLETE, c.scores, remedy=remedy)
         elif c in errors:
             file = c.scores or c.folder
-            yield failure(UNUSABLE, errors[c], item=condition.label, team=team.name, file=file)
+            error = failure(UNUSABLE, errors[c], item=condition.label, team=team.name, file=file)
+            is_outdated = error.file == c.scores and not _is_external(c, asv.access.inputs)
+            if is_outdated and remedy == CREATABLE:
+                error = Finding(
+                    OUTDATED, condition.label, team.name, INCOMPLETE, file, remedy=remedy
+                )
+            yield error
 
 
 def _similarity(team: SystemUnderTest, remedies: Remedies) -> Iterator[Finding]:

@@ -23,13 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report.values import caveat_notes
+    from ..results.outputs import write_outputs
     from ..results.signature import network_notes
-    from ..stages.collect import (
-        collect_experiment,
-        outdated_scores,
-        record_fingerprints,
-        write_outputs,
-    )
+    from ..stages.collect import collect_experiment, outdated_scores, record_fingerprints
     from .inputs import load_experiment, log_unsigned
 
     experiment = load_experiment(arguments)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .options import path, positive, value
 
 if TYPE_CHECKING:
-    from ..stages.data_dir import NewTree
+    from ..tree.from_audio import NewTree
 
 _RECIPE = Path(__file__).resolve().parents[2] / "recipes/vpc2020/run.sh"
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..stages.data_dir import AudioFolders, make_tree
+    from ..tree.from_audio import AudioFolders, make_tree
 
     given = vars(arguments)
     if (arguments.training is None) != (arguments.training_utt2spk is None):
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _next(tree: Path, new: NewTree) -> list[str]:
     """Return the next steps for the user, as lines to print."""
     from ..asv.model_folder import BACKEND_FILES
-    from ..stages.data_dir import EXTRACTOR_FILES, MODEL, PROTOCOL
+    from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
 
     needed = [EXTRACTOR_FILES[0], *(() if new.is_trained else BACKEND_FILES)]
     missing = [name for name in needed if not (tree / MODEL / name).is_file()]

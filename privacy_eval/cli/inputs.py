@@ -14,10 +14,10 @@ from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
+from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
+from ..products.jobs import Cost, needed_bytes
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
-from ..stages.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
-from ..stages.jobs import Cost, needed_bytes
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
 from ..tree.discovery import (

@@ -161,7 +161,7 @@ class _Stages:
     """Dry runs of the stages: whether each has work to do or messages to log."""
 
     def __init__(self, arguments: argparse.Namespace, experiment: Experiment) -> None:
-        from ..stages.freshness import Run
+        from ..products.freshness import Run
         from .inputs import require_systems, warn_of_folders
 
         self._arguments = arguments
@@ -185,7 +185,8 @@ class _Stages:
 
     def announce(self, first: int) -> None:
         """Log which results of earlier runs are not reused."""
-        from ..stages.collect import made_by_user, record_fingerprints
+        from ..results.outputs import made_by_user
+        from ..stages.collect import record_fingerprints
         from ..stages.privacy_metrics import dropped_intervals
         from .inputs import log_unsigned, metric_options
 
@@ -257,7 +258,8 @@ class _Stages:
         return bool(outcome.has_work or outcome.left_out)
 
     def _outputs(self) -> bool:
-        from ..stages.collect import collect_experiment, outdated_scores, outputs
+        from ..results.outputs import outputs
+        from ..stages.collect import collect_experiment, outdated_scores
 
         if self._stale is None:
             self._stale = outdated_scores(self._asv)
@@ -275,7 +277,7 @@ class _Stages:
     def _figures(self) -> bool:
         from ..listening.report import listening_insert
         from ..report.figure_folder import figure_folder
-        from ..report.products import report_products
+        from ..report.products import report_product
         from ..report.report import figures_source
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
@@ -289,7 +291,7 @@ class _Stages:
             return True
         insert = listening_insert(listening) if listening else None
         path = self._out / "report.html"
-        (report,) = report_products(sources, path, figures=figures, insert=insert)
+        report = report_product(sources, path, figures=figures, insert=insert)
         return not report.is_current(self._access.inputs)
 
     @property

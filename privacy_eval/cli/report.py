@@ -14,24 +14,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results(parser)
     parser.add_argument("--figures", **path("DIR", "folder written by the verb figures"))
     add_listening(parser)
-    pdf = "also write its first screen as a two-page PDF"
-    parser.add_argument("--summary-pdf", **path("FILE", pdf))
     add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..listening.report import listening_insert
-    from ..report.products import report_products
+    from ..report.products import report_product
     from .inputs import report_sources, write_products
 
-    products = report_products(
+    product = report_product(
         report_sources(arguments, needed=True),
         arguments.out,
-        summary=arguments.summary_pdf,
         figures=arguments.figures,
         insert=listening_insert(arguments.listening) if arguments.listening else None,
         begin=beginnings(),
     )
-    for product, is_current in write_products(products):
+    for _, is_current in write_products([product]):
         print(f"{product.name}: current" if is_current else product.name)
     return 0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from .options import add, add_tree, flag, log
 
 if TYPE_CHECKING:
+    from ..products.freshness import Outcome
     from ..protocol.protocol import Protocol
-    from ..stages.freshness import Outcome
 
 EXAMPLE = "--tree baseline --results exp"
 

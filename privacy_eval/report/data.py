@@ -12,12 +12,12 @@ from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.files import digest, read_bytes
 from ..io.user_metrics import user_digests
 from ..metrics import Variant
+from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..results.arrays import Curves
 from ..results.json_store import read_json
+from ..results.outputs import made_by_user
 from ..results.records import Results, merge
-from ..stages.collect import made_by_user
-from ..stages.freshness import UNSIGNED
 from .values import Cells, cells_from_published, cells_from_results, merge_cells
 
 # Protocol to use without any results.

@@ -16,8 +16,8 @@ from ..errors import PrivacyEvalError
 from ..io.files import locked_folder, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
+from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..results.arrays import FIGURE_FORMATS
-from ..stages.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..version import __version__
 
 #: Names and captions of the figures in a folder.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ..stages.freshness import NOTE, Content, Product, Progress
+from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .data import ReportData, ReportSources
-from .html import Front, Section, report_page
+from .html import Section, report_page
 from .per_system import table_groups
-from .report import across_tables, folder_digest, report_sections, summary_pictures
+from .report import across_tables, folder_digest, report_sections
 from .summary import summary_table
 from .table import Style
 from .table_set import table_files
@@ -84,21 +83,18 @@ class Insert:
     compose: Callable[[ReportData], Section]
 
 
-def report_products(
+def report_product(
     sources: ReportSources,
     out: Path,
     *,
-    summary: Path | None = None,
     figures: Path | None = None,
     insert: Insert | None = None,
     begin: Progress | None = None,
-) -> list[Product]:
-    """Return the report, and its first screen as a PDF if there is to be one, as products.
+) -> Product:
+    """Return the report as a product.
 
     Parameters
     ----------
-    summary : Path, optional
-        The PDF.
     figures : Path, optional
         A folder of figures of the same results.
     insert : Insert, optional
@@ -107,49 +103,30 @@ def report_products(
     """
     begin = begin or (lambda *_: None)
 
-    @functools.cache
-    def composed() -> tuple[ReportData, Front, list[Section], list[str]]:
+    def make(*_: object) -> Content:
         begin(0, 3, f"{out.name}: reading results")
         data = sources.read()
         begin(1, 3, f"{out.name}: tables and figures")
         inserted = [insert.compose(data)] if insert is not None else []
-        return data, *report_sections(data, figures=figures, inserted=inserted)
-
-    def title(data: ReportData) -> str:
-        return f"{data.protocol.title}: evaluation of voice anonymization"
-
-    def page(*_: object) -> Content:
-        data, front, sections, remarks = composed()
+        front, sections, remarks = report_sections(data, figures=figures, inserted=inserted)
         begin(2, 3, f"{out.name}: the page")
-        content = {out: report_page(title(data), sections, front).encode()}
+        title = f"{data.protocol.title}: evaluation of voice anonymization"
+        content = {out: report_page(title, sections, front).encode()}
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
-    def pages(*_: object) -> Content:
-        from .summary_pdf import summary_pdf  # matplotlib
-
-        assert summary is not None
-        data, front, sections, _remarks = composed()
-        pictures = summary_pictures(front, sections)
-        return Content({summary: summary_pdf(title(data), front, pictures)})
-
-    subject = {
-        "version": __version__,
-        **sources.subject(),
-        "listening": insert.key if insert is not None else (),
-        "figures": folder_digest(figures) if figures is not None else "",
-    }
-    return [
-        Product(
-            str(path),
-            path.parent,
-            path.with_name(f".{path.name}{NOTE}"),
-            (path,),
-            lambda _: {},
-            make,
-            subject=subject,
-            revision=2,
-        )
-        for path, make in ((out, page), (summary, pages))
-        if path is not None
-    ]
+    return Product(
+        str(out),
+        out.parent,
+        out.with_name(f".{out.name}{NOTE}"),
+        (out,),
+        lambda _: {},
+        make,
+        subject={
+            "version": __version__,
+            **sources.subject(),
+            "listening": insert.key if insert is not None else (),
+            "figures": folder_digest(figures) if figures is not None else "",
+        },
+        revision=2,
+    )

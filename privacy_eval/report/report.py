@@ -205,13 +205,6 @@ def figures_source(sources: ReportSources, **options: object) -> dict[str, objec
     return {**sources.subject(), **options}
 
 
-def summary_pictures(front: Front, sections: Iterable[Section]) -> list[Path]:
-    """Files of the pictures of a summary: those of the first screen, and the first ones of the
-    EER."""
-    bars = [p for s in sections for p in s.pictures if p.name.startswith("bars_")][-1:]
-    return [p.path for p in (*front.pictures, *bars) if p.path is not None]
-
-
 def folder_digest(figures: Path) -> str:
     """Return a digest of the inputs of a folder of figures and of its captions."""
     return digest(json.dumps([drawn_from(figures), read_captions(figures)], default=dict).encode())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..io.files import file_names
-from ..stages.freshness import write_set
+from ..products.freshness import write_set
 from .latex import latex_document
 from .table import Style, Table
 from .text import FORMATS

@@ -21,6 +21,7 @@ from ..io.confine import check_inside
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.scp import Vectors
+from ..products.freshness import MissingInput, Source
 from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
@@ -33,7 +34,6 @@ from ..tree.discovery import (
     results_folders,
 )
 from ..tree.keys import find_key, find_key_folders, first_file, key_paths
-from .freshness import MissingInput, Source
 
 #: Kinds of `MissingInput`.
 VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"

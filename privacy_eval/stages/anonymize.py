@@ -22,11 +22,7 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
-from ..protocol.protocol import ANONYMIZED, Protocol
-from ..speech.audio import AudioReader, soundfile
-from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
-from .access import TreeAccess
-from .freshness import (
+from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -37,6 +33,10 @@ from .freshness import (
     Sources,
     bring_up_to_date,
 )
+from ..protocol.protocol import ANONYMIZED, Protocol
+from ..speech.audio import AudioReader, soundfile
+from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
+from .access import TreeAccess
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
 COPIED = ("utt2spk", "spk2utt", "spk2gender", "text", "utt2lang", "enrolls")

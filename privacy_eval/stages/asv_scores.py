@@ -12,9 +12,7 @@ from pathlib import Path
 from ..asv.trials import score_trials
 from ..io.inputs import Inputs
 from ..io.scores import read_trial_list
-from ..tree.conditions import TrialCondition, original_sets
-from .access import AsvSystems
-from .freshness import (
+from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -29,7 +27,9 @@ from .freshness import (
     bring_up_to_date,
     source_from_fingerprint,
 )
-from .jobs import estimate_lines, scoring_cost
+from ..products.jobs import estimate_lines, scoring_cost
+from ..tree.conditions import TrialCondition, original_sets
+from .access import AsvSystems
 from .train_backend import training_sets
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.

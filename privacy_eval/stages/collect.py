@@ -10,15 +10,14 @@ from types import MappingProxyType
 
 from ..errors import PrivacyEvalError, counted
 from ..io.confine import outside_message
-from ..io.files import file_names, read_text, relative
+from ..io.files import read_text, relative
 from ..io.inputs import Inputs
 from ..io.wer import WerLine, exact_wer, read_wer_folder
 from ..metrics.wer import WordErrors
+from ..products.freshness import Fingerprint, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
-from ..results.challenge_text import recognition_records, to_results_txt
-from ..results.csv_export import to_csv, to_speakers_csv
+from ..results.challenge_text import recognition_records
 from ..results.editions import Importer
-from ..results.json_store import to_json
 from ..results.record_files import Record, read_record
 from ..results.records import (
     EmotionRecord,
@@ -39,7 +38,6 @@ from ..tree.conditions import (
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products
-from .freshness import NOTE, Fingerprint, Product, Run, bring_up_to_date, file_set, write_set
 from .identification import identification_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
@@ -369,48 +367,3 @@ def outdated_scores(asv: AsvSystems) -> dict[str, str]:
         if products[name].read_fingerprint() is not None
     }
     return rebuilt | damaged
-
-
-def outputs(results: Results, out: Path) -> Product:
-    """Return the product of `output_files`."""
-    return file_set(out, output_files(results), note=f".results{NOTE}")
-
-
-def made_by_user(path: Path) -> bool:
-    """Whether results.json and the files next to it are unchanged since this user's `collect`."""
-    product = file_set(path.parent, {}, note=f".results{NOTE}")
-    noted = product.read_fingerprint()
-    return noted is not None and path.name in noted.files and product.is_whole(Inputs(), noted)
-
-
-def write_outputs(results: Results, out: Path) -> list[Path]:
-    """Write `output_files`."""
-    return write_set(out, output_files(results), note=f".results{NOTE}")
-
-
-def output_files(results: Results) -> dict[str, str]:
-    """results.json, results.csv, and results.txt in the challenge's format: contents by name.
-
-    With several systems, each has its own file in `results/`, and results.txt contains all, with
-    a line `# SYSTEM` before each part; for other results folders of the protocol, their suffix is
-    added to the names. Left-out results are listed in left_out.txt.
-    """
-    files = {"results.json": to_json(results), "results.csv": to_csv(results)}
-    if results.not_evaluated:
-        lines = (" ".join(line.split()) for line in results.not_evaluated)
-        files["left_out.txt"] = "".join(f"{line}\n" for line in lines)
-    if any(record.speakers for record in results.similarity):
-        files["speakers.csv"] = to_speakers_csv(results)
-    systems = results.systems
-    names = file_names(systems)
-    parts: dict[str, list[str]] = {f.suffix: [] for f in results.protocol.results_folders[:1]}
-    for system in systems:
-        for suffix in results.results_folders(system):
-            text = to_results_txt(results, system, suffix)
-            if len(systems) > 1:
-                files[f"results/{names[system]}{suffix}.txt"] = text
-                text = f"# {system}\n{text}"
-            parts.setdefault(suffix, []).append(text)
-    for suffix, texts in parts.items():
-        files[f"results{suffix}.txt"] = "".join(texts)
-    return files

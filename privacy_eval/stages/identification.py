@@ -17,13 +17,7 @@ from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
 from ..io.files import file_names
 from ..io.inputs import Inputs
-from ..results.record_files import record_content, record_paths
-from ..results.records import IdentificationRecord
-from ..tree.conditions import TrialCondition, original_sets, trial_conditions
-from ..version import __version__
-from .access import BACKEND, AsvSystems, Experiment
-from .asv_scores import asv_sources
-from .freshness import (
+from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -37,7 +31,13 @@ from .freshness import (
     absent,
     bring_up_to_date,
 )
-from .jobs import estimate_lines, scoring_cost
+from ..products.jobs import estimate_lines, scoring_cost
+from ..results.record_files import record_content, record_paths
+from ..results.records import IdentificationRecord
+from ..tree.conditions import TrialCondition, original_sets, trial_conditions
+from ..version import __version__
+from .access import BACKEND, AsvSystems, Experiment
+from .asv_scores import asv_sources
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 1

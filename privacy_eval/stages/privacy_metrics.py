@@ -35,14 +35,7 @@ from ..metrics import (
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.curves import BAND_FALSE_ALARM
-from ..results.record_files import record_content, record_paths
-from ..results.records import VerificationRecord
-from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import score_file
-from ..tree.keys import find_key
-from ..version import __version__
-from .asv_scores import EXTRACTOR_ROLE
-from .freshness import (
+from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -55,7 +48,14 @@ from .freshness import (
     bring_up_to_date,
     source_from_fingerprint,
 )
-from .jobs import Cost, estimate_lines, metrics_cost
+from ..products.jobs import Cost, estimate_lines, metrics_cost
+from ..results.record_files import record_content, record_paths
+from ..results.records import VerificationRecord
+from ..tree.conditions import ConditionFiles, System, TrialCondition
+from ..tree.discovery import score_file
+from ..tree.keys import find_key
+from ..version import __version__
+from .asv_scores import EXTRACTOR_ROLE
 from .word_errors import transcript_products
 
 #: Incremented when the same inputs yield different numbers or arrays.

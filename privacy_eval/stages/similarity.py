@@ -14,14 +14,7 @@ from ..errors import PrivacyEvalError
 from ..io.files import file_names, read_bytes
 from ..io.inputs import Inputs
 from ..metrics import of_kind, similarity_metrics
-from ..protocol.protocol import ResultsFolder, TrialSet
-from ..results.record_files import record_content, record_paths
-from ..results.records import SimilarityRecord
-from ..tree.conditions import SetCondition, set_condition
-from ..version import __version__
-from .access import AsvSystems, Experiment
-from .asv_scores import asv_sources
-from .freshness import (
+from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -34,7 +27,14 @@ from .freshness import (
     absent,
     bring_up_to_date,
 )
-from .jobs import Cost, similarity_cost
+from ..products.jobs import Cost, similarity_cost
+from ..protocol.protocol import ResultsFolder, TrialSet
+from ..results.record_files import record_content, record_paths
+from ..results.records import SimilarityRecord
+from ..tree.conditions import SetCondition, set_condition
+from ..version import __version__
+from .access import AsvSystems, Experiment
+from .asv_scores import asv_sources
 
 #: Folder in which the scripts of 2020 store the voice similarity matrices of a trial set.
 FOLDER_2020 = "similarity_matrices_DeID_Gvd"

@@ -30,9 +30,7 @@ from ..io.data_dir import (
 )
 from ..io.files import digest, locked_folder, relative, sweep
 from ..io.inputs import Inputs
-from ..protocol.protocol import DataFolder, Protocol
-from .access import TreeAccess
-from .freshness import (
+from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -44,6 +42,8 @@ from .freshness import (
     Sources,
     bring_up_to_date,
 )
+from ..protocol.protocol import DataFolder, Protocol
+from .access import TreeAccess
 
 # Files that Kaldi adds to a data folder and can regenerate.
 _BY_KALDI = re.compile(r"cmvn\.scp|frame_shift|split\d+(utt)?|conf|log|q|\.backup")

@@ -10,9 +10,7 @@ from pathlib import Path
 from ..asv.model_folder import BACKEND_FILES, backend_folder, save_backend, train_from_vectors
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
-from ..protocol.protocol import AsvModel
-from .access import AsvSystems
-from .freshness import (
+from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -25,6 +23,8 @@ from .freshness import (
     Sources,
     bring_up_to_date,
 )
+from ..protocol.protocol import AsvModel
+from .access import AsvSystems
 
 
 def train_backends(asv: AsvSystems, run: Run = Run()) -> Outcome:

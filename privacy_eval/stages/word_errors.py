@@ -19,8 +19,8 @@ from ..io.schema import from_plain, to_plain
 from ..io.transcripts import pair_transcripts, speakers_of
 from ..metrics.confidence import Interval, difference_p_value, expanded_interval
 from ..metrics.wer import Normalization, WordErrors, total, wer_bootstrap, word_errors
+from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Transcripts
-from .freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,18 @@ from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.kaldi_options import read_options
 from ..io.scp import read_vectors, write_vectors
+from ..products.freshness import (
+    Content,
+    Fingerprint,
+    MissingInput,
+    Outcome,
+    Paths,
+    Product,
+    Run,
+    Sources,
+    bring_up_to_date,
+)
+from ..products.jobs import Cost
 from ..speech.audio import AudioReader
 from ..speech.features import (
     CHALLENGE_MFCC,
@@ -32,18 +44,6 @@ from ..speech.features import (
 from ..speech.xvector import EXTRACTOR_FILES, Extractor, load_extractor, utterance_vectors
 from .access import AsvSystems
 from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
-from .freshness import (
-    Content,
-    Fingerprint,
-    MissingInput,
-    Outcome,
-    Paths,
-    Product,
-    Run,
-    Sources,
-    bring_up_to_date,
-)
-from .jobs import Cost
 
 #: Kind of `MissingInput`.
 EXTRACTOR = "x-vector extractor"

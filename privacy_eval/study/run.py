@@ -18,8 +18,8 @@ from ..io.json_text import load_json
 from ..io.schema import to_plain
 from ..io.user_metrics import UserMetric
 from ..metrics import of_kind
+from ..products.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
-from ..stages.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date
 from .attacks import attack_tasks, read_tree_speech, simulated_speech
 from .estimators import estimator_tasks
 from .matrices import matrix_tasks

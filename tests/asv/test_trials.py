@@ -14,7 +14,7 @@ import reference_backend as slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
-from support import REAL_TREE, ROOT, assert_golden, lines_to
+from support import REAL_TREE, ROOT, assert_golden, lines_to, needs_real_tree
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import (
@@ -384,9 +384,6 @@ def test_backend_folder_candidates(tmp_path: Path) -> None:
 
 # --- real speech
 
-real = pytest.mark.skipif(
-    not REAL_TREE.is_dir(), reason=f"there is no tree of real speech at {REAL_TREE.name}"
-)
 MODELS = REAL_TREE / "exp" / "models" / "asv_eval" / "xvect_01709_1"
 CONDITIONS = [
     f"ASV-libri_test_enrolls{enrolled}-libri_test_trials_{gender}{trial}"
@@ -428,7 +425,7 @@ def scores_by_trial(lines: Iterable[str]) -> dict[tuple[str, str], float]:
     return {(s, u): float(score) for s, u, score in map(str.split, lines)}
 
 
-@real
+@needs_real_tree
 def test_every_real_condition_is_tested() -> None:
     assert sorted(expected()["conditions"]) == sorted(CONDITIONS)
     folders = (REAL_TREE / "exp" / "results-kaldi").glob("ASV-*")
@@ -436,7 +433,7 @@ def test_every_real_condition_is_tested() -> None:
     assert sorted(expected()["similarity"]) == [f"{name}_anon" for name in TRIAL_SETS]
 
 
-@real
+@needs_real_tree
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_real_scores_agree_with_kaldi(condition: str) -> None:
     """Float32 matrix work of another processor: its last digits differ."""
@@ -447,7 +444,7 @@ def test_real_scores_agree_with_kaldi(condition: str) -> None:
     assert max(abs(found[trial] - want[trial]) for trial in want) < 3e-4
 
 
-@real
+@needs_real_tree
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_metrics_of_real_conditions(condition: str, tmp_path: Path) -> None:
     """Our scores, written and read, against what independent tools make of Kaldi's. Min DCF
@@ -471,7 +468,7 @@ def test_metrics_of_real_conditions(condition: str, tmp_path: Path) -> None:
         assert {*want[name], "eer"} >= values.keys() - later
 
 
-@real
+@needs_real_tree
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", TRIAL_SETS)
 def test_similarity_of_real_speech(name: str, variant: Variant) -> None:

@@ -37,13 +37,13 @@ from privacy_eval.asv.voice_similarity import SimilarityResult, measure, write_2
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
+from privacy_eval.products.freshness import Outcome, Run
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.json_store import read_json, to_json
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.stages.access import VECTORS
 from privacy_eval.stages.collect import current_records
-from privacy_eval.stages.freshness import Outcome, Run
 from privacy_eval.stages.similarity import FOLDER_2020, make_similarities, similarity_products
 
 # --- numbers

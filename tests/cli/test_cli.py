@@ -36,6 +36,7 @@ from support import (
     cli,
     command,
     lines_to,
+    nonempty,
     options_of,
     score_lines,
     snapshot,
@@ -742,7 +743,7 @@ def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Pat
 
 
 def test_protocols_of_the_repository_are_those_of_the_package() -> None:
-    for path in (ROOT / "conf").glob("*.yaml"):
+    for path in nonempty((ROOT / "conf").glob("*.yaml")):
         assert yaml.safe_load(path.read_text())["name"] == path.stem
         assert (
             cli("tables", "--conf", path, "--format", "csv").out

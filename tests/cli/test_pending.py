@@ -14,7 +14,7 @@ import pytest
 from support import ENROLLS, MODEL, TRIALS, SpeechTree, cli, lines_to, snapshot, undrawn
 
 from privacy_eval.cli import inputs
-from privacy_eval.stages.freshness import NOTE
+from privacy_eval.products.freshness import NOTE
 from privacy_eval.tree.discovery import find_systems
 
 OUT = "out"

@@ -89,7 +89,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         ("format", writing["only"]),
     ):
         assert options[option].default == default
-    assert set(options_of("report")) == shared | {"figures", "listening", "out", "summary_pdf"}
+    assert set(options_of("report")) == shared | {"figures", "listening", "out"}
 
 
 # --- tables

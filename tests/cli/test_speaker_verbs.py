@@ -37,9 +37,9 @@ from privacy_eval.asv.trials import load_enrollment, score_trials
 from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
+from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_json
 from privacy_eval.stages.access import TreeAccess
-from privacy_eval.stages.freshness import NOTE
 
 
 @pytest.fixture(name="tree")

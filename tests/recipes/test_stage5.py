@@ -20,6 +20,7 @@ from support import (
     assert_golden,
     cli,
     lines_to,
+    needs_real_tree,
     run_program,
     snapshot,
     times,
@@ -157,8 +158,6 @@ def test_a_changed_set_rebuilds_only_its_products(evaluated: Path, tmp_path: Pat
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tree of real speech, scored and evaluated by us."""
-    if not REAL_TREE.is_dir():
-        pytest.skip("the tree of real speech is not there")
     tree = tmp_path_factory.mktemp("real") / "tree"
     shutil.copytree(REAL_TREE, tree)
     for folder in (tree, *tree.rglob("*")):
@@ -175,6 +174,7 @@ def expected() -> dict[str, Any]:
     return plain
 
 
+@needs_real_tree
 def test_scores_of_real_speech_are_kaldis(real: Path) -> None:
     kaldi = {p.parent.name: p for p in (REAL_TREE / "exp/results-kaldi").glob("*/scores")}
     ours = {p.parent.name: p for p in (real / "exp/results-ours").glob("*/scores")}
@@ -188,6 +188,7 @@ def test_scores_of_real_speech_are_kaldis(real: Path) -> None:
         assert worst < 3e-4, name
 
 
+@needs_real_tree
 def test_results_of_real_speech(real: Path) -> None:
     out = real / "exp/results-ours/privacy_eval"
     text = (out / "results.txt").read_text()
@@ -216,6 +217,7 @@ def test_results_of_real_speech(real: Path) -> None:
     assert "libri_test" in table.out
 
 
+@needs_real_tree
 def test_scores_of_kaldi_are_kept(real: Path) -> None:
     common = ("--tree", real, "--results", "exp/results-kaldi")
     before = snapshot(real / "exp/results-kaldi")
@@ -237,7 +239,7 @@ def test_a_tree_without_a_back_end_is_an_error(tmp_path: Path) -> None:
     assert tree.run("asv-scores").code == 0  # a tree of scores needs none
 
 
-@pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not there")
+@needs_real_tree
 def test_evaluation_of_kaldis_scores(tmp_path: Path) -> None:
     """Scores by Kaldi; the expected values are those of independent tools."""
     out = tmp_path / "out"

@@ -42,8 +42,9 @@ from privacy_eval.report.values import (
 )
 from privacy_eval.results.arrays import DET_BAND, Curves
 from privacy_eval.results.json_store import read_json
+from privacy_eval.results.outputs import write_outputs
 from privacy_eval.results.records import Results, VerificationRecord, merge
-from privacy_eval.stages.collect import collect, write_outputs
+from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.tree.discovery import find_systems
 
@@ -417,8 +418,11 @@ def test_no_replicates_are_stored_without_a_bootstrap(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     results = evaluated(tree, Options())
     curves = Curves([(results, tmp_path / "out" / "results.json")])
+    assert len(results.verification) == 3
     for record in results.verification:
-        assert not [name for name in curves.of(record) or () if name.startswith("bootstrap")]
+        arrays = curves.of(record)
+        assert arrays
+        assert not [name for name in arrays if name.startswith("bootstrap")]
 
 
 # --- the statistics, on data of which the truth is known

@@ -107,7 +107,13 @@ def page() -> str:
             Section("Folded", ("Words of a closed section.",), (hidden,), folded=True),
             Section("Curves", parts=(Section("Set", pictures=pictures),), facets=("Figure", "")),
         ],
-        Front((("Fact", "1"),), "A verdict.", (("S", ("A sentence.",)),), ("A warning",)),
+        Front(
+            (("Fact", "1"),),
+            "A verdict.",
+            (("S", ("A sentence.",)),),
+            ("A warning",),
+            tables=(Table("ranking", "The ranking", COLUMNS, (ROWS,)),),
+        ),
     )
 
 
@@ -197,3 +203,9 @@ def test_printed_whole_and_without_errors(tmp_path: Path) -> None:
     for words in ("A verdict.", "A warning", "Words of a closed section.", "a long name 89"):
         assert words in printed
     assert "copy LaTeX" not in printed
+    first, *others = printed.split("\f")
+    for words in ("A verdict.", "A warning", "A sentence.", "The ranking", "Fact"):
+        assert words in first
+    assert first.index("A warning") < first.index("The ranking") < first.index("Fact")
+    assert "Of two blocks" in others[0]  # the sections begin on a page of their own
+    assert "Of two blocks" not in first

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ROOT
+from support import PUBLISHED_FILES
 
 from privacy_eval.io.wer import WerLine
 from privacy_eval.protocol.protocol import load_protocol
@@ -168,8 +168,6 @@ def test_published_systems_beside_ones_own() -> None:
 
 # --- published data
 
-PUBLISHED = ROOT.parent / "shared" / "editions" / "results"
-
 
 @pytest.mark.parametrize("name", ["vpc2022", "vpc2024", "vpc2026_track1", "vpc2026_track2"])
 def test_published_values_fit_their_protocol(name: str) -> None:
@@ -184,22 +182,20 @@ def test_published_values_fit_their_protocol(name: str) -> None:
     assert bool(systems.note) == name.startswith("vpc2026")
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published result files are not here")
 @pytest.mark.parametrize("name", ["vpc2022", "vpc2024", "vpc2026_track1", "vpc2026_track2"])
 def test_published_values_are_in_their_files(name: str) -> None:
     """`table` is the line of the file that the system's details name."""
     details = {s.id: s.details for s in load_systems(name).systems}
     first = next(iter(details.values()))
     for p in load_published(name):
-        path = PUBLISHED / name / details.get(p.system, first)
+        path = PUBLISHED_FILES / name / details.get(p.system, first)
         line = Path(path).read_text().split("\n")[p.table - 1]
         assert re.search(rf"(?<![\d.]){re.escape(p.value)}(?!\d)", line), (p, line)
         assert p.data_set.split("_")[0] in line and p.split in line
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published result files are not here")
 def test_no_published_value_of_anonymized_speech_is_missing() -> None:
-    with open(PUBLISHED / "published_2024_2026.csv", newline="") as file:
+    with open(PUBLISHED_FILES / "published_2024_2026.csv", newline="") as file:
         rows = [r for r in csv.DictReader(file) if "sarina" not in r["source"]]
     for name in ("vpc2024", "vpc2026_track1", "vpc2026_track2"):
         expected = sorted(

@@ -8,22 +8,16 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from support import ROOT, SUMMARY, cli
+from support import PUBLISHED_FILES, ROOT, SUMMARY, cli
 
 from privacy_eval.results.averages import averages
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.records import Results
 
-#: Published files (GPL), which are not part of the project.
-PUBLISHED = ROOT.parent / "shared" / "editions" / "results"
-needs_published = pytest.mark.skipif(
-    not PUBLISHED.is_dir(), reason="the published result files are not here"
-)
-
 RANKS = [
     (edition, path.name)
     for edition in ("vpc2024", "vpc2026_track1", "vpc2026_track2")
-    for path in sorted((PUBLISHED / edition).glob("result_for_rank*"))
+    for path in sorted((PUBLISHED_FILES / edition).glob("result_for_rank*"))
 ]
 SUMMARIES_2022 = [
     ("vpc2022", f"RESULTS_summary_{s}") for s in "mcadams tts_joint_hifigan tts_old_c".split()
@@ -171,17 +165,15 @@ def test_a_layout_that_does_not_fit_is_refused(trees: Path, tmp_path: Path) -> N
 # --- published files
 
 
-@needs_published
 @pytest.mark.parametrize(("conf", "name"), [*RANKS, *SUMMARIES_2022])
 def test_published_summaries_come_in_and_go_out(conf: str, name: str, tmp_path: Path) -> None:
-    file = PUBLISHED / conf / name
+    file = PUBLISHED_FILES / conf / name
     imported(file, conf, tmp_path / "r.json")
     assert exported(tmp_path / "r.json") == file.read_text()
 
 
-@needs_published
 def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
-    with open(PUBLISHED / "published_2024_2026.csv", newline="") as file:
+    with open(PUBLISHED_FILES / "published_2024_2026.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert (len(rows), len(RANKS)) == (472, 14)
     by_file: dict[str, list[dict[str, str]]] = {}
@@ -189,7 +181,7 @@ def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
         by_file.setdefault(row["source"].rsplit(":", 1)[0], []).append(row)
     for source, values in by_file.items():
         out = tmp_path / "r.json"
-        found = imported(PUBLISHED / source, source.split("/")[0], out)
+        found = imported(PUBLISHED_FILES / source, source.split("/")[0], out)
         done = cli("tables", "--results", out, "--out", tmp_path / "tables", "--format", "csv")
         assert done.code == 0, done.err
         text = "".join(p.read_text() for p in (tmp_path / "tables").glob("*.csv"))

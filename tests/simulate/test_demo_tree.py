@@ -10,7 +10,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from support import OTHER_PROTOCOL, changed_protocol, cli, command, snapshot
+from support import OTHER_PROTOCOL, changed_protocol, cli, command, nonempty, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import PldaBackend, score_matrix, train_backend
@@ -226,7 +226,7 @@ def test_data_folders_of_any_size_are_consistent(
         assert len(found) == 2 * n_enrolled and {len(s) for s in found} == {width}
         assert not set(found) & set(gender_of)  # nobody is in two enrollment sets
         gender_of.update(found)
-    for folder in (tree / "data").iterdir():
+    for folder in nonempty((tree / "data").iterdir()):
         utt2spk = rows(folder / "utt2spk")
         assert utt2spk == sorted(set(utt2spk))
         speaker_of = dict(utt2spk)
@@ -258,7 +258,7 @@ def test_data_folders_of_any_size_are_consistent(
 
 
 def test_every_utterance_has_its_vector(tree: Path) -> None:
-    for data in (tree / "data").iterdir():
+    for data in nonempty((tree / "data").iterdir()):
         scp = tree / ORIGINAL_MODEL / f"xvect_{data.name}" / "xvector.scp"
         found = read_vectors(scp, tree=tree)
         assert found.ids == tuple(u for u, _ in rows(data / "utt2spk"))

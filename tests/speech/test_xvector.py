@@ -13,7 +13,7 @@ import kaldiio
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support import ROOT
+from support import REAL_SPEECH, ROOT, needs_real_speech
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.speech.nnet3 import Network
@@ -21,8 +21,6 @@ from privacy_eval.speech.nnet3_file import read_model
 from privacy_eval.speech.xvector import Extractor, load_extractor
 
 GOLDEN = ROOT / "tests" / "data" / "speech" / "networks"
-#: The whole set, outside of the repository.
-SPEECH = ROOT.parent / "shared" / "speech"
 CONFIG = GOLDEN / "extract.config"
 VOICED = dict(kaldiio.load_ark(str(GOLDEN / "voiced.ark")))
 SHORT = {"edge-samples80", "edge-short20ms", "edge-short200ms"}  # under 25 voiced frames
@@ -191,38 +189,33 @@ def test_vectors_depend_on_the_utterance_alone() -> None:
     assert run(*names) == [line for name in names for line in run(name)]
 
 
-real = pytest.mark.skipif(
-    not SPEECH.is_dir(), reason=f"there is no set of real speech at {SPEECH.name}"
-)
-
-
 @pytest.fixture(scope="module")
 def all_voiced() -> dict[str, NDArray[np.float32]]:
-    return dict(kaldiio.load_ark(str(SPEECH / "features" / "voiced.ark")))
+    return dict(kaldiio.load_ark(str(REAL_SPEECH / "features" / "voiced.ark")))
 
 
 @pytest.fixture(scope="module")
 def full_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("full") / "final.raw"
-    script = SPEECH / "nets" / "gen_fullsize_net.py"
+    script = REAL_SPEECH / "nets" / "gen_fullsize_net.py"
     subprocess.run([sys.executable, script, path, "7"], check=True)
     return path
 
 
-@real
+@needs_real_speech
 @pytest.mark.parametrize("name", ["small", "small2", "nobn", "ftdnn", "full"])
 @pytest.mark.parametrize("chunks", ["c10000", "c300.pad", "c300.nopad"])
 def test_whole_set_equals_kaldi(
     name: str, chunks: str, all_voiced: dict[str, NDArray[np.float32]], full_network: Path
 ) -> None:
-    path = full_network if name == "full" else SPEECH / "nets" / f"{name}.final.raw"
+    path = full_network if name == "full" else REAL_SPEECH / "nets" / f"{name}.final.raw"
     found = extractor(path, None if name == "nobn" else CONFIG)
     if chunks != "c10000":
         found = replace(found, max_chunk_size=300, pad_input=chunks == "c300.pad")
-    check(found, golden(SPEECH / "xvectors" / f"{name}.{chunks}.txt"), all_voiced)
+    check(found, golden(REAL_SPEECH / "xvectors" / f"{name}.{chunks}.txt"), all_voiced)
 
 
-@real
+@needs_real_speech
 @pytest.mark.parametrize("kind", ["small.long", "small.long.nopad", "full.long"])
 def test_long_features_equal_kaldi(
     kind: str, all_voiced: dict[str, NDArray[np.float32]], full_network: Path
@@ -232,7 +225,7 @@ def test_long_features_equal_kaldi(
     assert len(whole) == 18064
     path = full_network if kind.startswith("full") else GOLDEN / "small.final.raw"
     found = replace(extractor(path), pad_input=not kind.endswith("nopad"))
-    for name, expected in golden(SPEECH / "xvectors" / f"{kind}.txt").items():
+    for name, expected in golden(REAL_SPEECH / "xvectors" / f"{kind}.txt").items():
         vector = found.extract(whole[:10010] if name.endswith("10010") else whole)
         assert vector is not None
         assert distance(vector, expected) < 1e-4

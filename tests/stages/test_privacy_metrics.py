@@ -24,10 +24,11 @@ from privacy_eval.io.files import digest
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.metrics import TrialScores, of_kind, score_metrics
+from privacy_eval.products.freshness import NOTE, Outcome, Run
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_json, to_json
-from privacy_eval.stages.collect import collect, write_outputs
-from privacy_eval.stages.freshness import NOTE, Outcome, Run
+from privacy_eval.results.outputs import write_outputs
+from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import (
     Options,
     condition_products,

@@ -17,9 +17,9 @@ import pytest
 from support import ROOT, changed_protocol, lines_to, snapshot
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.products.freshness import NOTE, Outcome
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.stages.access import TreeAccess
-from privacy_eval.stages.freshness import NOTE, Outcome
 from privacy_eval.stages.subsets import make_subsets
 
 PROTOCOL = load_protocol("vpc2020")

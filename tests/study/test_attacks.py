@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from study_support import small_study
-from support import REAL_TREE, SpeechTree
+from support import REAL_TREE, SpeechTree, needs_real_tree
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName
@@ -193,7 +193,7 @@ def test_trees_without_x_vectors_are_refused(tmp_path: Path) -> None:
         read_tree_speech(tmp_path, load_protocol("vpc2020"))
 
 
-@pytest.mark.skipif(not REAL_TREE.is_dir(), reason="the tree of real speech is not here")
+@needs_real_tree
 def test_attacks_on_real_speech() -> None:
     speeches = read_tree_speech(REAL_TREE, load_protocol("vpc2020"))
     assert [s.name for s in speeches] == ["libri_test_trials_f", "libri_test_trials_m"]

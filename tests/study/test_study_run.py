@@ -12,7 +12,7 @@ from support import snapshot
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.user_metrics import UserMetric
 from privacy_eval.metrics import TrialScores, of_kind
-from privacy_eval.stages.freshness import NOTE, Run
+from privacy_eval.products.freshness import NOTE, Run
 from privacy_eval.study.run import (
     RECORDS,
     read_rows,

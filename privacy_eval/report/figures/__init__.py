@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
+from ...products.freshness import Run
 from ...results.arrays import FIGURE_FORMATS
-from ...stages.freshness import Run
 from ..data import ReportData, Whiskers
 from ..figure_folder import figure_folder, read_captions
 from ..values import drawn_notes

@@ -35,15 +35,15 @@ from support import (
 
 import privacy_eval
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.products import freshness
+from privacy_eval.products.freshness import NOTE, Outcome, Product, Run, write_set
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate.network import mfcc_statistics_network
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.stages import freshness
 from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import VECTORS_NOTE, make_scores
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.freshness import NOTE, Outcome, Product, Run, write_set
 from privacy_eval.stages.identification import make_identifications
 from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.similarity import make_similarities
@@ -152,13 +152,17 @@ def of_records(root: Path) -> Case:
     name = "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
     scores = root / "exp/results-now" / name / "scores"
 
+    def change() -> None:
+        *lines, last = scores.read_text().splitlines()
+        lines_to(scores, [*lines, f"{last.rsplit(' ', 1)[0]} 9"])
+
     def run(run: Run) -> Outcome:
         systems = find_systems(root, root / "exp", PROTOCOL)
         return evaluate(systems, root / "out", tree=tree.root, run=run)
 
     return Case(
         run,
-        lambda: scores.write_text(scores.read_text() + "\n"),
+        change,
         root / "out",
         root / f"out/records/now/{name}.json",
         guarded=False,
@@ -234,7 +238,7 @@ def of_identification(root: Path) -> Case:
 
 def of_study(root: Path) -> Case:
     seed = {"seed": 0}
-    tasks = study_tasks(small_study())[:1]
+    tasks = study_tasks(small_study())[1:2]
     return Case(
         lambda run: run_tasks(tasks, root, seed=seed["seed"], run=run),
         lambda: seed.update(seed=1),
@@ -282,13 +286,23 @@ def test_what_is_current_is_not_touched(done: Case, monkeypatch: pytest.MonkeyPa
     assert times(done.files()) == before
 
 
-def test_a_changed_input_rebuilds_what_is_made_of_it(done: Case) -> None:
-    before = done.file.read_bytes()
+def made_of_inputs(file: Path) -> Any:
+    """Content of a product; of a record, its values without the digests of its inputs."""
+    if file.suffix != ".json":
+        return file.read_bytes()
+    record = json.loads(file.read_text())
+    if isinstance(record, dict):
+        return {k: v for k, v in record.items() if k not in ("provenance", "curves_sha256")}
+    return record
+
+
+def test_changed_input_rebuilds_its_products(done: Case) -> None:
+    before = made_of_inputs(done.file)
     done.change()
     outcome = done.run(Run())
     assert outcome.made and list(outcome.rebuilt) == outcome.made
     assert not (outcome.failed or outcome.kept)
-    assert done.file.read_bytes() != before or done.file.suffix == ".json"
+    assert made_of_inputs(done.file) != before
     assert done.run(Run()).made == []
 
 

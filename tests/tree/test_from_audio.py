@@ -10,7 +10,7 @@ import pytest
 from support import ODD_NAME, Run, cli, lines_to, snapshot
 
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.stages.data_dir import PROTOCOL
+from privacy_eval.tree.from_audio import PROTOCOL
 
 SPEAKERS = {"a": "f", "b": "f", "c": "m", "d": "m"}
 UTTERANCES = {f"{s}{n}": s for s in SPEAKERS for n in range(1, 6)}

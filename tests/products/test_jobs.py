@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SpeechTree, Tree, lines_to
 
-from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.stages.access import AsvSystems, TreeAccess
-from privacy_eval.stages.freshness import Run
-from privacy_eval.stages.jobs import (
+from privacy_eval.products.freshness import Run
+from privacy_eval.products.jobs import (
     START_BYTES,
     Cost,
     estimate_lines,
@@ -25,6 +23,8 @@ from privacy_eval.stages.jobs import (
     similarity_cost,
     split,
 )
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.stages.access import AsvSystems, TreeAccess
 from privacy_eval.stages.privacy_metrics import condition_cost, evaluate
 from privacy_eval.stages.similarity import trial_set_cost
 from privacy_eval.tree.discovery import find_systems

@@ -1,0 +1,61 @@
+"""The files of a results folder: results.json, CSV files and results.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..io.files import file_names
+from ..io.inputs import Inputs
+from ..products.freshness import NOTE, Product, file_set, write_set
+from .challenge_text import to_results_txt
+from .csv_export import to_csv, to_speakers_csv
+from .json_store import to_json
+from .records import Results
+
+#: The fingerprint of the files.
+_NOTE = f".results{NOTE}"
+
+
+def outputs(results: Results, out: Path) -> Product:
+    """Return the product of `output_files`."""
+    return file_set(out, output_files(results), note=_NOTE)
+
+
+def made_by_user(path: Path) -> bool:
+    """Whether results.json and the files next to it are unchanged since this user's `collect`."""
+    product = file_set(path.parent, {}, note=_NOTE)
+    noted = product.read_fingerprint()
+    return noted is not None and path.name in noted.files and product.is_whole(Inputs(), noted)
+
+
+def write_outputs(results: Results, out: Path) -> list[Path]:
+    """Write `output_files`."""
+    return write_set(out, output_files(results), note=_NOTE)
+
+
+def output_files(results: Results) -> dict[str, str]:
+    """results.json, results.csv, and results.txt in the challenge's format: contents by name.
+
+    With several systems, each has its own file in `results/`, and results.txt contains all, with
+    a line `# SYSTEM` before each part; for other results folders of the protocol, their suffix is
+    added to the names. Left-out results are listed in left_out.txt.
+    """
+    files = {"results.json": to_json(results), "results.csv": to_csv(results)}
+    if results.not_evaluated:
+        lines = (" ".join(line.split()) for line in results.not_evaluated)
+        files["left_out.txt"] = "".join(f"{line}\n" for line in lines)
+    if any(record.speakers for record in results.similarity):
+        files["speakers.csv"] = to_speakers_csv(results)
+    systems = results.systems
+    names = file_names(systems)
+    parts: dict[str, list[str]] = {f.suffix: [] for f in results.protocol.results_folders[:1]}
+    for system in systems:
+        for suffix in results.results_folders(system):
+            text = to_results_txt(results, system, suffix)
+            if len(systems) > 1:
+                files[f"results/{names[system]}{suffix}.txt"] = text
+                text = f"# {system}\n{text}"
+            parts.setdefault(suffix, []).append(text)
+    for suffix, texts in parts.items():
+        files[f"results{suffix}.txt"] = "".join(texts)
+    return files
