@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .options import (
-    KEY_FORMATS,
     METRICS,
-    SCORE_FORMATS,
     Options,
     add,
     add_metric,
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_files(options: Options) -> None:
     """Add the options for input files and output."""
     options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
-    keys = choice(KEY_FORMATS, "format of the trial key; default: detected")
+    keys = choice(tuple(KEY_FORMATS), "format of the trial key; default: detected")
     options.add_argument("--key-format", **keys)
     options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
     options.add_argument("--distance", **flag("the scores are distances: negate them"))

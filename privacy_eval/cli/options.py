@@ -22,19 +22,6 @@ _MOST_REPLICATES = 1_000_000
 #: Formats of figures, listed here so that `--help` need not import the plotting code.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
-#: Formats of score files and of trial keys, likewise.
-SCORE_FORMATS = (
-    "kaldi",
-    "wespeaker",
-    "speechbrain",
-    "3dspeaker",
-    "voxceleb_trainer",
-    "nist",
-    "csv",
-    "bosaris",
-)
-KEY_FORMATS = ("kaldi", "dca_plda", "voxceleb", "nist", "csv")
-
 #: A container of options: a parser, or one `Form` of its verb.
 Options = Any
 

@@ -1,30 +1,59 @@
 """Formats of score files and trial keys: which columns hold speakers, utterances, scores, labels.
 
 A format is an entry of `SCORE_FORMATS` or `KEY_FORMATS`: the fields of its lines, or a function.
-Formats differ in the order of the columns only, so a file is read by the one it is known to
-have, or by the only one that fits all of its lines.
+A file is read by the format that is named, or else by the only one that fits all of its lines.
+
+The command line lists the names of the formats, also for `--help`: NumPy is imported by the
+functions that need it.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .arrays import as_numbers
-from .csv_text import csv_rows
-from .hdf5 import parse_hdf5
-from .text_table import Column, is_number, line_number, split_columns
 
-#: Columns by name: speaker, utterance, and score or label or both.
-Columns = Mapping[str, Column]
-Split = Callable[[bytes, Path], Columns]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .text_table import Column
+
+    #: Columns by name: speaker, utterance, and score or label or both.
+    Columns = Mapping[str, Column]
+    Split = Callable[[bytes, Path], Columns]
+    Formats = Mapping[str, "Fields | Split"]
 
 #: Fields of the lines of a format.
 Fields = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RecognizedFormat:
+    """A format that a function splits, and that the first line of a file tells.
+
+    A function without `recognizes` is a format, too, but one that must be named.
+
+    Attributes
+    ----------
+    split : callable
+        Of the content of a file and its path, which messages name: returns its columns.
+    recognizes : callable
+        Of the first line of a file: whether it has this format.
+    """
+
+    split: Split
+    recognizes: Callable[[bytes], bool]
+
+    def __call__(self, content: bytes, path: Path) -> Columns:
+        """Split the content of a file into its columns."""
+        return self.split(content, path)
+
 
 #: What tools write for target and nontarget trials.
 LABELS = ((b"target", b"nontarget"), (b"tgt", b"imp"), (b"1", b"0"))
@@ -42,11 +71,14 @@ _HEADERS = {
 
 def _with_header(content: bytes, path: Path) -> Columns:
     """Read a table whose first line names the columns, separated by tabs, commas or blanks."""
+    from .csv_text import csv_rows
+    from .text_table import split_columns
+
     text = content.decode("utf-8", "backslashreplace")
     first, _, rest = text.partition("\n")
     names = first.replace(",", " ").split()
-    known = {alias: field for field, aliases in _HEADERS.items() for alias in aliases}
-    fields = tuple(known.get(name.lower(), f"({name})") for name in names)
+    field_of = {alias: field for field, aliases in _HEADERS.items() for alias in aliases}
+    fields = tuple(field_of.get(name.lower(), f"({name})") for name in names)
     if not {"speaker", "utterance"} <= set(fields) or len(set(fields)) < len(fields):
         raise PrivacyEvalError(
             f"{path}:1: expected a header that names the columns, such as modelid segmentid LLR, "
@@ -62,10 +94,16 @@ def _with_header(content: bytes, path: Path) -> Columns:
 
 def _bosaris(content: bytes, path: Path) -> Columns:
     """Read a BOSARIS score matrix in HDF5: every pair that its mask does not leave out."""
+    import numpy as np
+
+    from .arrays import as_numbers
+    from .hdf5 import parse_hdf5
+    from .text_table import split_columns
+
     names = ("ID/row_ids", "ID/column_ids", "scores", "score_mask")
-    found = parse_hdf5(content, path, only=names)
+    arrays = parse_hdf5(content, path, only=names)
     try:
-        *ids, scores, mask = (found[name] for name in names)
+        *ids, scores, mask = (arrays[name] for name in names)
         rows, columns = ([x.decode() for x in axis.ravel().tolist()] for axis in ids)
         if mask.dtype.kind not in "biu":
             raise ValueError(f"score_mask of {mask.dtype}")
@@ -87,25 +125,35 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     return dict(zip(fields, split, strict=True))
 
 
+def _has_header(first: bytes) -> bool:
+    """Tell whether a line names the columns of speaker, utterance and something else."""
+    names = set(first.decode("utf-8", "replace").lower().replace(",", " ").split())
+    fields = {field for field, aliases in _HEADERS.items() if names & set(aliases)}
+    return {"speaker", "utterance"} < fields
+
+
+_NIST = RecognizedFormat(_with_header, lambda first: b"," not in first and _has_header(first))
+_CSV = RecognizedFormat(_with_header, lambda first: b"," in first and _has_header(first))
+
 #: Formats of score files by name.
-SCORE_FORMATS: Mapping[str, Fields | Split] = {
+SCORE_FORMATS: Formats = {
     "kaldi": ("speaker", "utterance", "score"),
     "wespeaker": ("speaker", "utterance", "score", "label"),
     "speechbrain": ("speaker", "utterance", "label", "score"),
     "3dspeaker": ("speaker", "utterance", "label", "score"),
     "voxceleb_trainer": ("score", "speaker", "utterance"),
-    "nist": _with_header,
-    "csv": _with_header,
-    "bosaris": _bosaris,
+    "nist": _NIST,
+    "csv": _CSV,
+    "bosaris": RecognizedFormat(_bosaris, lambda first: first.startswith(b"\x89HDF")),
 }
 
 #: Formats of trial keys by name.
-KEY_FORMATS: Mapping[str, Fields | Split] = {
+KEY_FORMATS: Formats = {
     "kaldi": ("speaker", "utterance", "label"),
     "dca_plda": ("speaker", "utterance", "label"),
     "voxceleb": ("label", "speaker", "utterance"),
-    "nist": _with_header,
-    "csv": _with_header,
+    "nist": _NIST,
+    "csv": _CSV,
 }
 
 
@@ -135,6 +183,8 @@ def split_format(content: bytes, path: Path, format: Fields | Split) -> Columns:
     >>> columns["speaker"].tolist()
     ['a.wav']
     """
+    from .text_table import split_columns
+
     if callable(format):
         return format(content, path)
     return dict(zip(format, split_columns(content, format, path), strict=True))
@@ -164,8 +214,10 @@ def parse_labels(
     """
     target, nontarget = next((p for p in pairs if label.text(0).encode() in p), pairs[0])
     is_target = label.equals(target)
-    unknown = np.flatnonzero(~(is_target | label.equals(nontarget)))
+    (unknown,) = (~(is_target | label.equals(nontarget))).nonzero()
     if unknown.size:
+        from .text_table import line_number
+
         row = int(unknown[0])
         raise PrivacyEvalError(
             f"{path}:{line_number(label, row)}: expected the label {target.decode()} or "
@@ -198,30 +250,18 @@ def guess_score_format(content: bytes, path: Path) -> str:
     >>> guess_score_format(b"a.wav b.wav 1 0.3\\n", Path())
     'speechbrain'
     """
-    if content.startswith(b"\x89HDF"):
-        return "bosaris"
-    first = content.lstrip().split(b"\n", 1)[0]
-    if (headed := _headed(first)) is not None:
-        return headed
-    words = first.decode("utf-8", "replace").split()
-    if len(words) == 3 and is_number(words[0]) and not is_number(words[2]):
-        return "kaldi" if words[0] in ("0", "1") else "voxceleb_trainer"
-    if len(words) != 4:
+    first = _first_line(content)
+    if (name := _recognized(first, SCORE_FORMATS)) is not None:
+        return name
+    layouts = _layouts(first, SCORE_FORMATS)
+    fitting = _fitting(first, path, layouts)
+    if len(fitting) > 1 and "kaldi" not in fitting:
+        fitting = _fitting(content, path, layouts)
+    if len(fitting) == 1:
+        return fitting[0]
+    if "kaldi" in layouts or not layouts:
         return "kaldi"
-    columns = split_columns(content, ("field 1", "field 2", "field 3", "field 4"), path)
-    third, fourth = ("label" if _all(c, _ANY_LABEL) else "score" for c in columns[2:])
-    if third == fourth == "label":
-        # The first fields; reading all of them tells for sure.
-        third, fourth = (
-            "score" if all(map(is_number, map(c.text, range(min(len(c), 1000))))) else "label"
-            for c in columns[2:]
-        )
-    if {third, fourth} != {"score", "label"}:
-        raise PrivacyEvalError(
-            f"{path}: cannot tell whether column 3 or 4 is the score: use --format "
-            "wespeaker (score, then label) or --format speechbrain (label, then score)"
-        )
-    return "wespeaker" if third == "score" else "speechbrain"
+    raise _undecided(path, layouts, "score", "--format")
 
 
 def guess_key_format(content: bytes, path: Path) -> str:
@@ -243,31 +283,93 @@ def guess_key_format(content: bytes, path: Path) -> str:
     PrivacyEvalError
         More than one fits.
     """
-    first = content.lstrip().split(b"\n", 1)[0]
-    if (headed := _headed(first)) is not None:
-        return headed
-    if len(first.split()) != 3:
+    first = _first_line(content)
+    if (name := _recognized(first, KEY_FORMATS)) is not None:
+        return name
+    layouts = _layouts(first, KEY_FORMATS)
+    if not layouts:
         return "kaldi"
-    columns = split_columns(content, ("field 1", "field 2", "field 3"), path)
-    leading, trailing = (_all(columns[n], _ANY_LABEL) for n in (0, 2))
-    if leading and trailing and not _all(columns[2], _WORDS):
-        raise PrivacyEvalError(
-            f"{path}: cannot tell whether column 1 or 3 is the label: use --key-format "
-            "kaldi (label last) or --key-format voxceleb (label first)"
-        )
-    if leading and not trailing:
-        return "voxceleb"
-    return "dca_plda" if _all(columns[2], _IMPOSTORS) else "kaldi"
+    fitting = _fitting(content, path, layouts)
+    if len(fitting) > 1:  # speakers may be called 0 and 1, but not target and nontarget
+        fitting = _fitting(content, path, layouts, _WORDS)
+        if not fitting:
+            raise _undecided(path, layouts, "label", "--key-format")
+    name = fitting[0] if fitting else "kaldi"
+    is_dca_plda = name == "kaldi" and _fitting(content, path, {"kaldi": layouts[name]}, _IMPOSTORS)
+    return "dca_plda" if is_dca_plda else name
 
 
-def _headed(first: bytes) -> str | None:
-    """Detect the format from a header."""
-    names = first.decode("utf-8", "replace").lower().replace(",", " ").split()
-    found = {field for field, aliases in _HEADERS.items() if set(aliases) & set(names)}
-    if not {"speaker", "utterance"} < found:
-        return None
-    return "csv" if b"," in first else "nist"
+def _first_line(content: bytes) -> bytes:
+    return content.lstrip().split(b"\n", 1)[0] + b"\n"
+
+
+def _recognized(first: bytes, formats: Formats) -> str | None:
+    """Return the format that the first line of a file tells."""
+    return next(
+        (
+            name
+            for name, format in formats.items()
+            if isinstance(format, RecognizedFormat) and format.recognizes(first)
+        ),
+        None,
+    )
+
+
+def _layouts(first: bytes, formats: Formats) -> dict[str, Fields]:
+    """Return the formats with as many fields as a line, and no two with the same."""
+    number = len(first.split())
+    layouts: dict[Fields, str] = {}
+    for name, format in formats.items():
+        if isinstance(format, tuple) and len(format) == number:
+            layouts.setdefault(format, name)
+    return {name: fields for fields, name in layouts.items()}
+
+
+def _fitting(
+    content: bytes,
+    path: Path,
+    layouts: Mapping[str, Fields],
+    labels: tuple[bytes, ...] = _ANY_LABEL,
+) -> list[str]:
+    """Return the formats that fit all lines by their labels, and where these are several by their
+    scores."""
+    from .text_table import split_columns
+
+    if not layouts:
+        return []
+    number = len(next(iter(layouts.values())))
+    columns = split_columns(content, tuple(f"field {n + 1}" for n in range(number)), path)
+    fits_labels = {
+        name: dict(zip(fields, columns, strict=True))
+        for name, fields in layouts.items()
+        if "label" not in fields or _all(columns[fields.index("label")], labels)
+    }
+    if len(fits_labels) == 1:
+        return list(fits_labels)
+    return [name for name, by_field in fits_labels.items() if _fits_scores(by_field)]
+
+
+def _fits_scores(columns: Columns) -> bool:
+    """Tell whether the scores are numbers: the first ones, as reading all of them tells for sure.
+    Without labels, a column of 0 and 1 is one of labels."""
+    from .text_table import is_number
+
+    if (scores := columns.get("score")) is None:
+        return True
+    numeric = all(map(is_number, map(scores.text, range(min(len(scores), 1000)))))
+    return numeric and ("label" in columns or not _all(scores, _DIGITS))
+
+
+def _undecided(
+    path: Path, layouts: Mapping[str, Fields], field: str, option: str
+) -> PrivacyEvalError:
+    places = sorted({fields.index(field) + 1 for fields in layouts.values()})
+    ways = (f"{option} {name} ({', '.join(fields)})" for name, fields in layouts.items())
+    return PrivacyEvalError(
+        f"{path}: cannot tell whether column {' or '.join(map(str, places))} is the {field}: use "
+        + " or ".join(ways)
+    )
 
 
 def _all(column: Column, texts: tuple[bytes, ...]) -> bool:
-    return bool(np.logical_or.reduce([column.equals(text) for text in texts]).all())
+    return bool(functools.reduce(operator.or_, map(column.equals, texts)).all())

@@ -180,7 +180,6 @@ def summary_table(test: ListeningTest) -> Table:
         headings=tuple(map(Label, groups)),
         notes=tuple(notes),
         fit="shrunk",
-        repeated=1,
     )
 
 

@@ -121,6 +121,9 @@ def _direction(metric: Metric) -> str:
 #: More systems than this make a page wide.
 _MOST_UPRIGHT = 10
 
+#: Rows, headings among them, of a page in landscape.
+_MOST_TURNED_ROWS = 44
+
 #: Longer names than this are turned in LaTeX.
 _MOST_LEVEL = 9
 
@@ -228,7 +231,7 @@ def table_of_systems(
     highlight : bool
         Shade the columns of submitted systems among published ones.
     """
-    upright = len(systems) <= _MOST_UPRIGHT
+    upright, lines = len(systems) <= _MOST_UPRIGHT, len(table.rows) + len(table.headings)
     published = set(systems) - {ORIGINAL_COLUMN} - cells.own
     own = cells.own if highlight and published else ()
     colours = ", ".join(f"{style.colour} {family}" for family, style in cells.families.items())
@@ -237,8 +240,7 @@ def table_of_systems(
         columns=(*table.columns, *system_columns(cells, systems, own=own, turned=not upright)),
         highlight_means="submitted systems; the others are published",
         colour_means=f"Names by the baseline that systems were developed from: {colours}",
-        fit="shrunk" if upright else "landscape",
-        repeated=table.repeated or len(table.columns),
+        fit="shrunk" if upright or lines > _MOST_TURNED_ROWS else "landscape",
     )
 
 
@@ -307,7 +309,6 @@ class _SplitTable:
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
             notes=tuple(self._notes(blocks, groups, systems, shown)),
-            repeated=3 if systems[0] == ORIGINAL_COLUMN else 2,
         )
         return table_of_systems(table, self.cells, systems)
 

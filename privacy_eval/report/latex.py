@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .table import Column, Style, Table, marked_cells, one_line, rows_by_group, table_notes
 
@@ -29,18 +29,13 @@ def to_latex(table: Table, style: Style = "booktabs") -> str:
     graphicx, colortbl and pdflscape where the table is shrunk, shaded or turned, and array where
     cells are wrapped.
 
-    More rows than fit on a page make a `longtable` (package longtable), or several parts.
+    More rows than fit on a page make a `longtable` (package longtable).
     """
     comment = f"% {one_line(table.comment)}\n" if table.comment else ""
     if table.fit != "as is":
-        parts = _parts(table)
-        turned = table.fit == "landscape"
-        # pdflscape does not turn the page of a float that had to wait for one.
-        between = "\\clearpage\n" if turned else ""
-        text = between.join(
-            _shrink_to_page(part, style, first=i == 0) for i, part in enumerate(parts)
-        )
-        text = f"\\begin{{landscape}}\n{text}\\end{{landscape}}\n" if turned else text
+        text = _shrink_to_page(table, style)
+        if table.fit == "landscape":
+            text = f"\\begin{{landscape}}\n{text}\\end{{landscape}}\n"
         return text + comment
     rules = _RULES[style]
     caption = f"\\caption{{{escape_latex(table.caption)}}}\\label{{tab:{table.name}}}"
@@ -124,20 +119,15 @@ def _latex_notes(table: Table) -> list[str]:
     return [rf"\par\smallskip{{\raggedright\scriptsize {notes}\par}}"] if notes else []
 
 
-def _shrink_to_page(table: Table, style: Style, *, first: bool) -> str:
+def _shrink_to_page(table: Table, style: Style) -> str:
     """Write a float shrunk to its page."""
     rules = _RULES[style]
-    label = f"\\label{{tab:{table.name}}}" if first else ""
-    again = "" if first else " (continued)"
-    # A later part keeps the number of the first.
-    counter = [] if first else [r"\addtocounter{table}{-1}"]
     columns, head, body = _latex_lines(table, style)
     # Titles of blocks are broken at the width of the table without them, which TeX measures.
     lines = [
         r"\begin{table}[htbp]",
-        *counter,
         r"\centering\footnotesize\setlength{\tabcolsep}{3pt}\renewcommand{\arraystretch}{1.1}",
-        f"\\caption{{{escape_latex(table.caption)}{again}}}{label}",
+        f"\\caption{{{escape_latex(table.caption)}}}\\label{{tab:{table.name}}}",
         rf"\def\wholetable{{\begin{{tabular}}{{{columns}}}",
         rules.top,
         head,
@@ -153,60 +143,6 @@ def _shrink_to_page(table: Table, style: Style, *, first: bool) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _parts(table: Table) -> list[Table]:
-    """Split a table into parts that are readable when shrunk to a page."""
-    most_columns, most_rows = _READABLE[table.fit]
-    repeated = list(range(table.repeated))
-    others = list(range(table.repeated, len(table.columns)))
-    count = max(1, -(-len(others) // max(1, most_columns - table.repeated)))
-    size = max(1, -(-len(others) // count))
-    chosen = [repeated + others[i : i + size] for i in range(0, len(others), size)] or [repeated]
-    return [_part(table, columns, page) for page in _pages(table, most_rows) for columns in chosen]
-
-
-def _part(table: Table, columns: list[int], page: list[tuple[int, int, int]]) -> Table:
-    rows = table.rows
-    kept = [row for _, low, high in page for row in range(low, high)]
-    return replace(
-        table,
-        columns=tuple(table.columns[c] for c in columns),
-        groups=tuple(
-            tuple(tuple(rows[r][c] for c in columns) for r in range(low, high))
-            for _, low, high in page
-        ),
-        headings=tuple(table.headings[n] for n, _, _ in page) if table.headings else (),
-        bold=frozenset(
-            (i, j)
-            for i, r in enumerate(kept)
-            for j, c in enumerate(columns)
-            if (r, c) in table.bold
-        ),
-    )
-
-
-def _pages(table: Table, most_rows: int) -> list[list[tuple[int, int, int]]]:
-    """Return the groups of each page with their first row and the one after their last: about
-    equally many rows on each, without splitting a group that fits on a page."""
-    pieces, start = [], 0
-    for number, group in enumerate(table.groups):
-        for first in range(0, len(group), most_rows):
-            low = start + first
-            pieces.append((number, low, min(low + most_rows, start + len(group))))
-        start += len(group)
-    total = sum(high - low + 1 for _, low, high in pieces)
-    even = total / max(1, -(-total // most_rows))
-    pages: list[list[tuple[int, int, int]]] = [[]]
-    used = 0
-    for piece in pieces:
-        size = piece[2] - piece[1] + 1
-        if used and (used + size > most_rows or used + size / 2 > even):
-            pages.append([])
-            used = 0
-        pages[-1].append(piece)
-        used += size
-    return pages
 
 
 #: Room for indices in headings.
@@ -250,9 +186,6 @@ _RULES: Mapping[str, _Rules] = {
 }
 
 _ROWS_OF_A_PAGE = 48
-
-#: Columns and rows (headings are rows, too) of a page, which is shrunk by a tenth at most.
-_READABLE = {"shrunk": (14, 66), "landscape": (26, 44)}
 
 _LATEX = {
     **{c: f"\\{c}" for c in "{}$&#%_"},

@@ -83,10 +83,7 @@ class Table:
         Comment after the table in LaTeX and Markdown sources: how the results were made.
     fit : str
         LaTeX layout if the page is too small: unchanged ("as is"; many rows make a
-        `longtable`), or the table is "shrunk", or also in "landscape"; in several parts
-        if it would be too small to read.
-    repeated : int
-        Number of first columns that each of these parts repeats.
+        `longtable`), or the table is "shrunk", or also in "landscape".
     """
 
     name: str
@@ -101,7 +98,6 @@ class Table:
     notes: tuple[str, ...] = ()
     comment: str = ""
     fit: Literal["as is", "shrunk", "landscape"] = "as is"
-    repeated: int = 0
 
     @property
     def rows(self) -> list[tuple[str, ...]]:

@@ -238,7 +238,6 @@ def _attacks(speech: str, rows: Sequence[Row], variant: str) -> Table:
         tuple(columns),
         tuple(groups),
         fit="landscape",
-        repeated=3,
     )
 
 
@@ -403,8 +402,7 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
         f"Bias and standard deviation of {experiment.replicates} estimates by numbers of trials.",
         tuple(columns),
         tuple(tuple(map(line, group)) for _, group in groups),
-        fit="landscape",
-        repeated=4,
+        fit="shrunk",
     )
 
 

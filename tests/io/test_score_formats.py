@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from support import cli, write
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.cli import options
-from privacy_eval.io.score_formats import KEY_FORMATS, SCORE_FORMATS
+from privacy_eval.io.score_formats import KEY_FORMATS, SCORE_FORMATS, RecognizedFormat
 from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.text_table import Column, split_columns
 
 #: Two targets and two nontargets: scores, and labels as each tool writes them.
 TRIALS = [("a.wav", "x.wav", 0.75, True), ("a.wav", "y.wav", -0.5, False),
@@ -76,9 +76,43 @@ def test_keys(tmp_path: Path, name: str, guessed: bool) -> None:
     assert pair(scores, key).score.tolist() == [t[2] for t in TRIALS]
 
 
-def test_the_options_name_all_formats() -> None:
-    assert tuple(SCORE_FORMATS) == options.SCORE_FORMATS
-    assert tuple(KEY_FORMATS) == options.KEY_FORMATS
+LABEL_FIRST = ("label", "speaker", "utterance", "score")
+
+
+def split_hashes(content: bytes, path: Path) -> dict[str, Column]:
+    """A format of `#<speaker> <utterance> <score> <label>` lines."""
+    fields = ("speaker", "utterance", "score", "label")
+    return dict(zip(fields, split_columns(content.replace(b"#", b""), fields, path), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "format"),
+    [
+        ("label_first", "{l} {e} {t} {s}", LABEL_FIRST),
+        ("hash", "#{e} {t} {s} {l}", RecognizedFormat(split_hashes, lambda f: f[:1] == b"#")),
+    ],
+)
+def test_an_added_format_is_detected_and_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str, format: object
+) -> None:
+    path = write(tmp_path / "scores", text(line))
+    expected = cli("metrics", "--scores", write(tmp_path / "known", SCORES["wespeaker"])).out
+    for formats in (SCORE_FORMATS, KEY_FORMATS):
+        monkeypatch.setitem(formats, name, format)  # type: ignore[arg-type]
+    detected = cli("metrics", "--scores", path, "--trials", path)
+    assert detected.out == expected
+    assert detected.err == f"privacy-eval: {path}: read as the format {name}\n"
+    options = ("--format", name, "--key-format", name)
+    named = cli("metrics", "--scores", path, "--trials", path, *options)
+    assert (named.out, named.err) == (expected, "")
+
+
+def test_an_undecided_file_names_the_fields_of_all_formats_that_it_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SCORE_FORMATS, "label_first", LABEL_FIRST)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyEvalError, match=r"--format label_first \(label, speaker, utt"):
+        read_scores(write(tmp_path / "scores", "1 1 0 1\n0 1 0 1\n"), format=None)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +127,7 @@ def test_the_options_name_all_formats() -> None:
         ("modelid\tsegmentid\ttargettype\na\tx\ttarget\n", "no column of scores"),
         ("a x target 0.5\na y tgt 0.5\n", "scores:2"),
         ("a x spoof 0.5\na y spoof 0.5\n", "column 3 or 4"),
-        ("a x 0.5 target\na y 0.5 spoof\n", "column 3 or 4"),
+        ("a x 0.5 target\na y 0.5 spoof\n", "scores:2: expected the label .*'spoof'"),
         ('enroll,test,score\n"a,x,0.5\n', "CSV"),
         ("enroll,test,score\na,x\n", "scores:2: expected 3 cells"),
         ("enroll,test,score,score\na,x,1,2\n", "scores:1: expected a header"),

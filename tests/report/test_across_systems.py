@@ -459,25 +459,6 @@ def many(systems: int) -> Cells:
     return cells_from_results(Results(PROTOCOL, records))
 
 
-def test_too_many_systems_for_a_page_are_set_in_parts() -> None:
-    table = comparison_tables(merge_cells([many(20), PUBLISHED]), PROTOCOL)[0]
-    text = to_latex(table)
-    assert len(table.columns) == 41
-    parts = text.split(r"\begin{table}")[1:]
-    assert len(parts) == 4 and text.count(r"\label") == 1
-    shown = []
-    for part in parts[:2]:  # the other two hold other rows of the same columns
-        rows = list(latex_rows(part))
-        assert {len(row) for row in rows} == {22}
-        assert [re.sub(r"\\textbf\{(.*)\}", r"\1", c) for c in rows[0][:3]] == [
-            "Data",
-            "Gender",
-            "Orig",
-        ]
-        shown += rows[0][3:]
-    assert len(shown) == 38
-
-
 # --- with LaTeX
 
 

@@ -309,7 +309,6 @@ def flagged() -> Table:
         colour_means="red: B2",
         notes=("One note",),
         fit="shrunk",
-        repeated=2,
     )
 
 
@@ -429,55 +428,24 @@ def test_html_is_escaped(name: str) -> None:
     assert not re.search(r"&(?!amp;|lt;|gt;|quot;|#x27;)", bare)
 
 
-def test_wide_and_long_tables_are_set_in_parts_that_hold_every_cell() -> None:
+def test_a_wide_table_holds_every_cell() -> None:
     columns = (Column("Data"), *(Column(f"s{i}") for i in range(60)))
     groups = tuple(
         tuple((f"d{g}.{r}", *(f"{g}.{r}.{i}" for i in range(60))) for r in range(30))
         for g in range(3)
     )
     bold = frozenset({(0, 1), (45, 33), (89, 60)})
-    big = Table("n", "c", columns, groups, bold=bold, fit="landscape", repeated=1)
+    big = Table("n", "c", columns, groups, bold=bold, fit="landscape")
     big = replace(big, headings=tuple(Label(f"h{g}") for g in range(3)))
     text = to_latex(big)
-    parts = text.split(r"\begin{table}")[1:]
-    assert len(parts) == 3 * 3
-    cells = [c for part in parts for row in latex_rows(part) for c in latex_cells(row)]
+    cells = [c for row in latex_rows(text) for c in latex_cells(row)]
     values = [c for c in cells if re.fullmatch(r"(\\textbf\{)?\d+\.\d+\.\d+\}?", c)]
     best = [f"\\textbf{{{value}}}" for value in ("0.0.0", "1.15.32", "2.29.59")]
     assert sorted(c for c in values if "textbf" in c) == best
     plain = [c.removeprefix(r"\textbf{").removesuffix("}") for c in values]
     assert sorted(plain) == sorted(c for group in groups for row in group for c in row[1:])
-    assert text.count("(continued)") == 8 and text.count(r"\label{tab:n}") == 1
+    assert text.count(r"\begin{table}") == text.count(r"\label{tab:n}") == 1
     assert text.startswith(r"\begin{landscape}") and text.endswith("\\end{landscape}\n")
-
-
-@pytest.mark.parametrize(
-    ("lengths", "pages"),
-    [
-        ([7] * 5, [[7] * 5]),  # 5 headings and 35 rows
-        ([7] * 6, [[7] * 3] * 2),
-        ([6] * 6, [[6] * 6]),
-        ([40, 4], [[40], [4]]),
-        ([4, 40], [[4], [40]]),
-    ],
-)
-def test_parts_are_about_as_long_and_keep_groups_whole(
-    lengths: list[int], pages: list[list[int]]
-) -> None:
-    groups = tuple(tuple(("x", "y") for _ in range(n)) for n in lengths)
-    headings = tuple(Label("h") for _ in lengths)
-    table = Table("n", "c", (Column("a"), Column("b")), groups, headings, fit="landscape")
-    parts = to_latex(table).split(r"\begin{table}")[1:]
-    found = [[block.count("x & y") for block in part.split("\n\\blocktitle")[1:]] for part in parts]
-    assert found == pages
-
-
-def test_a_group_longer_than_a_page_goes_on_under_its_heading() -> None:
-    rows = tuple((str(i), "x") for i in range(150))
-    long = Table("n", "c", (Column("#"), Column("S")), (rows,), (Label("h"),), fit="shrunk")
-    parts = to_latex(long).split(r"\begin{table}")[1:]
-    assert [part.count("\n\\blocktitle") for part in parts] == [1, 1, 1]
-    assert sum(part.count(" & x ") for part in parts) == 150
 
 
 @pytest.mark.parametrize("first", ["[x]", "*x"])
