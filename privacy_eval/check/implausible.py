@@ -107,13 +107,11 @@ def _read(
     inputs = access.inputs
     path, key = scores_and_key(c, access.tree, inputs)
     if key not in keys:
-        with inputs.supplied(key):
-            keys[key] = read_trials(key)
+        keys[key] = read_trials(inputs.load(key))
     if not read:
         return None
     inputs.sha256(path, line_limit(key, len(keys[key].speaker)))
-    with inputs.supplied(path):
-        return pair(read_scores(path), keys[key], allow_missing=access.allow_missing)
+    return pair(read_scores(inputs.load(path)), keys[key], allow_missing=access.allow_missing)
 
 
 def _implausible(

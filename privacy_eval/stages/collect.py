@@ -111,8 +111,7 @@ def _evaluated(
         if product.name in stale:
             absent.append(f"{product.name} ({stale[product.name]})")
         elif product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], VerificationRecord))
+            records.append(read_record(inputs.load(product.files[-1]), VerificationRecord))
         else:
             absent.append(product.name)
     return records, absent
@@ -195,13 +194,11 @@ def read_emotion(
     """
     if table.outside:
         raise PrivacyEvalError(outside_message(table.outside[0]))
-    with inputs.supplied(table.path):
-        made = {
-            "version": __version__,
-            "inputs": {relative(table.path, tree): inputs.sha256(table.path)},
-        }
-        importer = Importer(str(table.path), protocol, system.name, system.anon_suffix, made)
-        return importer.csv(read_text(table.path), None).emotion
+    text = read_text(inputs.load(table.path))
+    read = {relative(table.path, tree): inputs.sha256(table.path)}
+    made = {"version": __version__, "inputs": read}
+    importer = Importer(str(table.path), protocol, system.name, system.anon_suffix, made)
+    return importer.csv(text, None).emotion
 
 
 def read_recognition(
@@ -321,8 +318,7 @@ def current_records(
         if product.read_fingerprint() is None:
             continue
         if product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], kind))
+            records.append(read_record(inputs.load(product.files[-1]), kind))
         else:
             stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
     return records, stale

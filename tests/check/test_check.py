@@ -34,6 +34,7 @@ from privacy_eval.check.missing import CREATABLE, TEAM
 from privacy_eval.io.scores import OPEN_END
 from privacy_eval.metrics import CAVEATS, IMPLAUSIBLE_EER
 from privacy_eval.metrics.caveats import MAX_ORIGINAL_EER
+from privacy_eval.tree.conditions import RecognitionFiles
 
 OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"
 AA = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
@@ -215,7 +216,8 @@ def test_any_exception_is_an_error_of_one_team(
 
     def broken(read: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(file: Any, *more: Any) -> Any:
-            if "bad" in (file if isinstance(file, Path) else file.folder).parts:
+            path = file.folder if isinstance(file, RecognitionFiles) else file.path
+            if "bad" in path.parts:
                 raise OverflowError("Python int too large")
             return read(file, *more)
 
