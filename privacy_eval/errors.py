@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Sequence
 
-#: Environment variables: how progress is shown, `lines` in the log of a job; whether unexpected
-#: errors are described with their traceback, as they are there.
-PROGRESS, DEBUG = "PRIVACY_EVAL_PROGRESS", "PRIVACY_EVAL_DEBUG"
+#: Environment variable: how progress is shown, `lines` in the log of a job.
+PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
 
 class PrivacyEvalError(Exception):
@@ -28,7 +26,7 @@ class OutputError(PrivacyEvalError):
 
 def describe(error: Exception) -> str:
     """Describe why something failed: invalid input by its message, other errors by type and
-    message, in a job or with `PRIVACY_EVAL_DEBUG` set followed by the traceback.
+    message.
 
     Examples
     --------
@@ -37,11 +35,9 @@ def describe(error: Exception) -> str:
     """
     if isinstance(error, PrivacyEvalError):
         return str(error)
-    out_of_memory = isinstance(error, MemoryError)
-    text = "not enough memory" if out_of_memory else f"{type(error).__name__}: {error}"
-    if in_job() or os.environ.get(DEBUG):
-        text += "\n" + "".join(traceback.format_exception(error)).rstrip()
-    return text
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    return f"{type(error).__name__}: {error}"
 
 
 def in_job() -> bool:

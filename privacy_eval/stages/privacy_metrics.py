@@ -49,7 +49,7 @@ from ..products.freshness import (
     bring_up_to_date,
     source_from_fingerprint,
 )
-from ..products.jobs import Cost, estimate_lines, metrics_cost
+from ..products.jobs import estimate_lines, metrics_cost
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -177,7 +177,7 @@ def dropped_intervals(noted: Iterable[Fingerprint | None], options: Options) -> 
     return Counter(number for number in found if isinstance(number, int) and number)
 
 
-def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:
+def condition_cost(condition: ConditionFiles, options: Options = Options()) -> float:
     """Estimate the cost of a condition from the size of its score file."""
     return metrics_cost(estimate_lines(condition.scores), options.bootstrap)
 
@@ -229,6 +229,26 @@ def _bootstrap(
     )
 
 
+def scores_and_key(files: ConditionFiles, tree: Path, inputs: Inputs) -> tuple[Path, Path]:
+    """Return the score file and the trial key of a condition.
+
+    Raises
+    ------
+    PrivacyEvalError
+        One is missing or leads out of the tree, or copies of the key contradict each other.
+    """
+    if files.outside:
+        raise PrivacyEvalError(outside_message(files.outside[0]))
+    scores = score_file(files)
+    key = find_key(files.key_candidates, inputs)
+    if key is None:
+        tried = ", ".join(relative(path, tree) for path in files.key_candidates)
+        raise PrivacyEvalError(
+            f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+        )
+    return scores, key
+
+
 @dataclass(frozen=True)
 class _ConditionRecord:
     """The record of one condition."""
@@ -278,16 +298,7 @@ class _ConditionRecord:
         return self.options.utt2spk or self.files.utt2spk or key.parent / "utt2spk"
 
     def find(self, inputs: Inputs) -> Sources:
-        files = self.files
-        if files.outside:
-            raise PrivacyEvalError(outside_message(files.outside[0]))
-        scores = score_file(files)
-        key = find_key(files.key_candidates, inputs)
-        if key is None:
-            tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
-            raise PrivacyEvalError(
-                f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
-            )
+        scores, key = scores_and_key(self.files, self.tree, inputs)
         sources: dict[str, Path | Source] = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             sources["utt2spk"] = self.utt2spk

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from privacy_eval.errors import DEBUG, PROGRESS, OutputError, PrivacyEvalError, UsageError
+from privacy_eval.errors import PROGRESS, OutputError, PrivacyEvalError, UsageError
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.products.freshness import (
+    DEBUG,
     NOTE,
     Content,
     MissingInput,
