@@ -91,7 +91,7 @@ def test_metrics_as_json(files: Pair) -> None:
     assert list(plain["caveats"]) == few and plain["exact"]["linkability"] == 0
     assert (plain["n_target"], plain["n_nontarget"]) == (12, 36)
     for variant in ("challenge", "exact"):
-        assert set(plain[variant]) == set(KEYS)
+        assert set(plain[variant]) == {*KEYS, *of_kind("scores")}
         assert isinstance(plain[variant]["zebra_tag"], str)
         assert all(isinstance(v, float) for k, v in plain[variant].items() if k != "zebra_tag")
         assert 0 <= plain[variant]["eer"] <= 1
@@ -139,12 +139,14 @@ TEXT_LINES = [
 
 def test_metrics_as_text(files: Pair) -> None:
     lines = files.run().out.splitlines()
-    assert (lines[0], lines[12], len(lines)) == ("# challenge", "# exact", 27)
-    for block in (lines[1:12], lines[13:24]):
-        for line, pattern in zip(block, TEXT_LINES, strict=True):
-            assert re.fullmatch(pattern, line)
-    assert "fewer than 20 target scores" in lines[24]
-    assert all(line.startswith("caveat: The miss rate") for line in lines[25:])
+    shown = [metric for metric in of_kind("scores").values() if metric.tabled]
+    second = 1 + len(shown)
+    assert (lines[0], lines[second], len(lines)) == ("# challenge", "# exact", 2 * second + 3)
+    for block in (lines[1:second], lines[second + 1 : 2 * second]):
+        matching = [next((p for p in TEXT_LINES if re.fullmatch(p, line)), None) for line in block]
+        assert [pattern for pattern in matching if pattern] == TEXT_LINES
+    assert "fewer than 20 target scores" in lines[2 * second]
+    assert all(line.startswith("caveat: The miss rate") for line in lines[2 * second + 1 :])
 
 
 def test_bootstrap(files: Pair) -> None:
