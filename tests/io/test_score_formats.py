@@ -141,6 +141,12 @@ def test_no_wrong_guess(tmp_path: Path, content: str, message: str) -> None:
         read_scores(write(tmp_path / "scores", content), format=None)
 
 
+@pytest.mark.parametrize("last", ["0", "1", "-3"])
+def test_speakers_that_are_numbers_are_no_scores(tmp_path: Path, last: str) -> None:
+    scores = read_scores(write(tmp_path / "scores", f"1462 u1 {last}\n251 u2 0.5\n"), format=None)
+    assert (scores.format, scores.speaker.tolist()) == ("kaldi", ["1462", "251"])
+
+
 def test_ambiguous_key(tmp_path: Path) -> None:
     path = write(tmp_path / "trials", "1 a 0\n0 b 1\n")
     with pytest.raises(PrivacyEvalError, match="--key-format"):
