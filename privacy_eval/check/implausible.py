@@ -150,7 +150,7 @@ def _read(
         path = score_file(c)
         inputs.sha256(path, line_limit(key.path, len(key.speaker)))
         with inputs.supplied(path):
-            trials = pair(read_scores(path), key, allow_missing=allow_missing)
+            trials = pair(read_scores(path, format="kaldi"), key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)
     except PrivacyEvalError as error:
         check.errors[c] = str(error)

@@ -8,12 +8,12 @@ import importlib.util
 import math
 import numbers
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..metrics import METRICS, Metric, TrialScores
+from ..metrics import METRICS, Metric, TrialScores, registry
 from .files import digest, read_bytes
 
 
@@ -141,8 +141,7 @@ def _load(text: str) -> UserMetric:
     return UserMetric(name, imported, digest(content))
 
 
-@contextlib.contextmanager
-def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
+def registered(metrics: Iterable[UserMetric]) -> contextlib.AbstractContextManager[None]:
     """Register metrics within a block, for evaluation, tables and figures.
 
     Parameters
@@ -161,16 +160,10 @@ def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
     >>> "span" in METRICS
     False
     """
-    entries = {
-        own.name: Metric(own.name, "scores", "own", own.name, own, range=(-math.inf, math.inf))
+    return registry.registered(
+        Metric(own.name, "scores", "own", own.name, own, range=(-math.inf, math.inf))
         for own in metrics
-    }
-    METRICS.update(entries)
-    try:
-        yield
-    finally:
-        for name in entries:
-            del METRICS[name]
+    )
 
 
 def user_digests() -> dict[str, str]:
