@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-#: ("ref", node), ("Append", part, ...), ("Offset", part, k), ("Const", value, dim), ...
+#: ("ref", node), ("Append", part, ...), ("Offset", part, k), ...
 Expression = tuple[Any, ...]
 
 
@@ -120,7 +120,7 @@ class Reference:
         return x
 
     def expression(self, e: Expression, t: int) -> np.ndarray | None:
-        """A descriptor, with Append distributed over IfDefined, Failover and Switch."""
+        """A descriptor, with Append distributed over IfDefined and Failover."""
         parts = [self.term(term, t) for term in distributed(e)]
         return None if any(p is None for p in parts) else np.concatenate(parts)
 
@@ -128,16 +128,12 @@ class Reference:
         head = e[0]
         if head == "ref":
             return self.node(e[1], t)
-        if head == "Const":
-            return np.full(e[2], float(e[1]))
         if head == "Offset":
             return self.term(e[1], t + e[2])
         if head == "Round":
             return self.term(e[1], math.floor(t / e[2]) * e[2])
         if head == "ReplaceIndex":
             return self.term(e[1], e[2])
-        if head == "Switch":
-            return self.term(e[1 + t % (len(e) - 1)], t)
         first = self.term(e[1], t)
         if head == "Scale":
             return None if first is None else first * float(np.float32(e[2]))
@@ -152,7 +148,7 @@ class Reference:
 
 def distributed(e: Expression) -> list[Expression]:
     head, *rest = e
-    if head in ("ref", "Const"):
+    if head == "ref":
         return [e]
     if head == "Append":
         return [term for part in rest for term in distributed(part)]
@@ -164,8 +160,6 @@ def distributed(e: Expression) -> list[Expression]:
 def width(net: Net, e: Expression) -> int:
     """Columns of an expression."""
     head = e[0]
-    if head == "Const":
-        return int(e[2])
     if head == "Append":
         return sum(width(net, part) for part in e[1:])
     if head != "ref":

@@ -63,7 +63,6 @@ GROUPS: dict[str, dict[str, str]] = {
     "prepare speech": {
         "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
         "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
-        "features": "compute MFCC and voice activity of a data folder",
         "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
     },
     "study the metrics themselves": {
@@ -130,8 +129,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """Register the user-defined metrics of `--metric` while the verb runs."""
-    if not vars(arguments).get("user_metrics"):
+    """Register the user-defined metrics of `--metric`, and any that results files describe, while
+    the verb runs."""
+    if "user_metrics" not in vars(arguments):
         return contextlib.nullcontext()
     from ..io.user_metrics import load_user_metrics, registered
 

@@ -10,7 +10,7 @@ import decimal
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -54,6 +54,40 @@ class Label(NamedTuple):
 
     title: str
     latex: str | None = None
+
+
+@dataclass(frozen=True)
+class MetricDescription:
+    """What a results file says of a metric, enough to check and print its values.
+
+    The attributes are those of `Metric`; `detail` is a number of decimals.
+    """
+
+    kind: Kind
+    unit: str
+    name: str
+    title: str = ""
+    meaning: str = ""
+    best: Literal["higher", "lower"] | None = None
+    range: tuple[float, ...] = (0, math.inf)
+    percent: bool = False
+    counted: bool = False
+    decimals: int = 3
+    detail: int = 3
+    repeats_matter: bool = False
+
+    def metric(self, key: str) -> Metric:
+        """Make the entry of a metric that can be printed but not computed.
+
+        Parameters
+        ----------
+        key : str
+
+        Returns
+        -------
+        Metric
+        """
+        return Metric(key, **vars(self))
 
 
 @dataclass(frozen=True)
@@ -121,7 +155,7 @@ class Metric:
     meaning: str = ""
     source: str = ""
     best: Literal["higher", "lower"] | None = None
-    range: tuple[float, float] = (0, math.inf)
+    range: tuple[float, ...] = (0, math.inf)
     title: str = ""
     column_label: Label | None = None
     heading_label: Label | None = None
@@ -172,6 +206,13 @@ class Metric:
         """Meaning of the metric and its direction, in one line; "" if unknown."""
         direction = f"; {self.direction}" if self.direction else ""
         return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
+
+    @property
+    def description(self) -> MetricDescription:
+        """What results files say of the metric."""
+        values = {f.name: getattr(self, f.name) for f in fields(MetricDescription)}
+        detail = self.decimals if callable(self.detail) else self.detail
+        return MetricDescription(**{**values, "title": self.sentence, "detail": detail})
 
     @property
     def printed_unit(self) -> str:
@@ -601,6 +642,9 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+#: Keys of the metrics of this version; results files describe any others.
+BUILT_IN = frozenset(METRICS)
+
 
 def of_kind(kind: Kind) -> dict[str, Metric]:
     """Select the metrics of a kind.
@@ -633,7 +677,7 @@ def describe(key: str) -> Metric:
     Returns
     -------
     Metric
-        A user-defined metric has a name only.
+        An unknown metric has a name only.
 
     Examples
     --------
@@ -665,13 +709,13 @@ def registered(metrics: Iterable[Metric]) -> Iterator[None]:
     >>> "min_dcf_0.05" in METRICS
     False
     """
-    entries = {metric.key: metric for metric in metrics}
-    METRICS.update(entries)
+    before = dict(METRICS)
+    METRICS.update((metric.key, metric) for metric in metrics)
     try:
         yield
     finally:
-        for key in entries:
-            del METRICS[key]
+        METRICS.clear()
+        METRICS.update(before)
 
 
 def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.files import digest, read_bytes
-from ..io.user_metrics import user_digests
+from ..io.user_metrics import register, user_digests
 from ..metrics import Variant
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol, bundled, load_protocol
@@ -89,6 +89,7 @@ class ReportSources:
             results = results.under(load_protocol(self.conf)) if self.conf else results
         else:
             results = Results(load_protocol(self._conf))
+        register(results.described)
         if self.variant:
             results = results.under(replace(results.protocol, variant=self.variant))
         if self.systems:

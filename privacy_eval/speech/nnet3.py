@@ -272,8 +272,6 @@ class Network:
                     f"{node.where}: reads the statistics extraction {term.node} without pooling"
                 )
             return columns
-        if term.operator == "Const":
-            return int(term.numbers[1])
         found = {self._term_columns(node, part) for part in term.parts}
         if len(found) > 1:
             raise PrivacyEvalError(f"{node.where}: {term.operator} of {sorted(found)} columns")

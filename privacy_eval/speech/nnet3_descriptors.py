@@ -1,4 +1,7 @@
-"""Descriptors of Kaldi's nnet3 networks: what a node reads, and when."""
+"""Descriptors of Kaldi's nnet3 networks: what a node reads, and when.
+
+Supported are those of published x-vector networks; Kaldi's `Switch` and `Const` are in none.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +29,16 @@ Matrix = NDArray[np.float32]
 _WORD = re.compile(
     r"\s*(?:([A-Za-z_][\w.-]*)|([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|([(),]))", re.ASCII
 )
-#: Descriptors: number of parts, None for any from 1; then the numbers after them.
+#: Number of parts of each operator, None for any from 1; then of the numbers after them.
 _OPERATORS: dict[str, tuple[int | None, int]] = {
     "Append": (None, 0),
     "Sum": (None, 0),
-    "Switch": (None, 0),
     "Failover": (2, 0),
     "IfDefined": (1, 0),
     "Offset": (1, 1),
     "Round": (1, 1),
     "ReplaceIndex": (1, 1),
     "Scale": (1, 1),
-    "Const": (0, 2),
 }
 
 
@@ -51,7 +52,7 @@ class Descriptor:
         One of Kaldi's, or blank for a node at the same time.
     parts : tuple of Descriptor
     numbers : tuple of float
-        Offset, modulus, time, scale, or value and dimension.
+        Offset, modulus, time or scale.
     node : str
         Name, where `operator` is blank.
     """
@@ -68,13 +69,13 @@ class Descriptor:
         for part in self.parts:
             yield from part.reads()
 
-    def range(self, known: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-        """Return a first and a last time that it may exist at from those of nodes."""
+    def range(self, node_ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+        """Return bounds of the times at which it may exist, from those of the nodes."""
         if not self.operator:
-            return known[self.node]
-        if self.operator in ("Const", "IfDefined", "ReplaceIndex"):
+            return node_ranges[self.node]
+        if self.operator in ("IfDefined", "ReplaceIndex"):
             return -FOREVER, FOREVER
-        firsts, lasts = zip(*(part.range(known) for part in self.parts), strict=True)
+        firsts, lasts = zip(*(part.range(node_ranges) for part in self.parts), strict=True)
         if self.operator == "Sum":
             return max(firsts), min(lasts)
         shift = int(self.numbers[0]) if self.operator == "Offset" else 0
@@ -82,65 +83,53 @@ class Descriptor:
         return min(firsts) - shift, max(lasts) - shift + later
 
     def needs(self, times: Times) -> Iterator[tuple[str, Times]]:
-        """Yield the nodes that it reads, and when, to exist at some times."""
+        """Yield each node that it reads for its values at `times`, with the times read."""
         if not self.operator:
             yield self.node, times
-        elif self.operator == "Switch":
-            for number, part in enumerate(self.parts):
-                yield from part.needs(times[times % len(self.parts) == number])
         else:
             once = self._read_at(times)[0]
             for part in self.parts:
                 yield from part.needs(once)
 
-    def exists(self, times: Times, known: Mapping[str, Times]) -> NDArray[np.bool_]:
-        """Tell at which times it exists from those at which nodes exist."""
+    def exists(self, times: Times, node_times: Mapping[str, Times]) -> NDArray[np.bool_]:
+        """Return at which of `times` it exists, given the times at which nodes exist."""
         if not self.operator:
-            return members(known[self.node], times)
-        result = np.ones(len(times), dtype=bool)
-        if self.operator in ("Const", "IfDefined"):
-            return result
-        if self.operator == "Switch":
-            for number, part in enumerate(self.parts):
-                mine = times % len(self.parts) == number
-                result[mine] = part.exists(times[mine], known)
-            return result
+            return members(node_times[self.node], times)
+        if self.operator == "IfDefined":
+            return np.ones(len(times), dtype=bool)
         once, rows = self._read_at(times)
         combine = np.logical_or if self.operator == "Failover" else np.logical_and
-        found: NDArray[np.bool_] = combine.reduce([p.exists(once, known) for p in self.parts])
-        return found[rows]
+        exists: NDArray[np.bool_] = combine.reduce(
+            [part.exists(once, node_times) for part in self.parts]
+        )
+        return exists[rows]
 
-    def values(self, times: Times, known: Mapping[str, tuple[Times, Matrix]]) -> Matrix:
-        """Compute it at times at which it exists from the values of nodes."""
+    def values(self, times: Times, node_values: Mapping[str, tuple[Times, Matrix]]) -> Matrix:
+        """Compute its values at times at which it exists, from those of the nodes."""
         if not self.operator:
-            return _take(*known[self.node], times)
-        if self.operator == "Const":
-            number, columns = self.numbers
-            return np.full((len(times), int(columns)), number, dtype=np.float32)
+            return _take(*node_values[self.node], times)
         first = self.parts[0]
         if self.operator == "Scale":
-            return first.values(times, known) * np.float32(self.numbers[0])
+            return first.values(times, node_values) * np.float32(self.numbers[0])
         if self.operator == "Sum":
-            total = first.values(times, known)
+            total = first.values(times, node_values)
             for part in self.parts[1:]:
-                total = total + part.values(times, known)
+                total = total + part.values(times, node_values)
             return total
-        if self.operator not in ("Switch", "IfDefined", "Failover"):
-            once, rows = self._read_at(times)
-            return first.values(once, known)[rows]
-        if self.operator == "Switch":
-            chosen = times % len(self.parts)
-        else:
-            when = {name: at for name, (at, _) in known.items()}
-            chosen = np.where(first.exists(times, when), 0, 1)
-        found = [p.values(times[chosen == i], known) for i, p in enumerate(self.parts)]
-        result = np.zeros((len(times), found[0].shape[1]), dtype=np.float32)
-        for number, values in enumerate(found):
-            result[chosen == number] = values
-        return result
+        if self.operator in ("Failover", "IfDefined"):
+            node_times = {name: at for name, (at, _) in node_values.items()}
+            defined = first.exists(times, node_times)
+            values = first.values(times[defined], node_values)
+            result = np.zeros((len(times), values.shape[1]), dtype=np.float32)
+            result[defined] = values
+            if self.operator == "Failover":
+                result[~defined] = self.parts[1].values(times[~defined], node_values)
+            return result
+        once, rows = self._read_at(times)
+        return first.values(once, node_values)[rows]
 
     def _read_at(self, times: Times) -> tuple[Times, slice | NDArray[np.int64]]:
-        """Return when its parts are read, and which of these belongs to each of the times."""
+        """Return the times at which its parts are read, and the row of each of `times` in them."""
         if self.operator == "Offset":
             return times + int(self.numbers[0]), slice(None)
         if self.operator == "Round":
@@ -209,11 +198,11 @@ class _DescriptorParser:
         return PrivacyEvalError(f"{self.where}: descriptor: {message}")
 
     def take(self, kind: int, *expected: str) -> str:
-        found = self.words.pop() if self.words else ("", "", "")
-        if not found[kind] or (expected and found[kind] not in expected):
+        word = self.words.pop() if self.words else ("", "", "")
+        if not word[kind] or (expected and word[kind] not in expected):
             wanted = " or ".join(expected) or ("a name", "a number")[kind]
-            raise self.error(f"expected {wanted}, found {''.join(found)!r}")
-        return found[kind]
+            raise self.error(f"expected {wanted}, found {''.join(word)!r}")
+        return word[kind]
 
     def descriptor(self, depth: int) -> tuple[Descriptor, ...]:
         if depth > MAX_DEPTH:
@@ -245,40 +234,39 @@ class _DescriptorParser:
         least, count = _OPERATORS[name]
         if (len(parts) != least if least is not None else not parts) or len(numbers) != count:
             raise self.error(f"{name} of {len(parts)} parts and {len(numbers)} numbers")
-        whole = numbers[1:] if name == "Const" else [] if name == "Scale" else numbers
+        whole = [] if name == "Scale" else numbers
         if any(n != int(n) or abs(n) > MAX_NUMBER for n in whole if math.isfinite(n)) or not all(
             abs(n) < 1e38 for n in numbers
         ):
             raise self.error(f"{name} of {numbers}, expected whole numbers up to {MAX_NUMBER}")
-        if (name == "Round" or name == "Const") and not 1 <= numbers[-1] <= MAX_NUMBER:
-            raise self.error(f"{name} of {numbers[-1]:g}, expected at least 1")
+        if name == "Round" and numbers[0] < 1:
+            raise self.error(f"Round of {numbers[0]:g}, expected at least 1")
         if name == "Append":
             return tuple(term for part in parts for term in part)
         if len({len(part) for part in parts}) > 1:
             raise self.error(f"{name} of different numbers of appended parts")
-        columns = zip(*parts, strict=True) if parts else [()]
+        columns = zip(*parts, strict=True)
         return tuple(Descriptor(name, column, tuple(numbers)) for column in columns)
 
 
-def members(known: Times, times: Times) -> NDArray[np.bool_]:
-    """Tell which times are among known ones.
+def members(collection: Times, times: Times) -> NDArray[np.bool_]:
+    """Test which times are in a collection of them.
 
     Parameters
     ----------
-    known, times : int64 array, shape (K,) and (T,)
+    collection, times : int64 array, shape (C,) and (T,)
         Ascending and unique.
 
     Returns
     -------
     bool array, shape (T,)
     """
-    if not len(known):
+    if not len(collection):
         return np.zeros(len(times), dtype=bool)
-    if is_contiguous(known):
-        found: NDArray[np.bool_] = (times >= known[0]) & (times <= known[-1])
-    else:
-        found = known[np.minimum(np.searchsorted(known, times), len(known) - 1)] == times
-    return found
+    if is_contiguous(collection):
+        return np.asarray((times >= collection[0]) & (times <= collection[-1]))
+    row = np.minimum(np.searchsorted(collection, times), len(collection) - 1)
+    return np.asarray(collection[row] == times)
 
 
 def is_contiguous(times: Times) -> bool:
@@ -297,11 +285,11 @@ def is_contiguous(times: Times) -> bool:
     return len(times) > 0 and bool(times[-1] - times[0] + 1 == len(times))
 
 
-def _take(known: Times, values: Matrix, times: Times) -> Matrix:
-    """Return the rows of some times, without copying them if they follow each other."""
+def _take(row_times: Times, values: Matrix, times: Times) -> Matrix:
+    """Return the rows at `times`: a view if they are contiguous, else a copy."""
     if not len(times):
         return values[:0]
-    if not is_contiguous(known):
-        return values[np.searchsorted(known, times)]
-    first = times[0] - known[0]
-    return values[first : first + len(times)] if is_contiguous(times) else values[times - known[0]]
+    if not is_contiguous(row_times):
+        return values[np.searchsorted(row_times, times)]
+    rows = times - row_times[0]
+    return values[rows[0] : rows[0] + len(rows)] if is_contiguous(times) else values[rows]

@@ -35,6 +35,7 @@ from ..metrics import (
 )
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.curves import BAND_FALSE_ALARM
+from ..metrics.registry import BUILT_IN
 from ..products.freshness import (
     NOTE,
     Content,
@@ -251,7 +252,7 @@ class _ConditionRecord:
             self.make,
             subject={
                 **asdict(condition),
-                "metrics": list(of_kind("scores")),
+                "metrics": [key for key in of_kind("scores") if key in BUILT_IN],
                 "fields": [entry.name for entry in fields(VerificationRecord)],
             },
             options={

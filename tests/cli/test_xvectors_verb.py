@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ROOT, cli
+import soundfile
+from support import ROOT, Run, cli, write
 
 from privacy_eval.asv.model_folder import save_vectors
 from privacy_eval.io.scp import read_vectors
@@ -142,3 +143,51 @@ def test_utterance_without_speaker_is_refused(tmp_path: Path, data: Path, model:
     assert run.code == 1
     assert "utterances have no speaker" in run.err and "3005-" in run.err
     assert not out.exists()
+
+
+@pytest.fixture
+def noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder of half a second of noise, and of too little for a frame."""
+    monkeypatch.chdir(tmp_path)
+    samples = (np.random.default_rng(0).normal(size=8000) * 1000).astype(np.int16)
+    soundfile.write("a.wav", samples, 16000)
+    soundfile.write("b.wav", samples[:50], 16000)
+    write(tmp_path / "noise/utt2spk", "u1 s1\nu2 s1\nu3 s1\n")
+    write(tmp_path / "noise/wav.scp", "u1 a.wav\nu2 b.wav\n")
+    return tmp_path / "noise"
+
+
+def extract(noise: Path, model: Path, *options: object) -> Run:
+    return cli("xvectors", "--data", noise, "--model", model, "--out", "out", *options)
+
+
+def test_option_files(noise: Path, model: Path) -> None:
+    mfcc, vad = noise / "mfcc.conf", write(noise / "vad.conf", "--vad-energy-threshold=99\n")
+    assert extract(noise, model).code == 0
+    run = extract(noise, model, "--vad-config", vad)
+    assert run.code == 1 and "no utterance has an x-vector" in run.err
+    run = extract(noise, model, "--mfcc-config", write(mfcc, "--num-ceps=5\n"))
+    assert run.code == 1 and "expected 30 columns" in run.err
+    run = extract(noise, model, "--mfcc-config", write(mfcc, "--num-ceps=5\n--liver=22\n"))
+    assert run.code == 1 and f"{mfcc}:2: unknown option" in run.err
+
+
+def test_dither_is_of_the_seed(noise: Path, model: Path) -> None:
+    def ark(*options: object) -> bytes:
+        run = extract(noise, model, *options)
+        assert run.code == 0, run.err
+        return Path("out/xvector.ark").read_bytes()
+
+    assert ark("--dither", 1) == ark("--dither", 1, "--seed", 0) != ark("--dither", 1, "--seed", 1)
+    assert ark() == ark("--dither", 0) == ark("--seed", 1) != ark("--dither", 1)
+    assert extract(noise, model, "--dither", "-1").code == 2
+
+
+def test_damaged_speech_is_refused_or_left_out_on_request(noise: Path, model: Path) -> None:
+    write(noise / "wav.scp", "u1 a.wav\nu2 b.wav\nu3 none.wav\n")
+    run = extract(noise, model)
+    assert run.code == 1 and "wav.scp:3: u3 (none.wav)" in run.err
+    assert not Path("out").exists()
+    run = extract(noise, model, "--allow-missing")
+    assert run.code == 0 and "left out: " in run.err
+    assert read_vectors(Path("out/xvector.scp"), tree=Path()).ids == ("u1",)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 import re
 import struct
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -42,7 +40,6 @@ TOKENS: tuple[bytes, ...] = (
 Edit = tuple[str, int, int, str, int]
 
 _UNITS = {"fields": rb"\s+|\S+", "lines": rb"[^\n]*\n|[^\n]+"}
-_MOST_EDITED = 1 << 15  # bytes
 _EDITED = ("bytes", *_UNITS)
 _COUNTS = (1, 0, 2, 8, 10_000)
 _KINDS = ("token", "nothing", "copy", "byte", "repeat", "reverse", "bit")
@@ -55,40 +52,11 @@ _EDIT = st.tuples(
 )
 
 
-def variants(content: bytes, number: int) -> Iterator[bytes]:
-    """Edit an input at random, once or twice each time; the same variants for the same input.
-
-    Far faster than drawing inputs by Hypothesis. JSON stays JSON in three of four variants. Large
-    inputs have no variants, which would take most of the time.
-    """
-    draw = random.Random(zlib.crc32(content))
-    number = number if len(content) <= _MOST_EDITED else 0
-    try:
-        text = json.dumps(json.loads(content))
-    except (ValueError, RecursionError):
-        text = ""
-    for _ in range(number):
-        if text and draw.random() < 0.75:
-            path = [draw.randrange(1000) for _ in range(draw.randrange(7))]
-            kind = draw.choice(("replace", "remove", "double", "exchange"))
-            plain = _edit_value(json.loads(text), path, kind, draw.choice(_VALUES))
-            yield json.dumps(plain).encode()
-            continue
-        found = content
-        for _ in range(draw.choice((1, 1, 2))):
-            if len(found) > _MOST_EDITED:
-                break
-            unit, kind = draw.choice(_EDITED), draw.choice(_KINDS)
-            place, argument = draw.randrange(1 << 20), draw.randrange(10_000)
-            found = _edited(found, [(unit, place, draw.choice(_COUNTS), kind, argument)], TOKENS)
-        yield found
-
-
 def _edited(content: bytes, edits: Sequence[Edit], tokens: Sequence[bytes]) -> bytes:
     for unit, position, count, kind, argument in edits:
         ends = range(len(content) + 1)
         if unit != "bytes":
-            ends = [0, *(found.end() for found in re.finditer(_UNITS[unit], content))]
+            ends = [0, *(match.end() for match in re.finditer(_UNITS[unit], content))]
         number = len(ends) - 1
 
         def cut(first: int, last: int, content: bytes = content, ends: Any = ends) -> bytes:

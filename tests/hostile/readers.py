@@ -30,7 +30,7 @@ import numpy as np
 import second_readings as second
 import soundfile
 from hypothesis import strategies as st
-from inputs import TOKENS, json_with_edits, samples_with_edits, variants
+from inputs import TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
 from support import ANON, GOLDEN, OTHER_PROTOCOL, imported
@@ -142,8 +142,8 @@ class Reader:
     memory: int = ADDRESS_SPACE
 
 
-def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0, edits: int = 0) -> tuple[int, int]:
-    """Fuzz one reader, with so many edits of each input, too; count what is read and refused."""
+def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, int]:
+    """Fuzz one reader; return how many inputs were read and refused."""
     counts = [0, 0]
     path = folder / READERS[name].name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,8 +157,7 @@ def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0, edits: int = 0)
     )
     @hypothesis.given(content=READERS[name].inputs)
     def answers(content: bytes) -> None:
-        for one in (content, *variants(content, edits)):
-            counts[not try_one(name, path, one[:LARGEST])] += 1
+        counts[not try_one(name, path, content[:LARGEST])] += 1
 
     before = _most_memory()
     # Blocks of a few lines, so that small tables have several.
@@ -431,7 +430,7 @@ def _network() -> Net:
         "sums": (("ref", "part"), "StatisticsExtraction", extraction),
         "pool": (("ref", "sums"), "StatisticsPooling", {**pooling, "_second": True}),
         "linear": (("ReplaceIndex", ("ref", "pool"), 0), "Linear", {"Params": some(3, 5)}),
-        "last": (("Append", ("ref", "linear"), ("Const", 0.5, 1)), "LogSoftmax", {"Dim": 4}),
+        "last": (by("linear", 0), "LogSoftmax", {"Dim": 3}),
     }
     return Net(3, nodes, {"part": ("scale", 1, 2)}, ("ref", "last"))
 
@@ -441,8 +440,8 @@ FRAMES = np.sin(np.arange(90.0) ** 1.3).reshape(30, 3).astype(np.float32)
 VECTOR = Reference(_network(), FRAMES).at(0)
 _MODEL_TOKENS = (
     *TOKENS,
-    *(b"Offset(", b"Sum(", b"IfDefined(", b"Round(", b"ReplaceIndex(", b"Switch(", b"Failover("),
-    *(b"Const(1, 60000), ", b"input", b" dim=", b"999999999", b"2147483647", b"\4", b"T ", b"F "),
+    *(b"Offset(", b"Sum(", b"IfDefined(", b"Round(", b"ReplaceIndex(", b"Failover("),
+    *(b"Append(", b"input", b" dim=", b"999999999", b"2147483647", b"\4", b"T ", b"F "),
     *(b"<Dim> ", b"<BlockDim> ", b"<TimeOffsets> ", b"<Params> ", b"</Nnet3>"),
 )
 

@@ -104,12 +104,10 @@ def expressions(draw: st.DrawFn, net: Net, names: list[str], depth: int = 0) -> 
             [
                 shifted,
                 ("Append", shifted, part, e),
-                ("Append", e, ("Const", number / 2, 2)),
                 ("Sum", part, shifted),
                 ("Sum", part, ("IfDefined", shifted)),
                 ("Scale", part, number / 4),
                 ("Failover", shifted, part),
-                ("Switch", part, shifted, ("Scale", part, 0.5)),
                 ("Round", part, abs(number) + 1),
                 ("ReplaceIndex", part, number),
             ]

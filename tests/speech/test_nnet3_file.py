@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ POOLING = {
 
 def net(kind: str, fields: dict[str, Any], expression: Expression = INPUT) -> Net:
     return Net(2, {"one": (expression, kind, fields)}, output=("ref", "one"))
+
+
+LINEAR = net("Linear", {"Params": WEIGHTS})
 
 
 def pooled(extraction: dict[str, Any], pooling: dict[str, Any]) -> Net:
@@ -69,8 +73,9 @@ def refuse(folder: Path, data: bytes, message: str) -> str:
         (net("Tdnn", {"TimeOffsets": (0, 1), "LinearParams": WEIGHTS}), "2 columns"),
         (net("NoOp", {"Dim": 2}, ("Offset", ("ref", "other"), 1)), "reads other, which is not"),
         (net("NoOp", {"Dim": 2}, ("ref", "one")), "recurrent"),
-        (net("NoOp", {"Dim": 2}, ("Sum", INPUT, ("Const", 1, 3))), r"Sum of \[2, 3\] columns"),
-        (net("NoOp", {"Dim": 2}, ("Median", INPUT)), r"unsupported: Median"),
+        (replace(LINEAR, output=("Sum", INPUT, ("ref", "one"))), r"Sum of \[2, 3\] columns"),
+        (net("NoOp", {"Dim": 2}, ("Switch", INPUT, INPUT)), r"unsupported: Switch\(\.\.\.\)"),
+        (net("NoOp", {"Dim": 2}, ("Const", 1, 2)), r"unsupported: Const\(\.\.\.\)"),
         (net("StatisticsExtraction", EXTRACTION), "statistics extraction"),
         (net("StatisticsPooling", POOLING), "reads something else"),
         (pooled(EXTRACTION, {**POOLING, "InputDim": 4}), r"not \(2, 5\)"),
