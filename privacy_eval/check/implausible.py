@@ -134,8 +134,7 @@ def _keys(
         try:
             key = find_key(c.key_candidates, inputs)
             if key is not None and key not in keys:
-                with inputs.supplied(key):
-                    keys[key] = read_trials(key)
+                keys[key] = read_trials(inputs.load(key))
         except PrivacyEvalError as error:
             check.errors[c] = str(error)
     check.key_errors += dict.fromkeys(check.errors[c] for c in group if c in check.errors)
@@ -149,8 +148,8 @@ def _read(
     try:
         path = score_file(c)
         inputs.sha256(path, line_limit(key.path, len(key.speaker)))
-        with inputs.supplied(path):
-            trials = pair(read_scores(path, format="kaldi"), key, allow_missing=allow_missing)
+        scores = read_scores(inputs.load(path), format="kaldi")
+        trials = pair(scores, key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)
     except PrivacyEvalError as error:
         check.errors[c] = str(error)

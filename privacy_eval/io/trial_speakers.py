@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from .data_dir import read_utt2spk
+from .files import Loaded
 from .scores import PairedTrials
 from .text_table import unique_fields
 
@@ -22,14 +23,14 @@ _Reading = tuple[str, str]
 
 
 def trial_speakers(
-    trials: PairedTrials, utt2spk: Path | None, enroll_utt2spk: Path | None = None
+    trials: PairedTrials, utt2spk: Path | Loaded | None, enroll_utt2spk: Path | None = None
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """Look up the enrolled and the trial speaker of each trial.
 
     Parameters
     ----------
     trials : PairedTrials
-    utt2spk : Path or None
+    utt2spk : Path, Loaded or None
         Speakers of the trial utterances; without such a file, ids such as `id10290/x/1.wav` tell
         theirs by their first folder. Enrolled ids that it lists are utterances, too; those that
         it does not list are speakers, or begin with the folder of one.
@@ -48,7 +49,7 @@ def trial_speakers(
     """
     utterances, of_utterance = unique_fields(trials.utterance)
     enrolled_ids, of_enrolled = unique_fields(trials.speaker)
-    if utt2spk is not None and utt2spk.is_file():
+    if utt2spk is not None and Path(utt2spk).is_file():
         speaker_of = read_utt2spk(utt2spk)
         _require(utterances, speaker_of, utt2spk, "trial utterances")
         trial = [(speaker_of[u], f"by {utt2spk}") for u in utterances]
@@ -83,7 +84,7 @@ def trial_speakers(
 
 
 def _enrolled_reading(
-    speaker_of: Mapping[str, str], utt2spk: Path | None
+    speaker_of: Mapping[str, str], utt2spk: Path | Loaded | None
 ) -> Callable[[str], _Reading]:
     """Return a function that reads enrolled ids as utterances, speakers or files of speakers."""
     speakers = set(speaker_of.values())
@@ -107,7 +108,9 @@ def _prefix(name: str) -> str:
     return first if slash else ""
 
 
-def _require(ids: Iterable[str], speaker_of: Mapping[str, str], path: Path, what: str) -> None:
+def _require(
+    ids: Iterable[str], speaker_of: Mapping[str, str], path: Path | Loaded, what: str
+) -> None:
     unknown = sorted(name for name in ids if name not in speaker_of)
     if unknown:
         raise PrivacyEvalError(

@@ -110,8 +110,7 @@ def _evaluated(
         if product.name in stale:
             absent.append(f"{product.name} ({stale[product.name]})")
         elif product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], VerificationRecord))
+            records.append(read_record(inputs.load(product.files[-1]), VerificationRecord))
         else:
             absent.append(product.name)
     return records, absent
@@ -177,11 +176,11 @@ class _Reader:
             try:
                 if outside:
                     raise PrivacyEvalError(outside_message(outside[0]))
-                with inputs.supplied(path):
-                    sha256 = {relative(path, self.tree): inputs.sha256(path)}
-                    made = {"version": __version__, "inputs": sha256}
-                    named = str(path), self.protocol, system.name, system.anon_suffix, made
-                    yield from Importer(*named).csv(read_text(path), None).emotion
+                text = read_text(inputs.load(path))
+                sha256 = {relative(path, self.tree): inputs.sha256(path)}
+                made = {"version": __version__, "inputs": sha256}
+                named = str(path), self.protocol, system.name, system.anon_suffix, made
+                yield from Importer(*named).csv(text, None).emotion
             except PrivacyEvalError as error:
                 if not self.partial:
                     raise
@@ -305,8 +304,7 @@ def current_records(
         if product.read_fingerprint() is None:
             continue
         if product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], kind))
+            records.append(read_record(inputs.load(product.files[-1]), kind))
         else:
             stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
     return records, stale

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.confine import outside_message
-from ..io.files import file_names, read_bytes, relative
+from ..io.files import Loaded, file_names, relative
 from ..io.inputs import Inputs
 from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
@@ -185,7 +185,7 @@ def condition_cost(condition: ConditionFiles, options: Options = Options()) -> C
 def evaluate_trials(
     trials: PairedTrials,
     options: Options,
-    utt2spk: Path | None,
+    utt2spk: Path | Loaded | None,
     enroll_utt2spk: Path | None = None,
 ) -> ConditionMetrics:
     """Compute all metrics of paired trials in both variants; speakers as `trial_speakers`."""
@@ -207,7 +207,10 @@ def evaluate_scores(
 
 
 def _bootstrap(
-    trials: PairedTrials, options: Options, utt2spk: Path | None, enroll_utt2spk: Path | None
+    trials: PairedTrials,
+    options: Options,
+    utt2spk: Path | Loaded | None,
+    enroll_utt2spk: Path | None,
 ) -> BootstrapReplicates | None:
     """Compute bootstrap replicates of the metrics in both variants, if `options.bootstrap`."""
     if not options.bootstrap:
@@ -286,21 +289,19 @@ class _ConditionRecord:
         sources: dict[str, Path | Source] = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             sources["utt2spk"] = self.utt2spk
-        inputs.sha256(key)
-        with inputs.supplied(key):
-            lines = read_bytes(key).count(b"\n")
+        lines = inputs.load(key).content.count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
         extractor = source_from_fingerprint(scores, EXTRACTOR_ROLE, self.tree, inputs)
         return sources if extractor is None else {**sources, EXTRACTOR_ROLE: extractor}
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        with inputs.supplied(*(path for role, path in paths.items() if role != EXTRACTOR_ROLE)):
-            paired = pair(
-                read_scores(paths["scores"], format="kaldi"),
-                read_trials(paths["trials"]),
-                allow_missing=self.options.allow_missing,
-            )
-            found = evaluate_trials(paired, self.options, self.utt2spk)
+        paired = pair(
+            read_scores(inputs.load(paths["scores"]), format="kaldi"),
+            read_trials(inputs.load(paths["trials"])),
+            allow_missing=self.options.allow_missing,
+        )
+        utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk
+        found = evaluate_trials(paired, self.options, utt2spk)
         scores, left_out = found.scores, bool(paired.missing or paired.extra)
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
