@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..report.ranking import ranking_metrics
+from ..numbers.rankings import ranking_metrics
 from .options import add_results, add_table_style, choice, path, value
 
 FORMATS = ("latex", "markdown", "text", "csv")

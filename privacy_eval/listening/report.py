@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..report.data import ReportData, ReportSources
+from ..numbers.report_data import ReportData, ReportSources
 from ..report.figure_folder import drawn_from
 from ..report.html import Section
 from ..report.products import Insert

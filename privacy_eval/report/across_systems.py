@@ -18,20 +18,13 @@ from ..io.files import file_names
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import marked_text, note_of
 from ..metrics.zebra import categorical_tag
+from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
+from ..numbers.means import mean_of
+from ..numbers.notes import LEFT_OUT_MARK, OTHER_SOURCE_MARK, evaluated_text
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
 from .table import AVERAGE, Column, Table
-from .values import (
-    LEFT_OUT_MARK,
-    ORIGINAL_COLUMN,
-    OTHER_SOURCE_MARK,
-    Cell,
-    CellKey,
-    Cells,
-    average,
-    evaluated_text,
-)
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
@@ -355,16 +348,10 @@ class _SplitTable:
             add(_row_title(data_set.title), word, row, withheld)
         averages: dict[str, Cell] = {}
         for s in systems:
-            mean = average(self.cells, self.protocol, metric.key, model, self.split, s)
-            of_system = [row[s] for row in reversed(cells) if s in row]
+            mean = mean_of(self.cells, self.protocol, metric.key, model, self.split, s).cell
             if mean is not None:
-                averages[s] = Cell(
-                    mean,
-                    metric.format(mean),
-                    "",
-                    caveat=next((c.caveat for c in of_system if c.caveat), None),
-                    other_source=next((c.other_source for c in of_system if c.other_source), ""),
-                )
+                sources = [row[s].other_source for row in reversed(cells) if s in row]
+                averages[s] = replace(mean, other_source=next(filter(None, sources), ""))
         if averages:
             unranked = {s for row in cells for s, cell in row.items() if cell.withheld}
             add(AVERAGE, "", averages, unranked)

@@ -22,11 +22,15 @@ from ..metrics import (
     describe,
     of_kind,
 )
-from ..metrics.caveats import marked_text, worst_caveat
-from ..metrics.confidence import least_replicates
+from ..metrics.caveats import marked_text
+from ..numbers.attacks import attacks
+from ..numbers.cells import cells_from_results
+from ..numbers.challenge_averages import challenge_averages
+from ..numbers.means import Mean
+from ..numbers.notes import bias_notes, caveat_notes, evaluated_text, few_replicates
+from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.arrays import Curves
-from ..results.averages import averages, weighted_mean
 from ..results.records import (
     Results,
     SimilarityRecord,
@@ -48,9 +52,7 @@ from .forms import (
     set_groups,
 )
 from .identification import identification_speakers_table, identification_table, singling_out_table
-from .ranking import average_replicates, bias_notes, too_few_replicates
 from .table import Column, Table, aligned
-from .values import caveat_notes, evaluated_text
 
 #: Columns that identify a trial condition of a set.
 _CONDITION = [Column("Enroll", rule=True), Column("Trial"), Column("Gen")]
@@ -425,19 +427,13 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
     """Weighted averages with their 95 % intervals from the bootstrap over speakers: a row per
     split and attack model."""
     protocol = results.protocol
-    groups = []
-    for split in protocol.splits:
-        rows = []
-        for attack in protocol.attack_models:
-            records = {
-                (r.condition.data_set, r.condition.gender): r
-                for r in results.verification
-                if (r.condition.attack_model, r.condition.split) == (attack.id, split)
-            }
-            cells = [_average_text(records, curves, protocol, key) for key in _AVERAGED]
-            if any(cells):
-                rows.append((protocol.split_title(split), attack.title, *cells))
-        groups.append(rows)
+    data = ReportData(results, cells_from_results(results), curves)
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for attack in attacks(data, *_AVERAGED[1:]):
+        cells = [_mean_text(attack.means[key]) for key in (protocol.eer, *_AVERAGED[1:])]
+        if any(cells):
+            split = protocol.split_title(attack.split)
+            groups.setdefault(split, []).append((split, attack.model.title, *cells))
     columns = (
         Column("Split", align="l"),
         Column("Attack model", align="l", rule=True),
@@ -449,41 +445,15 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
     )
     resampled = [r for r in results.verification if r.speaker_intervals]
     notes = (*caveat_notes(resampled, _AVERAGED, marked=True), *bias_notes(_AVERAGED))
-    return Table("intervals_averages", caption, columns, nonempty(groups), notes=notes)
+    return Table("intervals_averages", caption, columns, nonempty(groups.values()), notes=notes)
 
 
-def _average_text(
-    records: Mapping[tuple[str, str], VerificationRecord],
-    curves: Curves,
-    protocol: Protocol,
-    key: str,
-) -> str:
+def _mean_text(mean: Mean) -> str:
     """Format a weighted average with its interval; "" without replicates of all conditions."""
-    replicates = average_replicates(records, curves, protocol, key)
-    if replicates is None:
+    if mean.value is None or mean.interval is None:
         return ""
-    mean = weighted_mean(
-        (d.weight, records[d.id, g].values(protocol.variant).get(key))
-        for d in protocol.data_sets
-        for g in protocol.genders
-    )
-    if mean is None:
-        return ""
-    numbers = (mean, *replicates.interval)
-    text = "{} [{}, {}]".format(*(metric_text(key, number) for number in numbers))
-    return marked_text(text, worst_caveat(r.caveat(key) for r in records.values()))
-
-
-def few_replicates(results: Results, curves: Curves) -> str:
-    """Return a note if any condition's bootstrap has too few replicates for its speakers."""
-    worst = 0.0
-    for record in results.verification:
-        arrays = curves.of(record) if record.speaker_intervals else None
-        drawn = (arrays or {}).get(f"bootstrap_{results.protocol.variant}_eer")
-        speakers = int((arrays or {}).get("bootstrap_speakers", 0))
-        if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
-            worst = max(worst, least_replicates(speakers))
-    return too_few_replicates(worst) if worst else ""
+    bounds = ", ".join(metric_text(mean.metric, bound) for bound in mean.interval)
+    return marked_text(f"{mean.plain_text(detailed=True)} [{bounds}]", mean.caveat)
 
 
 def speakers_table(results: Results, title: str) -> Table:
@@ -513,7 +483,7 @@ def averages_table(results: Results, title: str) -> Table:
     """The challenge's weighted averages, a column per split."""
     splits = results.protocol.splits
     rows: dict[str, dict[str, str]] = {}
-    for average in averages(results):
+    for average in challenge_averages(results):
         rows.setdefault(average.quantity, {})[average.split] = average.text
     known = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
     unknown = [q for q, cells in rows.items() if not any(cells.values())]

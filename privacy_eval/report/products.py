@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from ..numbers.report_data import ReportData, ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
-from .data import ReportData, ReportSources
 from .html import Section, report_page
 from .per_system import table_groups
 from .report import across_tables, folder_digest, report_sections

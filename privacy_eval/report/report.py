@@ -11,10 +11,12 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..metrics import METRICS
+from ..numbers.cells import cells_from_results
+from ..numbers.notes import caveat_notes
+from ..numbers.report_data import ReportData, ReportSources
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
 from .answer import front
-from .data import ReportData, ReportSources
 from .figure_folder import drawn_from, read_captions
 from .figures import KINDS
 from .forms import main_split
@@ -26,7 +28,6 @@ from .ranking import ranking_tables
 from .summary import summary_table
 from .table import Table
 from .utility import utility_tables
-from .values import caveat_notes, cells_from_results
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "

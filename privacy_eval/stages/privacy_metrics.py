@@ -331,7 +331,7 @@ class _ConditionRecord:
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the replicates, from which `report.ranking` compares systems, and the
+    """Return the arrays of the replicates, from which `numbers.rankings` compares systems, and the
     confidence band of the DET curve."""
     if replicates is None:
         return {}

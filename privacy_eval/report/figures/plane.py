@@ -14,9 +14,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from ...metrics import describe
-from ..data import ReportData
-from ..utility import UTILITY, TradeOff, trade_offs
-from ..values import select
+from ...numbers.cells import select
+from ...numbers.report_data import ReportData
+from ...numbers.trade_offs import UTILITY, TradeOff, trade_offs
 from . import style
 from .drawing import Drawing
 

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure as Canvas
 from support import ANON, imported, undrawn
 
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import NOTE, Run
-from privacy_eval.report.data import ReportData
 from privacy_eval.report.figure_folder import read_captions
 from privacy_eval.report.figures import all_figures, drawing, write_figures
-from privacy_eval.report.values import cells_from_results
 
 NAMES = ["a", "b", "c"]
 

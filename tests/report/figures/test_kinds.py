@@ -11,14 +11,14 @@ import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
 
+from privacy_eval.numbers.cells import Cell, CellKey, Cells
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
-from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.html import Section
 from privacy_eval.report.report import figures_source, report_sections
-from privacy_eval.report.values import Cell, CellKey, Cells
 from privacy_eval.results.records import IdentificationRecord, Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
 
