@@ -148,8 +148,8 @@ def _read(
     try:
         path = score_file(c)
         inputs.sha256(path, line_limit(key.path, len(key.speaker)))
-        scores = read_scores(inputs.load(path), format="kaldi")
-        trials = pair(scores, key, allow_missing=allow_missing)
+        given = read_scores(inputs.load(path), format="kaldi")
+        trials = pair(given, key, allow_missing=allow_missing)
         scores = TrialScores.from_labels(trials.score, trials.is_target)
     except PrivacyEvalError as error:
         check.errors[c] = str(error)

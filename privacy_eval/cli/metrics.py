@@ -67,7 +67,7 @@ def add_files(options: Options) -> None:
     options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
     options.add_argument("--distance", **flag("the scores are distances: negate them"))
     add(options, "--variant")
-    scores = choice(SCORE_FORMATS, "format of the scores; default: detected")
+    scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
     options.add_argument("--score-format", **scores)
     versus = "scores of another system for the same trials: paired test; may be repeated"
     options.add_argument("--versus", action="append", **path("F", versus))
