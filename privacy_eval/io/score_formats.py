@@ -250,14 +250,12 @@ def guess_score_format(content: bytes, path: Path) -> str:
     >>> guess_score_format(b"a.wav b.wav 1 0.3\\n", Path())
     'speechbrain'
     """
-    from .text_table import is_number
-
     first = _first_line(content)
     if (name := _recognized(first, SCORE_FORMATS)) is not None:
         return name
     layouts = _layouts(first, SCORE_FORMATS)
-    if "kaldi" in layouts and is_number(first.split()[2].decode("utf-8", "replace")):
-        return "kaldi"  # also where speakers are numbers, and scores are 0 or 1
+    if "kaldi" in layouts and _is_score(first.split()[-1]):  # also 0 or 1
+        return "kaldi"
     fitting = _fitting(first, path, layouts)
     if len(fitting) > 1 and "kaldi" not in fitting:
         fitting = _fitting(content, path, layouts)
@@ -362,6 +360,12 @@ def _fits_scores(columns: Columns) -> bool:
         return True
     numeric = all(map(is_number, map(scores.text, range(min(len(scores), 1000)))))
     return numeric and ("label" in columns or not _all(scores, _DIGITS))
+
+
+def _is_score(field: bytes) -> bool:
+    from .text_table import is_number
+
+    return is_number(field.decode("utf-8", "replace"))
 
 
 def _undecided(

@@ -227,6 +227,26 @@ def _bootstrap(
     )
 
 
+def scores_and_key(files: ConditionFiles, tree: Path, inputs: Inputs) -> tuple[Path, Path]:
+    """Return the score file and the trial key of a condition.
+
+    Raises
+    ------
+    PrivacyEvalError
+        One is missing or leads out of the tree, or copies of the key contradict each other.
+    """
+    if files.outside:
+        raise PrivacyEvalError(outside_message(files.outside[0]))
+    scores = score_file(files)
+    key = find_key(files.key_candidates, inputs)
+    if key is None:
+        tried = ", ".join(relative(path, tree) for path in files.key_candidates)
+        raise PrivacyEvalError(
+            f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+        )
+    return scores, key
+
+
 @dataclass(frozen=True)
 class _ConditionRecord:
     """The record of one condition."""
@@ -276,16 +296,7 @@ class _ConditionRecord:
         return self.options.utt2spk or self.files.utt2spk or key.parent / "utt2spk"
 
     def find(self, inputs: Inputs) -> Sources:
-        files = self.files
-        if files.outside:
-            raise PrivacyEvalError(outside_message(files.outside[0]))
-        scores = score_file(files)
-        key = find_key(files.key_candidates, inputs)
-        if key is None:
-            tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
-            raise PrivacyEvalError(
-                f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
-            )
+        scores, key = scores_and_key(self.files, self.tree, inputs)
         sources: dict[str, Path | Source] = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             sources["utt2spk"] = self.utt2spk
