@@ -129,8 +129,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """Register the user-defined metrics of `--metric` while the verb runs."""
-    if not vars(arguments).get("user_metrics"):
+    """Register the user-defined metrics of `--metric`, and any that results files describe, while
+    the verb runs."""
+    if "user_metrics" not in vars(arguments):
         return contextlib.nullcontext()
     from ..io.user_metrics import load_user_metrics, registered
 

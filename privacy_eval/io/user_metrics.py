@@ -1,4 +1,5 @@
-"""Metrics of a user: functions of `TrialScores` in a file or module, named by an option."""
+"""Metrics that are not built in: functions of `TrialScores` that an option names, and metrics
+that results files describe."""
 
 from __future__ import annotations
 
@@ -8,13 +9,18 @@ import importlib.util
 import math
 import numbers
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..metrics import METRICS, Metric, TrialScores
+from ..metrics import METRICS, Metric, MetricDescription, TrialScores
+from ..metrics.registry import BUILT_IN, SUBJECTIVE
 from .files import digest, read_bytes
+from .names import check_name
+
+# Longest name and description of a metric, and most decimals, that results files may state.
+_MAX_NAME, _MAX_TEXT, _MAX_DECIMALS = 64, 200, 12
 
 
 @dataclass(frozen=True)
@@ -79,13 +85,59 @@ def check_user_metric(text: str) -> str:
     origin, colon, function = source.rpartition(":")
     if not (name and equals and origin and colon and function):
         raise PrivacyEvalError(f"expected NAME=FILE.py:FUNCTION, not {text!r}")
-    if not name.isidentifier():
-        raise PrivacyEvalError(f"{text}: {name!r} is not a valid identifier")
-    for metric in METRICS.values():
+    if not name.isidentifier() or len(name) > _MAX_NAME:
+        raise PrivacyEvalError(f"{text}: {name[:80]!r} is not a valid identifier")
+    _check_not_built_in(name, text)
+    return text
+
+
+def check_descriptions(described: Mapping[str, MetricDescription], where: str) -> None:
+    """Check descriptions of metrics that are not built in, as untrusted results files state them.
+
+    Parameters
+    ----------
+    described : mapping
+        By key.
+    where : str
+        Beginning of the message of any error.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A key that is no identifier; texts that are long, not printable, or markup; an empty range;
+        a key, name or title that reads like one of a built-in or another of these metrics.
+    """
+    keys: dict[str, str] = {}
+    for key, metric in described.items():
+        at = f"{where}: metric {ascii(key[:_MAX_NAME])}"
+        texts = (metric.name, metric.title, metric.unit, metric.meaning)
+        # A dot within a number, as in min_dcf_0.01.
+        identifier = key.replace(".", "").isidentifier() and not key.startswith(SUBJECTIVE)
+        if not identifier or ".." in key or len(key) > _MAX_NAME:
+            raise PrivacyEvalError(f"{at}: the key is not a valid identifier")
+        for text in texts:
+            check_name(text, at)
+            if len(text) > _MAX_TEXT or {"$", "\\"} & set(text):
+                raise PrivacyEvalError(
+                    f"{at}: expected at most {_MAX_TEXT} characters without $ and \\, "
+                    f"found {text[:80]!r}"
+                )
+        if not metric.name or len(metric.range) != 2 or not metric.range[0] < metric.range[1]:
+            raise PrivacyEvalError(f"{at}: expected a name and a range of two numbers")
+        if not (0 <= metric.decimals <= _MAX_DECIMALS and 0 <= metric.detail <= _MAX_DECIMALS):
+            raise PrivacyEvalError(f"{at}: expected 0 to {_MAX_DECIMALS} decimals")
+        for name in {key, metric.name, metric.title} - {""}:
+            _check_not_built_in(name, at)
+        other = keys.setdefault(_letters(key), key)
+        if other != key:
+            raise PrivacyEvalError(f"{at}: reads like the metric {other!r}")
+
+
+def _check_not_built_in(name: str, where: str) -> None:
+    for metric in map(METRICS.__getitem__, sorted(BUILT_IN)):
         titles = (metric.key, metric.name, metric.sentence, metric.column.title)
         if _letters(name) in map(_letters, titles):
-            raise PrivacyEvalError(f"{text}: {name!r} reads like the built-in metric {metric.key}")
-    return text
+            raise PrivacyEvalError(f"{where}: {name!r} reads like the built-in metric {metric.key}")
 
 
 def _letters(title: str) -> str:
@@ -143,7 +195,8 @@ def _load(text: str) -> UserMetric:
 
 @contextlib.contextmanager
 def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
-    """Register metrics within a block, for evaluation, tables and figures.
+    """Register metrics within a block, for evaluation, tables and figures; forget at its end also
+    those registered by `register`.
 
     Parameters
     ----------
@@ -165,12 +218,34 @@ def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
         own.name: Metric(own.name, "scores", "own", own.name, own, range=(-math.inf, math.inf))
         for own in metrics
     }
+    before = dict(METRICS)
     METRICS.update(entries)
     try:
         yield
     finally:
-        for name in entries:
-            del METRICS[name]
+        METRICS.clear()
+        METRICS.update(before)
+
+
+def register(described: Mapping[str, MetricDescription]) -> None:
+    """Register metrics that results describe, for tables and figures.
+
+    Parameters
+    ----------
+    described : mapping
+        By key, see `Results.described`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `check_descriptions`, or of another description than a registered metric's.
+    """
+    check_descriptions(described, "results")
+    for key, description in described.items():
+        if METRICS.setdefault(key, description.metric(key)).description != description:
+            raise PrivacyEvalError(
+                f"metric {key!r}: the results describe it otherwise than --metric does"
+            )
 
 
 def user_digests() -> dict[str, str]:

@@ -46,6 +46,7 @@ from .pav import pav as pav
 from .registry import METRICS as METRICS
 from .registry import Label as Label
 from .registry import Metric as Metric
+from .registry import MetricDescription as MetricDescription
 from .registry import describe as describe
 from .registry import of_kind as of_kind
 from .registry import score_curves as score_curves

@@ -9,7 +9,7 @@ import decimal
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -53,6 +53,40 @@ class Label(NamedTuple):
 
     title: str
     latex: str | None = None
+
+
+@dataclass(frozen=True)
+class MetricDescription:
+    """What a results file says of a metric, enough to check and print its values.
+
+    The attributes are those of `Metric`; `detail` is a number of decimals.
+    """
+
+    kind: Kind
+    unit: str
+    name: str
+    title: str = ""
+    meaning: str = ""
+    best: Literal["higher", "lower"] | None = None
+    range: tuple[float, ...] = (0, math.inf)
+    percent: bool = False
+    counted: bool = False
+    decimals: int = 3
+    detail: int = 3
+    repeats_matter: bool = False
+
+    def metric(self, key: str) -> Metric:
+        """Make the entry of a metric that can be printed but not computed.
+
+        Parameters
+        ----------
+        key : str
+
+        Returns
+        -------
+        Metric
+        """
+        return Metric(key, **vars(self))
 
 
 @dataclass(frozen=True)
@@ -120,7 +154,7 @@ class Metric:
     meaning: str = ""
     source: str = ""
     best: Literal["higher", "lower"] | None = None
-    range: tuple[float, float] = (0, math.inf)
+    range: tuple[float, ...] = (0, math.inf)
     title: str = ""
     column_label: Label | None = None
     heading_label: Label | None = None
@@ -173,6 +207,13 @@ class Metric:
         return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
 
     @property
+    def description(self) -> MetricDescription:
+        """What results files say of the metric."""
+        values = {f.name: getattr(self, f.name) for f in fields(MetricDescription)}
+        detail = self.decimals if callable(self.detail) else self.detail
+        return MetricDescription(**{**values, "title": self.sentence, "detail": detail})
+
+    @property
     def printed_unit(self) -> str:
         """Unit of printed values; "" of those without dimension."""
         return "%" if self.percent else self.unit if self.unit in ("bit", "dB", "log10 LR") else ""
@@ -191,11 +232,18 @@ class Metric:
         """
         return 100 * value if self.percent else value
 
-    def format(self, value: float, *, detailed: bool = False, decimals: int | None = None) -> str:
+    def format(
+        self,
+        value: float,
+        *,
+        detailed: bool = False,
+        decimals: int | None = None,
+        mean: bool = False,
+    ) -> str:
         """Format a stored value for tables of several systems, or `detailed` of one.
 
-        Ratios of counts are rounded exactly, half-way cases up; other values as the floats that
-        they are.
+        Ratios of counts and means are rounded exactly, half-way cases up; other values as the
+        floats that they are.
 
         Parameters
         ----------
@@ -204,6 +252,8 @@ class Metric:
             As in the tables of one system.
         decimals : int, optional
             Instead of the metric's.
+        mean : bool
+            An average of several values.
 
         Returns
         -------
@@ -220,7 +270,7 @@ class Metric:
         form = decimals if decimals is not None else self.detail if detailed else self.decimals
         if callable(form):
             return form(value)
-        if not self.counted or not math.isfinite(value):
+        if not (self.counted or mean) or not math.isfinite(value):
             return f"{self.shown(value):.{form}f}"
         # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
         with decimal.localcontext(_ROUNDING):
@@ -573,6 +623,9 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+#: Keys of the metrics of this version; results files describe any others.
+BUILT_IN = frozenset(METRICS)
+
 
 def of_kind(kind: Kind) -> dict[str, Metric]:
     """Select the metrics of a kind.
@@ -605,7 +658,7 @@ def describe(key: str) -> Metric:
     Returns
     -------
     Metric
-        A user-defined metric has a name only.
+        An unknown metric has a name only.
 
     Examples
     --------

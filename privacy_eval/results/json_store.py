@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import fields
 from pathlib import Path
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, printable
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
-from ..metrics import METRICS
+from ..io.user_metrics import check_descriptions
+from ..metrics import METRICS, MetricDescription
 from ..protocol.protocol import check_protocol
 from ..version import __version__
-from .records import Results
+from .records import RECORD_KINDS, Results
 
-FORMAT = "privacy_eval results 3"
-#: Previous format, still read with its former entry names.
-_BEFORE = "privacy_eval results 2"
-_RENAMED = {"config": "protocol", "pitch": "utility"}
-_REQUIRED = ("protocol", "verification", "recognition", "utility", "similarity", "not_evaluated")
+FORMAT = "privacy_eval results 4"
+_REQUIRED = ("protocol", "metrics", *RECORD_KINDS, "not_evaluated")
 
 
 def to_json(results: Results) -> str:
     """Write results.json: the same results give the same bytes."""
+    body = to_plain(results)
+    del body["protocol"]
+    for record in itertools.chain.from_iterable(body[kind] for kind in RECORD_KINDS):
+        del record["described"]
     plain = {
         "format": FORMAT,
         "version": __version__,
-        "units": {key: metric.unit for key, metric in METRICS.items()},
-        **{key: value for key, value in to_plain(results).items() if key != "protocol"},
+        "metrics": to_plain(_descriptions(results)),
+        **body,
         "protocol": results.protocol.to_dict(),
     }
     return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _descriptions(results: Results) -> dict[str, MetricDescription]:
+    """Describe every metric that has values."""
+    keys = {key for record in results.records() for key in record.keys()}
+    registered = {key: m.description for key, m in METRICS.items() if key in keys}
+    return registered | results.described
 
 
 def read_json(path: Path) -> Results:
@@ -41,19 +52,41 @@ def read_json(path: Path) -> Results:
         Unreadable, not JSON, another format, a missing, unknown or wrong entry.
     """
     plain = load_json(path)
-    if isinstance(plain, dict) and plain.get("format") == _BEFORE and "protocol" not in plain:
-        plain = {_RENAMED.get(name, name): value for name, value in plain.items()}
-        plain["format"] = FORMAT
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise PrivacyEvalError(f"{path}: not a results.json (expected the format {FORMAT!r})")
     for entry in _REQUIRED:
         if entry not in plain:
             raise PrivacyEvalError(f"{path}: entry {entry!r} is missing")
-    body = {k: v for k, v in plain.items() if k not in ("format", "version", "units")}
-    results = from_plain(Results, body, str(path))
+    described = _read_descriptions(plain["metrics"], f"{path}: metrics")
+    body = {k: v for k, v in plain.items() if k not in ("format", "version", "metrics")}
+    results = from_plain(Results, body, str(path)).with_descriptions(described)
     check_protocol(results.protocol, f"{path}: protocol")
     try:
+        check_descriptions(results.described, "metrics")
         results.check()
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{path}: {error}") from error
     return results
+
+
+def _read_descriptions(plain: object, where: str) -> dict[str, MetricDescription]:
+    """Read the descriptions of metrics; return those of metrics that this version does not have.
+
+    Further entries of a description, which later versions may write, are ignored.
+    """
+    names = [f.name for f in fields(MetricDescription)]
+    if not isinstance(plain, dict):
+        raise PrivacyEvalError(f"{where}: expected a mapping")
+    described: dict[str, MetricDescription] = {}
+    for key, entry in plain.items():
+        if isinstance(entry, dict):
+            entry = {name: entry[name] for name in names if name in entry}
+        description = from_plain(MetricDescription, entry, f"{where}.{printable(key)}")
+        if key not in METRICS:
+            described[key] = description
+        elif (description.kind, description.unit) != (METRICS[key].kind, METRICS[key].unit):
+            raise PrivacyEvalError(
+                f"{where}.{key}: expected the kind {METRICS[key].kind!r} and the unit "
+                f"{METRICS[key].unit!r}, found {description.kind!r} and {description.unit[:80]!r}"
+            )
+    return described

@@ -11,9 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..io.files import digest
+from ..io.files import Loaded, digest
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
+from ..io.user_metrics import check_descriptions
+from ..metrics import METRICS
+from ..metrics.registry import BUILT_IN
 from .records import IdentificationRecord, SimilarityRecord, VerificationRecord
 
 Record = TypeVar("Record", VerificationRecord, SimilarityRecord, IdentificationRecord)
@@ -25,17 +28,21 @@ def record_paths(path: Path) -> tuple[Path, Path]:
 
 
 def record_content(path: Path, record: Record, arrays: Mapping[str, Any]) -> dict[Path, bytes]:
-    """Return the files of a record, which stores the digest of its arrays."""
+    """Return the files of a record, which stores the digest of its arrays, and describes metrics
+    that are not built in."""
     file = io.BytesIO()
     np.savez(file, **arrays)
     stored, _ = record_paths(path)
     name = f"{stored.parent.name}/{stored.name}"
-    record = replace(record, curves=name, curves_sha256=digest(file.getvalue()))
+    described = {key: METRICS[key].description for key in sorted(record.keys() - BUILT_IN)}
+    record = replace(
+        record, curves=name, curves_sha256=digest(file.getvalue()), described=described
+    )
     text = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
     return {stored: file.getvalue(), path: f"{text}\n".encode()}
 
 
-def read_record(path: Path, kind: type[Record]) -> Record:
+def read_record(path: Path | Loaded, kind: type[Record]) -> Record:
     """Read a record.
 
     Raises
@@ -43,4 +50,6 @@ def read_record(path: Path, kind: type[Record]) -> Record:
     PrivacyEvalError
         Unreadable, or not a record of this kind.
     """
-    return from_plain(kind, load_json(path), str(path))
+    record = from_plain(kind, load_json(path), str(path))
+    check_descriptions(record.described, str(path))
+    return record

@@ -9,9 +9,10 @@ import copy
 import html
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.edition_summary import SummaryLayout
@@ -23,6 +24,8 @@ from ..metrics import (
     METRICS,
     VARIANTS,
     Caveat,
+    Metric,
+    MetricDescription,
     Variant,
     find_caveats,
     of_kind,
@@ -36,13 +39,144 @@ from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
 T = TypeVar("T")
+R = TypeVar("R", bound="Record")
 
 # Approximations of the released scripts, and rounded numbers.
 _SLACK = 1e-3
 
 
+_NO_VARIANT = ""
+
+#: Data set, split and, but for recognition, gender.
+Place = tuple[str, ...]
+
+
 @dataclass(frozen=True)
-class VerificationRecord:
+class Record:
+    """Base of the kinds of records: what is asked of each of them.
+
+    Attributes
+    ----------
+    condition : TrialCondition, SetCondition or RecognitionCondition
+    described : mapping
+        Descriptions, by key, of its metrics that this version does not have.
+    """
+
+    #: Kind of its metrics, their variants, and whether one at least is expected.
+    metric_kind: ClassVar[Kind]
+    variants: ClassVar[tuple[str, ...]] = (_NO_VARIANT,)
+    has_values: ClassVar[bool] = True
+    #: Whether a system has one record of a condition at most.
+    is_unique: ClassVar[bool] = True
+    #: Least values of its counts.
+    least_counts: ClassVar[Mapping[str, int]] = {}
+
+    condition: Annotated[TrialCondition | SetCondition | RecognitionCondition, INLINED]
+    described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
+
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the metrics by variant; the key is "" if there are no variants."""
+        raise NotImplementedError
+
+    def keys(self) -> set[str]:
+        """Return the keys of the metrics that have values."""
+        return {key for values in self.by_variant().values() for key in values}
+
+    def metric(self, key: str) -> Metric:
+        """Return the entry of a metric, as this version or the record describes it."""
+        return self.described[key].metric(key) if key in self.described else METRICS[key]
+
+    def with_descriptions(self: R, described: Mapping[str, MetricDescription]) -> R:
+        """Return the record with the descriptions of its metrics."""
+        of_record = {key: described[key] for key in sorted(self.keys() & described.keys())}
+        return replace(self, described=of_record) if of_record else self
+
+    @classmethod
+    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
+        """Return all places of records of this kind under a protocol."""
+        return {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
+
+    def place(self) -> Place:
+        """Return the place of the record in its protocol."""
+        condition = vars(self.condition)
+        return condition["data_set"], condition["split"], condition["gender"]
+
+    def identity(self) -> tuple[str, ...]:
+        """Return what distinguishes the record from others of its kind in a results folder."""
+        return self.place()
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names that are printed."""
+        return self.condition.system, self.condition.name
+
+    def check(self) -> None:
+        """Check names and counts, and that metrics are known and within their range."""
+        c = self.condition
+        if not c.system:
+            raise PrivacyEvalError(f"{c.name}: the system has no name")
+        for name in self.names():
+            check_name(name, f"record of {printable(c.system)}")
+        where = f"{c.system} {c.name}"
+        for name, least in self.least_counts.items():
+            _check_count(getattr(self, name), least, f"{where}: {name}")
+        self.check_values(where)
+
+    def check_values(self, where: str) -> None:
+        """Check the metrics; `where` begins the message of any error."""
+        metrics = self.by_variant()
+        if self.has_values and not any(metrics.values()):
+            raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind(self.metric_kind))}")
+        self.check_keys(metrics, f"{where}: metrics")
+        for variant, values in metrics.items():
+            for key, value in values.items():
+                low, high = self.metric(key).range
+                # The released scripts may return infinite values of any metric.
+                if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+                    raise PrivacyEvalError(
+                        f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
+                    )
+
+    def check_keys(self, metrics: Mapping[str, Mapping[str, object]], where: str) -> None:
+        """Check that variants and metrics of values are known."""
+        for variant, values in metrics.items():
+            for key in values:
+                is_described = key in METRICS or key in self.described
+                kind = self.metric(key).kind if is_described else None
+                if variant not in self.variants or kind != self.metric_kind:
+                    raise PrivacyEvalError(f"{where}: unknown value {variant} {key}")
+
+    def columns(self) -> dict[str, object]:
+        """Return the columns of results.csv that all values share."""
+        return {**vars(self), **vars(self.condition), "name": self.condition.name}
+
+    def interval(self, variant: str, key: str) -> Sequence[float | None]:
+        """Return the 95 % bounds of a value."""
+        return None, None
+
+    def caveat_text(self, key: str) -> str:
+        """Return why a value is uninformative; "" if it is informative."""
+        return ""
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """Yield the columns of results.csv of each value."""
+        shared = self.columns()
+        for variant, values in self.by_variant().items():
+            for key, value in values.items():
+                low, high = self.interval(variant, key)
+                yield {
+                    **shared,
+                    "variant": variant,
+                    "metric": key,
+                    "unit": self.metric(key).unit,
+                    "value": value,
+                    "low_95": low,
+                    "high_95": high,
+                    "caveat": self.caveat_text(key),
+                }
+
+
+@dataclass(frozen=True)
+class VerificationRecord(Record):
     """Metrics of one condition.
 
     Attributes
@@ -74,6 +208,17 @@ class VerificationRecord:
         Digests of inputs, options, version.
     """
 
+    metric_kind = "scores"
+    variants = VARIANTS
+    has_values = False
+    least_counts = {
+        "n_target": 1,
+        "n_nontarget": 1,
+        "n_speakers": 0,
+        "trials_without_score": 0,
+        "scores_without_trial": 0,
+    }
+
     condition: Annotated[TrialCondition, INLINED]
     metrics: Mapping[str, Mapping[str, float]]
     zebra_tag: Mapping[str, str]
@@ -97,6 +242,28 @@ class VerificationRecord:
             next(eers, None), self.n_target, self.n_nontarget, is_original=is_original
         )
         object.__setattr__(self, "caveats", caveats)
+
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return self.metrics
+
+    def identity(self) -> tuple[str, ...]:
+        return *self.place(), self.condition.enrollment, self.condition.trial
+
+    def check_values(self, where: str) -> None:
+        super().check_values(where)
+        self.check_keys(self.speaker_intervals, f"{where}: speaker_intervals")
+        bounds = [b for values in self.speaker_intervals.values() for b in values.values()]
+        _check_bounds((*bounds, self.eer_interval_if_independent or (0.0, 1.0)), where)
+
+    def columns(self) -> dict[str, object]:
+        return {**super().columns(), "model": self.condition.asv_model}
+
+    def interval(self, variant: str, key: str) -> Sequence[float | None]:
+        return self.speaker_intervals.get(variant, {}).get(key, (None, None))
+
+    def caveat_text(self, key: str) -> str:
+        reasons = self.caveats.items()
+        return "; ".join(reason for name, reason in reasons if CAVEATS[name].concerns(key))
 
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
@@ -129,7 +296,7 @@ class VerificationRecord:
 
 
 @dataclass(frozen=True)
-class RecognitionRecord:
+class RecognitionRecord(Record):
     """One word error rate.
 
     Attributes
@@ -142,6 +309,9 @@ class RecognitionRecord:
         95 % bounds from the bootstrap over speakers; empty without transcripts or bootstrap.
     """
 
+    metric_kind = "utility"
+    is_unique = False
+
     condition: Annotated[RecognitionCondition, INLINED]
     language_model: str | None
     asr_model: str | None
@@ -149,9 +319,38 @@ class RecognitionRecord:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     speaker_interval: tuple[float, ...] = ()
 
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {_NO_VARIANT: {"wer": self.line.wer}}
+
+    @classmethod
+    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
+        sets = protocol.recognition.data_sets
+        return {(d.id, split) for d in sets for split in protocol.splits}
+
+    def place(self) -> Place:
+        return self.condition.data_set, self.condition.split
+
+    def names(self) -> tuple[str, ...]:
+        return *super().names(), self.line.decode
+
+    def check_values(self, where: str) -> None:
+        for name in ("errors", "words", "insertions", "deletions", "substitutions"):
+            _check_count(getattr(self.line, name), 0, f"{where}: {name}")
+        super().check_values(where)
+        if self.speaker_interval:
+            _check_bounds([self.speaker_interval], where)
+
+    def columns(self) -> dict[str, object]:
+        return {**super().columns(), "trial": self.condition.speech, "model": self.asr_model}
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        suffix = f"_{self.language_model}" if self.language_model else ""
+        for row in super().rows():
+            yield {**row, "metric": f"{row['metric']}{suffix}"}
+
 
 @dataclass(frozen=True)
-class EmotionRecord:
+class EmotionRecord(Record):
     """Emotion recognition of a set of original or anonymized speech.
 
     Attributes
@@ -164,23 +363,46 @@ class EmotionRecord:
         interval.
     """
 
+    metric_kind = "emotion"
+
     condition: Annotated[RecognitionCondition, INLINED]
     values: Mapping[str, float]
     folds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {_NO_VARIANT: self.values}
+
+    @classmethod
+    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
+        return {(d.id, split) for d in protocol.emotion for split in protocol.splits}
+
+    def place(self) -> Place:
+        return self.condition.data_set, self.condition.split
+
+    def identity(self) -> tuple[str, ...]:
+        return *self.place(), self.condition.speech
+
+    def columns(self) -> dict[str, object]:
+        return {**super().columns(), "trial": self.condition.speech}
+
 
 @dataclass(frozen=True)
-class UtilityRecord:
+class UtilityRecord(Record):
     """Utility metrics of a trial set, by their keys: pitch correlation and the like."""
+
+    metric_kind = "utility"
 
     condition: Annotated[SetCondition, INLINED]
     values: Mapping[str, float]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {_NO_VARIANT: self.values}
+
 
 @dataclass(frozen=True)
-class SimilarityRecord:
+class SimilarityRecord(Record):
     """Voice similarity of a trial set.
 
     Attributes
@@ -202,6 +424,10 @@ class SimilarityRecord:
         File of the matrices (.npz) below `records/`, and its digest.
     """
 
+    metric_kind = "matrices"
+    variants = VARIANTS
+    least_counts = {"n_speakers": 0, "n_utterances": 0, "utterances_left_out": 0}
+
     condition: Annotated[SetCondition, INLINED]
     asv_model: str
     metrics: Mapping[str, Mapping[str, float]]
@@ -213,13 +439,16 @@ class SimilarityRecord:
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return self.metrics
+
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
         return _select_variant(self.metrics, variant, {})
 
 
 @dataclass(frozen=True)
-class IdentificationRecord:
+class IdentificationRecord(Record):
     """Rates at which the speakers of a trial set are identified in galleries.
 
     Attributes
@@ -254,6 +483,11 @@ class IdentificationRecord:
         File of the tests' ranks (.npz) below `records/`, and its digest.
     """
 
+    least_counts = {
+        **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
+        **dict.fromkeys(("utterances_left_out", "not_enrolled", "n_distractors"), 0),
+    }
+
     condition: Annotated[TrialCondition, INLINED]
     sizes: tuple[int, ...]
     linkage: tuple[float, ...]
@@ -278,6 +512,45 @@ class IdentificationRecord:
     def chance(self) -> list[float]:
         """Return the chance level of the linkage, by size."""
         return [min(self.rank / size, 1.0) for size in self.sizes]
+
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {}
+
+    def identity(self) -> tuple[str, ...]:
+        return *self.place(), self.condition.enrollment, self.condition.trial
+
+    def check_values(self, where: str) -> None:
+        n_sizes = len(self.sizes)
+        if len(self.linkage) != n_sizes or len(self.intervals) not in (0, n_sizes):
+            raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
+        sizes = (*self.sizes, self.speakers_size) if self.speakers else self.sizes
+        if any(not 1 <= size <= self.n_enrolled for size in sizes):
+            raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {self.n_enrolled}")
+        for speaker in self.speakers:
+            check_name(speaker.speaker, f"{where}: speakers")
+        singled = self.singling_out
+        for text in filter(None, (self.distractors, singled.refused, *self.genders)):
+            check_name(text, where)
+        if self.n_distractors >= self.n_enrolled:
+            raise PrivacyEvalError(f"{where}: n_distractors: not below {self.n_enrolled}")
+        fits = all(2 <= size <= singled.n_speakers for size in singled.sizes)
+        if len(singled.values) != len(singled.sizes) or not fits:
+            raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
+        rates = [p for s in self.speakers for p in (s.linkage, s.first, s.second)]
+        bounds = [b for i in self.intervals for b in i]
+        if any(not 0 <= p <= 1 for p in (*self.linkage, *bounds, *rates, *singled.values)):
+            raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
+        _check_bounds(self.intervals, where)
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
+        bounds = self.intervals or itertools.repeat((None, None))
+        for size, value, (low, high) in zip(self.sizes, self.linkage, bounds, strict=False):
+            row = {"metric": f"linkage_{size}", "value": value, "low_95": low, "high_95": high}
+            yield {**shared, **row}
+        singled = self.singling_out
+        for size, value in zip(singled.sizes, singled.values, strict=True):
+            yield {**shared, "metric": f"singling_out_{size}", "value": value}
 
 
 def _select_variant(stored: Mapping[str, T], variant: Variant, default: T) -> T:
@@ -341,8 +614,8 @@ class Results:
 
     def results_folders(self, system: str) -> list[str]:
         """List the suffixes of the results folders with records of a system."""
-        found = (r.condition for r in self.records())
-        return sorted({c.results_folder for c in found if c.system == system})
+        conditions = (r.condition for r in self.records())
+        return sorted({c.results_folder for c in conditions if c.system == system})
 
     def of(self, system: str, results_folder: str | None = None) -> Results:
         """Select the records of one system, or of one of its results folders."""
@@ -351,10 +624,18 @@ class Results:
             c = record.condition
             return c.system == system and results_folder in (None, c.results_folder)
 
-        kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in _KINDS}
+        kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
         layouts = self.layouts if results_folder in (None, "") else ()
         kinds["layouts"] = tuple(entry for entry in layouts if entry.system == system)
         return Results(self.protocol, **kinds)
+
+    def with_descriptions(self, described: Mapping[str, MetricDescription]) -> Results:
+        """Return the records with the descriptions of their metrics."""
+        kinds: dict[str, Any] = {
+            kind: tuple(record.with_descriptions(described) for record in getattr(self, kind))
+            for kind in RECORD_KINDS
+        }
+        return replace(self, **kinds)
 
     def under(self, protocol: Protocol) -> Results:
         """Return the records under another protocol, checked."""
@@ -371,48 +652,49 @@ class Results:
             Names the first record that does not.
         """
         protocol = self.protocol
-        trial_sets = {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
-        decoded = {
-            kind: {(d.id, s) for d in sets for s in protocol.splits}
-            for kind, sets in (
-                (RecognitionRecord, protocol.recognition.data_sets),
-                (EmotionRecord, protocol.emotion),
-            )
-        }
+        places = {kind: kind.places(protocol) for kind in RECORD_KINDS.values()}
         suffixes = {f.suffix for f in protocol.results_folders}
         unique: set[tuple[object, ...]] = set()
         for r in self.records():
             c = r.condition
-            if not c.system:
-                raise PrivacyEvalError(f"{c.name}: the system has no name")
-            for name in (c.system, c.name, getattr(getattr(r, "line", None), "decode", "")):
-                check_name(name, f"record of {printable(c.system)}")
-            _check_numbers(r)
-            if isinstance(c, RecognitionCondition):
-                key: tuple[str, ...] = (c.data_set, c.split)
-                known = isinstance(r, RecognitionRecord | EmotionRecord) and key in decoded[type(r)]
-                key = (*key, c.speech) if isinstance(r, EmotionRecord) else key
-            else:
-                key = (c.data_set, c.split, c.gender)
-                known = key in trial_sets
+            r.check()
             speech = {getattr(x, name, None) for x in (c, r) for name in _SPEECH_ENTRIES}
             unmatched = sorted(str(word) for word in speech - {None, *SPEECH})
-            if not known or unmatched or c.results_folder not in suffixes:
+            if r.place() not in places[type(r)] or unmatched or c.results_folder not in suffixes:
                 raise PrivacyEvalError(
                     f"record of {c.system} does not fit protocol {protocol.name} (unknown data "
-                    f"set, split, gender or results folder): {', '.join([*key, *unmatched])}, "
-                    f"results folder {c.results_folder!r}"
+                    f"set, split, gender or results folder): {', '.join([*r.place(), *unmatched])}"
+                    f", results folder {c.results_folder!r}"
                 )
-            if isinstance(c, TrialCondition):
-                key = (*key, c.enrollment, c.trial)
-            identity = (type(r), c.system, c.results_folder, key)
-            if identity in unique and not isinstance(r, RecognitionRecord):
-                raise PrivacyEvalError(f"{c.system} {c.name}: duplicate {', '.join(key)}")
+            identity = (type(r), c.system, c.results_folder, r.identity())
+            if identity in unique and r.is_unique:
+                raise PrivacyEvalError(f"{c.system} {c.name}: duplicate {', '.join(r.identity())}")
             unique.add(identity)
+
+    @property
+    def described(self) -> dict[str, MetricDescription]:
+        """Descriptions, by key, of the metrics that this version does not have.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Two systems describe a metric differently.
+        """
+        described: dict[str, MetricDescription] = {}
+        systems: dict[str, str] = {}
+        for r in self.records():
+            for key, description in r.described.items():
+                system = systems.setdefault(key, r.condition.system)
+                if described.setdefault(key, description) != description:
+                    raise PrivacyEvalError(
+                        f"metric {key!r}: the results of {system} describe it otherwise than "
+                        f"those of {r.condition.system} (unit, title, range, ...)"
+                    )
+        return described
 
     def records(self) -> Iterator[AnyRecord]:
         """Iterate over all records, kind by kind."""
-        for kind in _KINDS:
+        for kind in RECORD_KINDS:
             yield from getattr(self, kind)
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -420,7 +702,7 @@ class Results:
         return [
             {name: row.get(name) for name in CSV_COLUMNS}
             for record in self.records()
-            for row in _rows(record)
+            for row in record.rows()
         ]
 
     def to_frame(self) -> Any:
@@ -438,9 +720,10 @@ class Results:
         return pandas.DataFrame(self.to_rows(), columns=list(CSV_COLUMNS))
 
     def __repr__(self) -> str:
-        found = [f"{len(getattr(self, kind))} {kind}" for kind in _KINDS if getattr(self, kind)]
+        numbers = {kind: len(getattr(self, kind)) for kind in RECORD_KINDS}
+        counts = [f"{number} {kind}" for kind, number in numbers.items() if number]
         systems = abbreviate(self.systems) if self.systems else "no systems"
-        return f"Results({self.protocol.name}: {systems}; records: {', '.join(found) or 'none'})"
+        return f"Results({self.protocol.name}: {systems}; records: {', '.join(counts) or 'none'})"
 
     def _repr_html_(self) -> str:
         """Make a table of the EERs of anonymized speech."""
@@ -471,118 +754,28 @@ CSV_COLUMNS = tuple(
     ).split()
 )
 
-#: Fields of `Results` that hold records.
-_KINDS = ("verification", "recognition", "utility", "similarity", "identification", "emotion")
+#: Kinds of records by the field of `Results` that holds them.
+RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
+    "verification": VerificationRecord,
+    "recognition": RecognitionRecord,
+    "utility": UtilityRecord,
+    "similarity": SimilarityRecord,
+    "identification": IdentificationRecord,
+    "emotion": EmotionRecord,
+}
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
 
-_COUNTS = {
-    "n_target": 1,
-    "n_nontarget": 1,
-    **dict.fromkeys(("trials_without_score", "scores_without_trial"), 0),
-    **dict.fromkeys(("errors", "words", "insertions", "deletions", "substitutions"), 0),
-    **dict.fromkeys(("n_speakers", "n_utterances", "utterances_left_out", "not_enrolled"), 0),
-    "n_distractors": 0,
-    **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
-}
 
-
-#: Kind of the metrics of each kind of record; a word error rate is a number of its own.
-_METRICS: Mapping[type, Kind | None] = {
-    VerificationRecord: "scores",
-    RecognitionRecord: None,
-    UtilityRecord: "utility",
-    EmotionRecord: "emotion",
-    SimilarityRecord: "matrices",
-}
-
-_NO_VARIANT = ""
-
-
-def by_variant(record: AnyRecord) -> Mapping[str, Mapping[str, float]]:
-    """Return the metrics of any record by variant; the key is "" if it has no variants."""
-    if isinstance(record, RecognitionRecord):
-        return {_NO_VARIANT: {"wer": record.line.wer}}
-    if isinstance(record, IdentificationRecord):
-        return {}
-    if isinstance(record, UtilityRecord | EmotionRecord):
-        return {_NO_VARIANT: record.values}
-    return record.metrics
-
-
-def _check_numbers(record: AnyRecord) -> None:
-    """Check counts, that metrics are known and within their range, and intervals."""
-    where = f"{record.condition.system} {record.condition.name}"
-    counted = record.line if isinstance(record, RecognitionRecord) else record
-    for name, least in _COUNTS.items():
-        count = getattr(counted, name, None)
-        if count is not None and count < least:
-            raise PrivacyEvalError(f"{where}: {name}: {count} is less than {least}")
-    if isinstance(record, IdentificationRecord):
-        _check_linkage(record, where)
-        return
-    metrics, kind = by_variant(record), _METRICS[type(record)]
-    known: Collection[str] = of_kind(kind) if kind is not None else ("wer",)
-    if kind not in (None, "scores") and not any(metrics.values()):
-        raise PrivacyEvalError(f"{where}: expected {' or '.join(known)}")
-    without = isinstance(record, RecognitionRecord | UtilityRecord | EmotionRecord)
-    _check_known(metrics, known, f"{where}: metrics", [_NO_VARIANT] if without else VARIANTS)
-    for variant, values in metrics.items():
-        for key, value in values.items():
-            low, high = METRICS[key].range
-            # The released scripts may return infinite values of any metric.
-            if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
-                raise PrivacyEvalError(
-                    f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
-                )
-    if isinstance(record, RecognitionRecord) and record.speaker_interval:
-        _check_bounds([record.speaker_interval], where)
-    if isinstance(record, VerificationRecord):
-        _check_known(record.speaker_intervals, known, f"{where}: speaker_intervals")
-        bounds = [b for of in record.speaker_intervals.values() for b in of.values()]
-        _check_bounds((*bounds, record.eer_interval_if_independent or (0.0, 1.0)), where)
-
-
-def _check_linkage(record: IdentificationRecord, where: str) -> None:
-    n_sizes = len(record.sizes)
-    if len(record.linkage) != n_sizes or len(record.intervals) not in (0, n_sizes):
-        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
-    sizes = (*record.sizes, record.speakers_size) if record.speakers else record.sizes
-    if any(not 1 <= size <= record.n_enrolled for size in sizes):
-        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {record.n_enrolled}")
-    for speaker in record.speakers:
-        check_name(speaker.speaker, f"{where}: speakers")
-    singled = record.singling_out
-    for text in filter(None, (record.distractors, singled.refused, *record.genders)):
-        check_name(text, where)
-    if record.n_distractors >= record.n_enrolled:
-        raise PrivacyEvalError(f"{where}: n_distractors: not below {record.n_enrolled}")
-    sizes = singled.sizes
-    if len(singled.values) != len(sizes) or any(not 2 <= n <= singled.n_speakers for n in sizes):
-        raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
-    of_speakers = [p for s in record.speakers for p in (s.linkage, s.first, s.second)]
-    bounds = [b for i in record.intervals for b in i]
-    if any(not 0 <= p <= 1 for p in (*record.linkage, *bounds, *of_speakers, *singled.values)):
-        raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
-    _check_bounds(record.intervals, where)
+def _check_count(count: int | None, least: int, where: str) -> None:
+    if count is not None and count < least:
+        raise PrivacyEvalError(f"{where}: {count} is less than {least}")
 
 
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
     if any(len(i) != 2 or i[0] > i[1] for i in intervals):
         raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
-
-
-def _check_known(
-    metrics: Mapping[str, Mapping[str, object]],
-    known: Collection[str],
-    where: str,
-    variants: Collection[str] = VARIANTS,
-) -> None:
-    for variant, values in metrics.items():
-        for key in values:
-            if variant not in variants or key not in known:
-                raise PrivacyEvalError(f"{where}: unknown value {variant} {key}")
 
 
 def merge(parts: Iterable[Results]) -> Results:
@@ -611,46 +804,8 @@ def merge(parts: Iterable[Results]) -> Results:
                 )
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
-        for name in (*_KINDS, "not_evaluated", "layouts")
+        for name in (*RECORD_KINDS, "not_evaluated", "layouts")
     }
-    return Results(protocol, **combined)
-
-
-def _rows(record: AnyRecord) -> Iterator[dict[str, object]]:
-    shared = {**vars(record), **vars(record.condition)}
-    suffix = ""
-    if isinstance(record, RecognitionRecord):
-        shared.update(trial=record.condition.speech, model=record.asr_model)
-        suffix = f"_{record.language_model}" if record.language_model else ""
-    elif isinstance(record, EmotionRecord):
-        shared["trial"] = record.condition.speech
-    elif isinstance(record, VerificationRecord | IdentificationRecord):
-        shared["model"] = record.condition.asv_model
-    if isinstance(record, IdentificationRecord):
-        shared["name"], shared["unit"] = record.condition.name, "fraction"
-        bounds = record.intervals or itertools.repeat((None, None))
-        for size, value, (low, high) in zip(record.sizes, record.linkage, bounds, strict=False):
-            row = {"metric": f"linkage_{size}", "value": value, "low_95": low, "high_95": high}
-            yield {**shared, **row}
-        singled = record.singling_out
-        for size, value in zip(singled.sizes, singled.values, strict=True):
-            yield {**shared, "metric": f"singling_out_{size}", "value": value}
-    intervals = shared.get("speaker_intervals", {})
-    for variant, metrics in by_variant(record).items():
-        for metric, value in metrics.items():
-            low, high = intervals.get(variant, {}).get(metric, (None, None))
-            yield {
-                **shared,
-                "name": record.condition.name,
-                "variant": variant,
-                "metric": f"{metric}{suffix}",
-                "unit": METRICS[metric].unit,
-                "value": value,
-                "low_95": low,
-                "high_95": high,
-                "caveat": "; ".join(
-                    reason
-                    for key, reason in shared.get("caveats", {}).items()
-                    if CAVEATS[key].concerns(metric)
-                ),
-            }
+    results = Results(protocol, **combined)
+    _ = results.described
+    return results

@@ -10,7 +10,7 @@ from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
 from ..protocol.protocol import Protocol
 from ..version import __version__
-from .records import IdentificationRecord, Results, SimilarityRecord, VerificationRecord, by_variant
+from .records import IdentificationRecord, Results, SimilarityRecord, VerificationRecord
 
 _OfVectors = VerificationRecord | SimilarityRecord | IdentificationRecord
 
@@ -40,7 +40,7 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     """
     records = [r for r in results.records() if not isinstance(r, IdentificationRecord)]
     provenance = [r.provenance for r in records]
-    stored = {variant for r in records for variant in by_variant(r)}
+    stored = {variant for r in records for variant in r.by_variant()}
     options = [p["options"] for p in provenance if isinstance(p.get("options"), Mapping)]
     boots = {
         f"{o['bootstrap']} speakers seed {o.get('seed', 0)}" for o in options if o.get("bootstrap")

@@ -486,7 +486,8 @@ def test_records_travel_through_results_json(tree: SpeechTree, tmp_path: Path) -
     assert read_json(path) == results
     assert to_json(read_json(path)) == path.read_text()
     plain = json.loads(path.read_text())
-    assert (plain["units"]["deid"], plain["units"]["gvd_db"]) == ("fraction", "dB")
+    assert plain["metrics"]["deid"]["unit"] == "fraction"
+    assert plain["metrics"]["gvd_db"]["unit"] == "dB"
     last = plain["similarity"][1]
     assert last["metrics"]["exact"]["gvd_db"] == last["speakers"][0]["deid"] == "-inf"
 

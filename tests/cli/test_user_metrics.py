@@ -1,20 +1,31 @@
-"""A metric of one's own, in the evaluation of a tree and in its tables."""
+"""Metrics that are not built in: one's own, and those of later versions."""
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support import three_conditions
+from support import B1, imported, three_conditions
 
+import privacy_eval as pe
 from privacy_eval.cli import main
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.io.user_metrics import registered
 from privacy_eval.metrics import METRICS
+from privacy_eval.numbers.report_data import ReportSources
+from privacy_eval.report.ranking import ranking_table
+from privacy_eval.results.json_store import to_json
+from privacy_eval.results.records import merge
 
 METRIC = "def spread(scores):\n    return scores.target.mean() - scores.nontarget.mean()\n"
 
 
-def test_a_metric_of_ones_own_is_evaluated_and_tabled(tmp_path: Path) -> None:
+def test_a_metric_of_ones_own_is_evaluated_again_when_it_changes(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     source = tmp_path / "own.py"
     source.write_text(METRIC)
@@ -33,12 +44,148 @@ def test_a_metric_of_ones_own_is_evaluated_and_tabled(tmp_path: Path) -> None:
     source.write_text(METRIC.replace("return ", "return 2 * (").rstrip() + ")\n")
     assert main(["privacy-metrics", *of_tree, *own]) == 0
     assert sorted(values()) == pytest.approx(sorted(2 * value for value in first))
-    assert main(["collect", *of_tree, *own, "--allow-missing"]) == 0
-    shown = ["--results", str(tree.root / "out/results.json"), "--out", str(tmp_path / "tables")]
-    assert main(["tables", *shown, *own]) == 0
-    assert "spread" in (tmp_path / "tables" / "now_spread.csv").read_text()
     assert "spread" not in METRICS
-    assert main(["tables", *shown]) == 1  # with the reason: an unknown metric
+
+
+@pytest.fixture(name="collected")
+def _collected(tmp_path: Path) -> Path:
+    """results.json of a tree that was evaluated with `--metric`."""
+    tree = three_conditions(tmp_path)
+    source = tmp_path / "own.py"
+    source.write_text(METRIC)
+    of_tree = ["--tree", str(tree.root), "--results", "exp", "--out", "out"]
+    own = ["--metric", f"spread={source}:spread", "--bootstrap", "20"]
+    assert main(["privacy-metrics", *of_tree, *own]) == 0
+    source.unlink()  # nothing that reads results needs it
+    assert main(["collect", *of_tree, "--allow-missing"]) == 0
+    return tree.root / "out" / "results.json"
+
+
+def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) -> None:
+    """They are read, tabled, exported and reported without `--metric`."""
+    plain = json.loads(collected.read_text())
+    assert plain["metrics"]["spread"]["range"] == ["-inf", "inf"]
+    assert plain["metrics"]["eer"] == {
+        **{"kind": "scores", "unit": "fraction", "name": "EER", "title": "EER"},
+        **{"meaning": METRICS["eer"].meaning, "best": "higher", "range": [0, 1]},
+        **{"percent": True, "counted": True, "decimals": 2, "detail": 3},
+        "repeats_matter": False,
+    }
+    results = pe.load(collected)
+    assert to_json(results) == collected.read_text()
+    values = {r.condition.name: r.metrics["exact"]["spread"] for r in results.verification}
+    rows = [row for row in results.to_rows() if row["metric"] == "spread"]
+    assert {row["name"]: row["value"] for row in rows} == values and len(rows) == 6
+    assert {row["unit"] for row in rows} == {"own"}
+    assert all(row["low_95"] <= row["high_95"] for row in rows if row["variant"] == "exact")
+    shown = ["--results", str(collected), "--out"]
+    assert main(["tables", *shown, str(tmp_path / "tables")]) == 0
+    table = (tmp_path / "tables" / "now_spread.csv").read_text()
+    assert all(f"{value:.3f}" in table for value in values.values())
+    assert main(["figures", *shown, str(tmp_path / "figures")]) == 0
+    assert main(["report", *shown, str(tmp_path / "report.html")]) == 0
+    assert "spread" in (tmp_path / "report.html").read_text()
+    text = tmp_path / "out.csv"
+    assert main(["export", str(collected), "--format", "csv", "--out", str(text)]) == 0
+    assert ",spread,own," in text.read_text()
+    assert main(["export", str(collected)]) == 0
+    assert "spread" not in METRICS
+
+
+LATER = {
+    **{"kind": "scores", "unit": "bit", "name": "evidence", "title": "Evidence & more"},
+    **{"meaning": "what a later version measures", "best": "lower", "range": [0, 40]},
+    **{"percent": False, "counted": False, "decimals": 1, "detail": 2},
+    **{"repeats_matter": False, "later": "an entry that this version ignores"},
+}
+
+
+def stored(
+    folder: Path, *values: float, key: str = "later", system: str = "B1", **entry: Any
+) -> Path:
+    """results.json with a metric that this version does not have."""
+    plain = json.loads(to_json(imported(B1, system=system)))
+    plain["metrics"][key] = {**LATER, **entry}
+    for record, value in zip(plain["verification"], itertools.cycle(values), strict=False):
+        record["metrics"]["challenge"][key] = value
+    path = folder / f"{system}.json"
+    path.write_text(json.dumps(plain))
+    return path
+
+
+def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> None:
+    paths = [stored(tmp_path, 1.25), stored(tmp_path, 0.75, system="B2")]
+    shown = ["--results", *map(str, paths)]
+    assert main(["tables", *shown, "--out", str(tmp_path / "t")]) == 0
+    tables = {path.name: path.read_text() for path in (tmp_path / "t").iterdir()}
+    assert "Evidence & more" in tables["B1_later.csv"] and "1.25" in tables["B1_later.csv"]
+    assert "Evidence \\& more" in tables["B1_later.tex"]
+    across = list(csv.reader(io.StringIO(tables["comparison_later_dev.csv"])))
+    assert {tuple(row[-2:]) for row in across[1:]} == {("1.2", "0.8")}
+    with registered([]):
+        data = ReportSources(tuple(paths)).read()
+        ranking = ranking_table(data, metric="later", split="dev")
+    assert ranking is not None
+    assert [row[1:3] for row in ranking.rows] == [("B2", "0.8"), ("B1", "1.2")]
+    report = tmp_path / "report.html"
+    assert main(["report", *shown, "--out", str(report)]) == 0
+    assert "Evidence &amp; more: what a later version measures; lower is more private." in (
+        report.read_text()
+    )
+    assert "later" not in METRICS
+
+
+def test_metrics_described_differently_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [stored(tmp_path, 1.0), stored(tmp_path, 1.0, system="B2", unit="dB")]
+    with pytest.raises(PrivacyEvalError, match="'later'.*B1.*B2"):
+        merge([pe.load(path) for path in paths])
+    assert main(["tables", "--results", *map(str, paths), "--out", str(tmp_path / "t")]) == 1
+    assert "metric 'later': the results of B1 describe it otherwise" in capsys.readouterr().err
+
+
+HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
+    "path as key": ({"key": "../../x"}, "not a valid identifier"),
+    "key of dots": ({"key": "a..b"}, "not a valid identifier"),
+    "long key": ({"key": "x" * 65}, "not a valid identifier"),
+    "key of a listening test": ({"key": "subjective_eer"}, "not a valid identifier"),
+    "key like a built-in": ({"key": "EER"}, "reads like the built-in metric eer"),
+    "name of a built-in": ({"name": "linkability"}, "reads like the built-in metric linkability"),
+    "title of a built-in": ({"title": "e e r"}, "reads like the built-in metric eer"),
+    "no name": ({"name": ""}, "a name and a range"),
+    "control character": ({"name": "a\x1b[2Jb"}, "unprintable"),
+    "line end": ({"meaning": "a\nb"}, "unprintable"),
+    "mathtext": ({"title": "$\\frac$"}, "without \\$"),
+    "long text": ({"meaning": "x" * 201}, "at most 200 characters"),
+    "empty range": ({"range": [1, 1]}, "range of two numbers"),
+    "range of three": ({"range": [0, 1, 2]}, "range of two numbers"),
+    "many decimals": ({"decimals": 10**9}, "decimals"),
+    "negative decimals": ({"detail": -1}, "decimals"),
+    "unknown kind": ({"kind": "votes"}, "expected scores or"),
+    "unknown direction": ({"best": "both"}, "expected higher or lower"),
+    "wrong kind of record": ({"kind": "matrices"}, "unknown value challenge later"),
+    "value out of range": ({"range": [0, 0.5]}, "later: 1 is not within 0 to 0.5"),
+    "another unit of a built-in": ({"key": "eer", "unit": "percent"}, "expected the kind 'scores'"),
+}
+
+
+@pytest.mark.parametrize(("entries", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_descriptions_are_refused(
+    entries: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = stored(tmp_path, 1.0, **entries)
+    with pytest.raises(PrivacyEvalError, match=message) as caught:
+        pe.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_descriptions_within_records_are_checked_too(tmp_path: Path) -> None:
+    plain = json.loads(to_json(imported(B1)))
+    plain["verification"][0]["described"] = {"eer": LATER}
+    (tmp_path / "r.json").write_text(json.dumps(plain))
+    with pytest.raises(PrivacyEvalError, match="later|reads like the built-in metric eer"):
+        pe.load(tmp_path / "r.json")
 
 
 def test_a_metric_that_fails_names_itself(

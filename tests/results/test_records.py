@@ -126,15 +126,6 @@ def test_json_comes_back(results: Results, tmp_path: Path) -> None:
     assert to_json(read_json(path)) == to_json(results)
 
 
-def test_the_format_before_is_read(tmp_path: Path) -> None:
-    """It called the protocol `config`."""
-    results = imported(B1)
-    plain = json.loads(to_json(results))
-    plain["config"] = plain.pop("protocol")
-    plain["format"] = "privacy_eval results 2"
-    assert _stored(tmp_path, plain) == results
-
-
 @pytest.mark.parametrize(
     ("path", "protocol", "folder"),
     [(B1, "vpc2020", ""), (B2, "vpc2020", ""), (ANON, "vpc2022", ""), (ORIG, "vpc2022", ".orig")],
@@ -213,6 +204,10 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "text for a number": (metric(eer="5"), r"metrics.challenge.eer: expected a number, found '5'"),
     "fraction of a word": (altered("recognition", words=1.5), "words: expected a whole number"),
     "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
+    "former format": (
+        lambda d: d.update(format="privacy_eval results 3"),
+        f"expected the format '{FORMAT}'",
+    ),
     "other format": (lambda d: d.update(format="results 9"), f"expected the format '{FORMAT}'"),
     "no format": (lambda d: d.pop("format"), "not a results.json"),
     "no protocol": (lambda d: d.pop("protocol"), "entry 'protocol' is missing"),
