@@ -257,13 +257,13 @@ def guess_score_format(content: bytes, path: Path) -> str:
     if "kaldi" in layouts and _is_score(first.split()[-1]):  # also 0 or 1
         return "kaldi"
     fitting = _fitting(first, path, layouts)
-    if len(fitting) > 1 and "kaldi" not in fitting:
+    if len(fitting) > 1:
         fitting = _fitting(content, path, layouts)
     if len(fitting) == 1:
         return fitting[0]
     if "kaldi" in layouts or not layouts:
         return "kaldi"
-    raise _undecided(path, layouts, "score", "--format")
+    raise _undecided(path, layouts, "score", "--score-format")
 
 
 def guess_key_format(content: bytes, path: Path) -> str:

@@ -58,11 +58,24 @@ def collect(
 
     Parameters
     ----------
+    systems : iterable of System
+        As from `find_systems`.
+    out : Path
+        Folder with the `records/` of `evaluate_tree`.
+    protocol : Protocol
+    tree : Path
+        Folder that the paths in records are relative to.
     partial : bool
         Collect what exists; conditions without a record of the current score file and
         trial key are listed in `Results.not_evaluated`.
     stale : mapping
         Conditions with stale scores, mapped to the reason.
+    inputs : Inputs, optional
+        Files that were read before.
+
+    Returns
+    -------
+    Results
 
     Raises
     ------
@@ -70,10 +83,6 @@ def collect(
         Unless `partial`: conditions without such a record.
     """
     systems, inputs = list(systems), inputs or Inputs()
-    unknown = [
-        f"{relative(path, tree)} (matches no condition of protocol {protocol.name})"
-        for path in sorted({path for system in systems for path in system.unmatched})
-    ]
     records, unscored = _evaluated(condition_products(systems, out, tree), stale, inputs)
     transcribed, untranscribed = _transcribed(systems, out, tree, inputs)
     absent = [*unscored, *untranscribed]
@@ -98,7 +107,7 @@ def collect(
         tuple(records),
         tuple(recognition),
         emotion=tuple(emotion),
-        not_evaluated=(*unknown, *absent, *read.refused),
+        not_evaluated=(*absent, *read.refused),
     )
 
 
