@@ -1,4 +1,4 @@
-"""Import the summaries of 2022, 2024 and 2026, and their CSV files; export the summaries."""
+"""Import the summaries of 2022, 2024 and 2026, and their CSV files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ from typing import Any
 
 from ..errors import PrivacyEvalError
 from ..io.csv_text import csv_rows
-from ..io.edition_summary import (
-    TABLES,
-    SummaryLayout,
-    format_rank,
-    parse_rank,
-    split_summary,
-)
-from ..io.results_txt import format_metrics
-from ..io.wer import WerLine, format_wer_line
+from ..io.edition_summary import TABLES, parse_rank, split_summary
+from ..io.wer import WerLine
 from ..metrics.recall import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import RecognitionCondition, trial_conditions
@@ -113,22 +106,17 @@ class Importer:
         PrivacyEvalError
             A block, row or value of another form, or not of the protocol; a duplicate.
         """
-        blocks = parse_rank(text, self.path)
         records: defaultdict[str, tuple[Any, ...]] = defaultdict(tuple)
-        for block in blocks:
-            kind, columns = block.layout.kind, block.layout.columns
+        for table in parse_rank(text, self.path):
             rows = [
-                _Row(f"{self.path}:{line}", row, dict(zip(columns, values, strict=True)))
+                _Row(f"{self.path}:{line}", row, dict(zip(table.columns, values, strict=True)))
                 for line, (row, values) in enumerate(
-                    zip(block.layout.rows, block.values, strict=True), start=block.line
+                    zip(table.rows, table.values, strict=True), start=table.line
                 )
             ]
-            field, found = self._records(kind, rows, _ASV_MODELS.get(kind))
-            records[field] += found
-        layout = SummaryLayout(
-            self.system, tuple(block.layout for block in blocks), newline=text.endswith("\n")
-        )
-        return self._checked(Results(self.protocol, **records, layouts=(layout,)))
+            field, of_table = self._records(table.kind, rows, _ASV_MODELS.get(table.kind))
+            records[field] += of_table
+        return self._checked(Results(self.protocol, **records))
 
     def summary(self, text: str) -> Results:
         """Import a `RESULTS_summary_*` of 2022: original speech belongs to the results folder of
@@ -139,7 +127,7 @@ class Importer:
         PrivacyEvalError
             As `import_results_txt`.
         """
-        results_txt, order, averages = split_summary(text, self.path)
+        results_txt = split_summary(text, self.path)
         folders = {speech: self._part(speech).suffix for speech in SPEECH}
         parts: dict[str, list[str]] = {folders[ANONYMIZED]: [], folders[ORIGINAL]: []}
         anonymized = True
@@ -156,8 +144,7 @@ class Importer:
             for suffix, lines in parts.items()
             if any(lines)
         ]
-        layout = SummaryLayout(self.system, order=order, averages=averages)
-        return self._checked(replace(merge(imported), layouts=(layout,)))
+        return self._checked(merge(imported))
 
     def csv(self, text: str, asv_model: str | None) -> Results:
         """Import a `results*.csv` or `results_folds*.csv`.
@@ -305,75 +292,3 @@ _ASV_MODELS = {"asv": ORIGINAL, "asv_anon": ANONYMIZED}
 
 def _recalls(row: _Row) -> dict[str, float]:
     return {name.lower(): value / 100 for name, value in row.values.items()}
-
-
-def to_summary(results: Results, system: str) -> str:
-    """Write the summary that a system was imported from.
-
-    Raises
-    ------
-    PrivacyEvalError
-        It was imported from something else; a value is missing.
-    """
-    part = results.of(system)
-    if len(part.layouts) != 1:
-        raise PrivacyEvalError(
-            f"{system}: not imported from one summary (result_for_rank*, RESULTS_summary_*)"
-        )
-    layout = part.layouts[0]
-    try:
-        if layout.order:
-            return _summary_2022(part, layout)
-        values = _percents(part)
-        tables = [
-            [
-                [values[(block.kind, *row, name.lower())] for name in block.columns]
-                for row in block.rows
-            ]
-            for block in layout.blocks
-        ]
-        text = format_rank(layout.blocks, tables)
-        return text if layout.newline else text.removesuffix("\n")
-    except (KeyError, IndexError, ValueError) as error:
-        raise PrivacyEvalError(
-            f"{system}: the layout of its summary does not fit its values ({error})"
-        ) from error
-
-
-def _percents(part: Results) -> dict[tuple[str, ...], float]:
-    """Values of a system, in percent, by block, row and column of a summary."""
-    words = {speech: word for word, speech in _SPEECH.items()}
-    values: dict[tuple[str, ...], float] = {}
-    for v in part.verification:
-        c = v.condition
-        speech = (words[c.enrollment], words[c.trial])
-        block = "asv" if c.asv_model == ORIGINAL else "asv_anon"
-        eer = v.values("challenge")[part.protocol.eer]
-        values[(block, c.data_set, c.split, c.gender, *speech, "eer")] = 100 * eer
-    for r in part.recognition:
-        d = r.condition
-        values["asr", d.data_set, d.split, words[d.speech], "wer"] = 100 * r.line.wer
-    for e in part.emotion:
-        d = e.condition
-        for name, number in e.values.items():
-            values["ser", d.data_set, d.split, words[d.speech], name] = 100 * number
-    return values
-
-
-def _summary_2022(part: Results, layout: SummaryLayout) -> str:
-    variant = part.protocol.variant
-    lines: dict[str, str] = {}
-    for v in part.verification:
-        eer = {"eer": v.values(variant)["eer"]}
-        lines[f"scores {v.condition.name}"] = f"{v.condition.name}  {format_metrics(eer)[0]}"
-    for r in part.recognition:
-        lines[f"wer {r.condition.name}"] = f"{r.condition.name}  {format_wer_line(r.line)}"
-    for u in part.utility:
-        mean, std = (u.values[f"pitch_correlation_{key}"] for key in ("mean", "std"))
-        text = f"{u.condition.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}"
-        lines[f"pitch {u.condition.name}"] = text
-    for s in part.similarity:
-        text = format_metrics({"gvd_db": s.values(variant)["gvd_db"]}, kind="matrices")[0]
-        lines[f"similarity {s.condition.name}"] = f"{s.condition.name}  {text}"
-    averages = [f"{title}: {value:.3f}" for title, value in layout.averages.items()]
-    return "".join(f"{line}\n" for line in [*(lines[name] for name in layout.order), *averages])

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate, printable
-from ..io.edition_summary import SummaryLayout
 from ..io.names import check_name
 from ..io.schema import INLINED
 from ..io.wer import WerLine
@@ -580,8 +579,6 @@ class Results:
     verification, recognition, utility, similarity, identification, emotion : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
-    layouts : tuple of SummaryLayout
-        Layouts of imported summaries, needed to export them unchanged.
     """
 
     protocol: Protocol
@@ -592,7 +589,6 @@ class Results:
     identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
-    layouts: tuple[SummaryLayout, ...] = ()
 
     def __post_init__(self) -> None:
         """Add the caveat of records of systems with implausible scores of original speech."""
@@ -625,8 +621,6 @@ class Results:
             return c.system == system and results_folder in (None, c.results_folder)
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
-        layouts = self.layouts if results_folder in (None, "") else ()
-        kinds["layouts"] = tuple(entry for entry in layouts if entry.system == system)
         return Results(self.protocol, **kinds)
 
     def with_descriptions(self, described: Mapping[str, MetricDescription]) -> Results:
@@ -804,7 +798,7 @@ def merge(parts: Iterable[Results]) -> Results:
                 )
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
-        for name in (*RECORD_KINDS, "not_evaluated", "layouts")
+        for name in (*RECORD_KINDS, "not_evaluated")
     }
     results = Results(protocol, **combined)
     _ = results.described
