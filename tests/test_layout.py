@@ -15,7 +15,8 @@ PACKAGE = Path(privacy_eval.__file__).parent
 ROOMS = (
     ("cli",),
     ("compat", "check", "study", "listening"),
-    ("report", "simulate", "stages"),
+    ("report",),
+    ("numbers", "simulate", "stages"),
     ("results",),
     ("products",),
     ("tree",),

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
+from ..io.files import Loaded
 from ..io.scp import Vectors
 from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.identification import (
@@ -156,7 +157,7 @@ class Identification:
 def identify(
     gallery: Gallery,
     tests: Vectors,
-    utt2spk: Path,
+    utt2spk: Path | Loaded,
     *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
@@ -173,7 +174,7 @@ def identify(
     ----------
     gallery : Gallery
     tests : Vectors
-    utt2spk : Path
+    utt2spk : Path or Loaded
         The test utterances and their speakers.
     backend : {"plda", "cosine", "euclidean"}
     model : PldaBackend, optional

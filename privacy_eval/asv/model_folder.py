@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import check_inside
 from ..io.data_dir import read_utt2spk
-from ..io.files import digest, read_bytes
+from ..io.files import Loaded, digest, load
 from ..io.kaldi_objects import FloatMatrix, read_matrix, read_vector, write_matrix, write_vector
 from ..io.plda import read_plda, write_plda
 from ..io.scp import Vectors, read_vectors, vector_locations, write_vectors
@@ -38,12 +38,14 @@ class StoredBackend:
     sha256: Mapping[str, str]
 
 
-def load_backend(folder: Path) -> StoredBackend:
+def load_backend(folder: Path, load: Callable[[Path], Loaded] = load) -> StoredBackend:
     """Read a back end: `plda`, and `mean.vec` and `transform.mat` if they exist.
 
     Parameters
     ----------
     folder : Path
+    load : callable
+        Reads a file.
 
     Returns
     -------
@@ -54,19 +56,19 @@ def load_backend(folder: Path) -> StoredBackend:
     PrivacyEvalError
         No `plda`, a damaged file, inconsistent dimensions.
     """
-    paths = {name: folder / name for name in BACKEND_FILES if (folder / name).is_file()}
-    if "plda" not in paths:
+    files = {name: load(folder / name) for name in BACKEND_FILES if (folder / name).is_file()}
+    if "plda" not in files:
         raise PrivacyEvalError(f"{folder}: no file plda, expected {', '.join(BACKEND_FILES)}")
     model = PldaBackend(
-        read_plda(paths["plda"]),
-        read_vector(paths["mean.vec"]) if "mean.vec" in paths else None,
-        read_matrix(paths["transform.mat"]) if "transform.mat" in paths else None,
+        read_plda(files["plda"]),
+        read_vector(files["mean.vec"]) if "mean.vec" in files else None,
+        read_matrix(files["transform.mat"]) if "transform.mat" in files else None,
     )
     try:
         model.dimension()
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{folder}: {error}") from error
-    sha256 = {name: digest(read_bytes(path)) for name, path in paths.items()}
+    sha256 = {name: digest(file.content) for name, file in files.items()}
     return StoredBackend(folder, model, sha256)
 
 
@@ -85,13 +87,13 @@ def save_backend(folder: Path, model: PldaBackend) -> None:
     write_plda(folder / "plda", model.plda)
 
 
-def train_from_vectors(vectors: Vectors, utt2spk: Path, **options: Any) -> PldaBackend:
+def train_from_vectors(vectors: Vectors, utt2spk: Path | Loaded, **options: Any) -> PldaBackend:
     """Train a back end on x-vectors and their speakers.
 
     Parameters
     ----------
     vectors : Vectors
-    utt2spk : Path
+    utt2spk : Path or Loaded
     **options
         As of `train_backend`.
 
@@ -148,7 +150,7 @@ def save_vectors(
     return len(speakers)
 
 
-def _speakers(utt2spk: Path, ids: Iterable[str], where: Path) -> dict[str, str]:
+def _speakers(utt2spk: Path | Loaded, ids: Iterable[str], where: Path) -> dict[str, str]:
     """Read the speakers of utterances."""
     speaker_of = read_utt2spk(utt2spk)
     unknown = [name for name in ids if name not in speaker_of]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_list, read_spk2utt, read_utt2spk
-from ..io.files import digest
+from ..io.files import Loaded, digest
 from ..io.scores import TrialList
 from ..io.scp import Vectors
 from ..io.text_table import Column, unique_fields
@@ -64,14 +64,14 @@ class ScoredTrials:
         return "".join(map("{} {} {:.7g}\n".format, *columns))
 
 
-def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
+def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None) -> Enrollment:
     """Read the enrollment utterances of each speaker.
 
     Parameters
     ----------
-    spk2utt : Path
+    spk2utt : Path or Loaded
         A spk2utt, or a utt2spk by its name.
-    enrolls : Path, optional
+    enrolls : Path or Loaded, optional
         A list of the utterances to take; all, unless given.
 
     Returns
@@ -83,14 +83,14 @@ def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
     PrivacyEvalError
         A malformed file; an utterance of the list that has no speaker.
     """
-    if spk2utt.name.startswith("utt2spk"):
+    if Path(spk2utt).name.startswith("utt2spk"):
         members: dict[str, tuple[str, ...]] = {}
         for utterance, speaker in read_utt2spk(spk2utt).items():
             members[speaker] = (*members.get(speaker, ()), utterance)
     else:
         members = read_spk2utt(spk2utt)
     if enrolls is None:
-        return Enrollment(spk2utt, members)
+        return Enrollment(Path(spk2utt), members)
     lines = read_list(enrolls, "enrolls").lines
     listed = {u.decode("utf-8", "backslashreplace"): n for u, n in lines.items()}
     known = {u for utterances in members.values() for u in utterances}
@@ -101,7 +101,7 @@ def load_enrollment(spk2utt: Path, enrolls: Path | None = None) -> Enrollment:
             f"{spk2utt}: {abbreviate(unknown)}"
         )
     selected = {s: tuple(u for u in all_of if u in listed) for s, all_of in members.items()}
-    return Enrollment(enrolls, {s: some for s, some in selected.items() if some})
+    return Enrollment(Path(enrolls), {s: some for s, some in selected.items() if some})
 
 
 def score_trials(

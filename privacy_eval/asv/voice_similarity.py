@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
-from ..io.files import atomic_path
+from ..io.files import Loaded, atomic_path
 from ..io.results_txt import format_metrics
 from ..io.scp import Vectors
 from ..metrics import (
@@ -90,7 +90,7 @@ class SimilarityResult:
 def measure(
     original: Vectors,
     anonymized: Vectors,
-    utt2spk: Path,
+    utt2spk: Path | Loaded,
     *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
@@ -103,7 +103,7 @@ def measure(
     Parameters
     ----------
     original, anonymized : Vectors
-    utt2spk : Path
+    utt2spk : Path or Loaded
         The utterances of the set and their speakers.
     backend : {"plda", "cosine", "euclidean"}
     model : PldaBackend
@@ -170,7 +170,7 @@ def measure(
 def _select_utterances(
     original: Vectors,
     anonymized: Vectors,
-    utt2spk: Path,
+    utt2spk: Path | Loaded,
     speaker_of: Mapping[str, str],
     part: bool,
     allow_missing: bool,
@@ -236,7 +236,7 @@ def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
             temporary.write_bytes(content)
 
 
-def _refuse(unknown: Sequence[str], where: Path, what: str, missing_in: Path) -> None:
+def _refuse(unknown: Sequence[str], where: object, what: str, missing_in: object) -> None:
     if unknown:
         raise PrivacyEvalError(
             f"{where}: {len(unknown)} utterances have no {what} in {missing_in}: "

@@ -1,74 +1,83 @@
-"""Findings of a check, and the report that lists them by kind."""
+"""Findings of a check, and the table of them: a row per team and kind of problem."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from ..errors import printable
+from ..errors import PrivacyEvalError, counted, printable
+from .missing import CREATABLE, stages
 
-#: Maximum number of items per kind in a report without details, and of their characters.
+#: Status of a team, the worst last: all expected conditions can be evaluated; something is
+#: missing; something is damaged or contradicts itself.
+READY, INCOMPLETE, ERROR = STATUSES = ("ready", "incomplete", "error")
+
+#: Maximum number of items in a row, and of their characters.
 _ITEMS, _LENGTH = 3, 240
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
+    """A problem of a team, or of the tree as a whole.
 
     Attributes
     ----------
-    kind : str
-        Findings of one kind share a line of the report.
+    problem : str
+        Findings of a team with the same problem and remedy share a row.
     item : str
-        The file, data set or condition concerned, and the number of affected entries.
+        The data set or condition concerned, and the number of affected entries.
+    team : str
+        "" for the tree as a whole.
+    status : str
+        What it makes of the team's status; `READY` for a warning.
+    file : Path or None
+    line : int or None
+    remedy : str
+        What creates a missing result, or its missing inputs.
     detail : str
-        Listed below the item with `--details` only.
+        Only shown where every item is listed.
     """
 
-    kind: str
+    problem: str
     item: str
+    team: str = ""
+    status: str = READY
+    file: Path | None = None
+    line: int | None = None
+    remedy: str = ""
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
-    """Findings under a title."""
-
-    title: str
-    findings: Sequence[Finding]
-
-    @property
-    def kinds(self) -> dict[str, dict[str, dict[str, None]]]:
-        """Items of every kind, with their details, each once."""
-        kinds: dict[str, dict[str, dict[str, None]]] = {}
-        for finding in self.findings:
-            items = kinds.setdefault(finding.kind, {})
-            items.setdefault(finding.item, {})[finding.detail] = None
-        return kinds
-
-    def __len__(self) -> int:
-        return sum(map(len, self.kinds.values()))
-
-    def lines(self, details: bool) -> list[str]:
-        """Lines of the report: one per kind, or one per item and detail."""
-        lines = [f"{self.title}: {len(self)}"] if self.findings else []
-        for kind, items in self.kinds.items():
-            head = f"  {kind} ({len(items)}):"
-            if details:
-                lines.append(head)
-                for item, texts in items.items():
-                    lines += [f"    {item}", *(f"      {text}" for text in texts if text)]
-            else:
-                lines.append(f"{head} {_first([*items])}")
-        return lines
+def failure(
+    problem: str, error: Exception, *, item: str = "", team: str = "", file: Path | None = None
+) -> Finding:
+    """Return the finding of an exception, with the file (else `file`) and line that it names."""
+    line, text = None, str(error)
+    if not isinstance(error, PrivacyEvalError):
+        text = f"{type(error).__name__}: {text}"
+    for match in re.finditer(r"(?::(\d+))?(?: and .*?)?:\s", text):
+        if os.path.lexists(text[: match.start()]):
+            file, line = Path(text[: match.start()]), int(match[1]) if match[1] else None
+            text = text[match.end() :]
+            break
+    text = " ".join(text.split())
+    return Finding(problem, f"{item}: {text}" if item else text, team, ERROR, file, line)
 
 
-def _first(items: Sequence[str]) -> str:
-    """Join the first items, at least one, in a line of moderate length."""
-    texts = [i if len(i) <= _LENGTH else f"{i[:_LENGTH]} ..." for i in items[:_ITEMS]]
-    while len(texts) > 1 and sum(map(len, texts)) > _LENGTH:
-        texts.pop()
-    return "; ".join(texts) + ("; ..." if len(texts) < len(items) else "")
+class Row(NamedTuple):
+    """A row of the table: a team, and one of its problems with the first file and line of it."""
+
+    team: str
+    conditions: int
+    expected: int
+    status: str
+    problem: str
+    file: str | None
+    line: int | None
 
 
 @dataclass(frozen=True)
@@ -77,21 +86,92 @@ class Report:
 
     Attributes
     ----------
-    ready : bool
-        Whether the scores in the tree can be evaluated.
-    head : sequence of str
-        Status, protocol and folders, and a table of the systems.
-    sections : sequence of Section
-    foot : sequence of str
+    counts : dict
+        By team, the numbers of conditions that can be evaluated and that the protocol expects.
+    findings : sequence of Finding
     """
 
-    ready: bool
-    head: Sequence[str]
-    sections: Sequence[Section]
-    foot: Sequence[str]
+    counts: dict[str, tuple[int, int]]
+    findings: Sequence[Finding]
 
-    def lines(self, *, details: bool = False) -> list[str]:
-        """The report, with the first items of every kind of finding or with all."""
-        body = [line for section in self.sections for line in section.lines(details)]
-        hint = ["--details lists every item"] if body and not details else []
-        return [printable(line) for line in (*self.head, *body, *self.foot, *hint)]
+    @property
+    def totals(self) -> tuple[int, int]:
+        """The counts of all teams together."""
+        ready, expected = zip(*self.counts.values(), strict=True)
+        return sum(ready), sum(expected)
+
+    def number(self, status: str) -> int:
+        """Return the number of findings that make a status."""
+        return len({f for f in self.findings if f.status == status})
+
+    def rows(self, *, details: bool = False) -> list[Row]:
+        """Return the table: first the tree as a whole, then the teams, each with its worst
+        problems first. With details, findings do not share rows."""
+        rows = []
+        for team, counts in sorted({**self.counts, "": self.totals}.items()):
+            own = sorted(
+                dict.fromkeys(f for f in self.findings if f.team == team),
+                key=lambda f: -STATUSES.index(f.status),
+            )
+            groups: dict[object, list[Finding]] = {}
+            for f in own:
+                groups.setdefault(f if details else (f.problem, f.remedy), []).append(f)
+            status = own[0].status if own else READY
+            for group in groups.values():
+                file = None if group[0].file is None else str(group[0].file)
+                text = _text(group, details)
+                rows.append(Row(team, *counts, status, text, file, group[0].line))
+            if team and not own:
+                rows.append(Row(team, *counts, status, "", None, None))
+        return rows
+
+    def lines(self, tree: Path, *, details: bool = False) -> list[str]:
+        """Return the table as text; files are relative to the tree."""
+        from tabulate import tabulate
+
+        cells = []
+        previous = None
+        for row in self.rows(details=details):
+            place = f"; see {row.file.removeprefix(f'{tree}/')}" if row.file else ""
+            place += f":{row.line}" if row.line else ""
+            number = f"{row.conditions}/{row.expected}" if row.team else ""
+            about = (row.team or "(tree)", number, row.status)
+            named = ("", "", "") if row.team == previous else about
+            cells.append([*map(printable, named), printable(row.problem + place)])
+            previous = row.team
+        headers = ("team", "conditions", "status", "problem")
+        return tabulate(cells, headers, tablefmt="plain", disable_numparse=True).splitlines()
+
+    def summary(self) -> str:
+        """Return the status of all teams as a sentence."""
+        ready, expected = self.totals
+        conditions = f"{counted(expected, 'condition')} of {counted(len(self.counts), 'system')}"
+        errors, warnings = self.number(ERROR), self.number(READY)
+        creatable = len({f for f in self.findings if f.remedy == CREATABLE})
+        if errors:
+            text = f"not ready: {counted(errors, 'error')}"
+        elif not ready:
+            text = f"no scores yet of {conditions}"
+        elif ready == expected:
+            text = f"ready: all {conditions} have scores and a trial key"
+        else:
+            text = f"ready in part: {ready} of {conditions} have scores and a trial key"
+        if creatable:
+            text += f"; {stages('asv_scores')} can create {creatable}"
+        elif not (ready or errors):
+            text += f", and inputs of {stages('asv_scores')} are missing"
+        return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
+
+
+def _text(findings: Iterable[Finding], details: bool) -> str:
+    """Describe findings of one problem: their number, the first of them, and the remedy."""
+    first, *others = findings
+    remedy = f" [{first.remedy}]" if first.remedy else ""
+    if details:
+        return f"{first.problem}: {first.item}{remedy}" + (f"; {first.detail}" * bool(first.detail))
+    items = [f.item if len(f.item) <= _LENGTH else f"{f.item[:_LENGTH]} ..." for f in findings]
+    shown = items[:_ITEMS]
+    while len(shown) > 1 and sum(map(len, shown)) > _LENGTH:
+        shown.pop()
+    more = "; ..." if len(shown) < len(items) else ""
+    return f"{first.problem} ({len(items)}): {'; '.join(shown)}{more}{remedy}"

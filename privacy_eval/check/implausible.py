@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
 from ..io.files import digest
-from ..io.inputs import Inputs
 from ..io.scores import (
     OPEN_END,
     PairedTrials,
@@ -25,10 +24,10 @@ from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
 from ..products.freshness import Progress
 from ..protocol.protocol import ORIGINAL
+from ..stages.access import TreeAccess
+from ..stages.privacy_metrics import scores_and_key
 from ..tree.conditions import ConditionFiles
-from ..tree.discovery import score_file
-from ..tree.keys import find_key
-from .findings import Finding
+from .findings import INCOMPLETE, Finding
 
 #: Fraction of the original EER. Anonymization raises the EER; among the published systems only
 #: K2 falls below half of it, for a few sets.
@@ -49,28 +48,6 @@ TIED = f"more than {100 * MAX_TIED:.0f} % of the trials tie with one of the othe
 LEFT_OUT = "trials without a score or scores without a trial, left out"
 
 
-@dataclass
-class ScoreCheck:
-    """Result of reading scores and trial keys.
-
-    Attributes
-    ----------
-    trials : dict
-        Number of trials of the conditions that can be evaluated.
-    errors : dict
-        Conditions that cannot be evaluated, with the reason.
-    key_errors : list of str
-        Unreadable trial keys, and keys of one trial set that list different trials.
-    findings : list of Finding
-        Implausible scores.
-    """
-
-    trials: dict[ConditionFiles, int] = field(default_factory=dict)
-    errors: dict[ConditionFiles, str] = field(default_factory=dict)
-    key_errors: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class _Scores:
     """A condition's scores, sorted by trial."""
@@ -83,111 +60,93 @@ class _Scores:
 
 def check_scores(
     conditions: Iterable[ConditionFiles],
-    inputs: Inputs,
+    access: TreeAccess,
     *,
-    scores: bool = True,
-    allow_missing: bool = False,
+    read: bool = True,
     progress: Progress | None = None,
-) -> ScoreCheck:
-    """Read the trial keys and scores of conditions that have both.
+) -> tuple[dict[ConditionFiles, Exception], list[Finding]]:
+    """Read the scores of conditions that have trial keys; return why some cannot be read, and
+    implausible scores.
 
     Parameters
     ----------
-    scores : bool
+    read : bool
         False: read only the keys.
-    allow_missing : bool
-        Accept trials without a score, and scores without a trial.
     """
-    keyed = [c for c in conditions if c.trials is not None]
-    trial_sets: dict[tuple[str, str, str], list[ConditionFiles]] = {}
-    for c in sorted(keyed, key=lambda c: (c.condition.system, c.condition.label)):
+    readable = [c for c in conditions if c.outside or c.scores is None or c.trials is not None]
+    trial_sets: dict[tuple[str, str, str], dict[str, list[ConditionFiles]]] = {}
+    for c in sorted(readable, key=lambda c: (c.condition.system, c.condition.label)):
         cell = (c.condition.data_set, c.condition.split, c.condition.gender)
-        trial_sets.setdefault(cell, []).append(c)
-    check = ScoreCheck()
+        trial_sets.setdefault(cell, {}).setdefault(c.condition.system, []).append(c)
+    errors: dict[ConditionFiles, Exception] = {}
+    findings: list[Finding] = []
     done = 0
-    for group in trial_sets.values():
-        keys = _keys(group, inputs, check)
-        seen: dict[str, ConditionFiles] = {}
-        for system in dict.fromkeys(c.condition.system for c in group):
-            read: list[_Scores] = []
-            for c in (c for c in group if c.condition.system == system):
+    for systems in trial_sets.values():
+        keys: dict[Path, TrialKey] = {}
+        first_with: dict[str, ConditionFiles] = {}
+        for group in systems.values():
+            scores: list[_Scores] = []
+            for c in group:
                 done += 1
-                if scores and c.scores is not None and c.trials in keys and c not in check.errors:
-                    read += _read(c, keys[c.trials], inputs, allow_missing, check)
-                if scores and progress is not None:
-                    progress(done, len(keyed), title(c))
-            check.findings += _compare(read, seen)
-    return check
-
-
-def title(c: ConditionFiles) -> str:
-    """System, name and results folder of a condition, for messages."""
-    return f"{c.condition.system} {c.condition.label}"
-
-
-def _keys(
-    group: Sequence[ConditionFiles], inputs: Inputs, check: ScoreCheck
-) -> dict[Path, TrialKey]:
-    """Read the keys of a trial set; all copies must agree."""
-    keys: dict[Path, TrialKey] = {}
-    for c in group:
-        try:
-            key = find_key(c.key_candidates, inputs)
-            if key is not None and key not in keys:
-                with inputs.supplied(key):
-                    keys[key] = read_trials(key)
-        except PrivacyEvalError as error:
-            check.errors[c] = str(error)
-    check.key_errors += dict.fromkeys(check.errors[c] for c in group if c in check.errors)
-    return keys
+                try:
+                    trials = _read(c, keys, access, read)
+                    if trials is not None:
+                        findings += _implausible(c, trials, scores)
+                except Exception as error:  # whatever is wrong with one submission
+                    errors[c] = error
+                if read and progress is not None:
+                    progress(done, len(readable), f"{c.condition.system} {c.condition.label}")
+            findings += _compare(scores, first_with)
+    return errors, findings
 
 
 def _read(
-    c: ConditionFiles, key: TrialKey, inputs: Inputs, allow_missing: bool, check: ScoreCheck
-) -> list[_Scores]:
-    """Read a condition's scores; none if they are invalid or constant."""
-    try:
-        path = score_file(c)
-        inputs.sha256(path, line_limit(key.path, len(key.speaker)))
-        with inputs.supplied(path):
-            trials = pair(read_scores(path), key, allow_missing=allow_missing)
-        scores = TrialScores.from_labels(trials.score, trials.is_target)
-    except PrivacyEvalError as error:
-        check.errors[c] = str(error)
-        return []
-    check.trials[c] = trials.score.size
-    for file in trials.ends_open:
-        check.findings.append(Finding(OPEN_END, "/".join(file.parts[-4:])))
-    if trials.missing or trials.extra:
-        item = f"{title(c)} ({trials.missing} and {trials.extra})"
-        check.findings.append(Finding(LEFT_OUT, item))
-    if np.all(trials.score == trials.score[0]):
-        check.findings.append(Finding(CONSTANT, f"{title(c)} ({trials.score[0]:g})"))
-        return []
-    eer = kaldi_eer(scores)
-    check.findings += _implausible(c, trials, scores, eer)
-    hashes = hash_rows((trials.speaker, trials.utterance))
-    order = np.argsort(hashes)
-    return [_Scores(c, hashes[order], trials.score[order], eer)]
+    c: ConditionFiles, keys: dict[Path, TrialKey], access: TreeAccess, read: bool
+) -> PairedTrials | None:
+    """Read a condition's trial key, unless it is one of `keys`, and its scores."""
+    inputs = access.inputs
+    path, key = scores_and_key(c, access.tree, inputs)
+    if key not in keys:
+        keys[key] = read_trials(inputs.load(key))
+    if not read:
+        return None
+    inputs.sha256(path, line_limit(key, len(keys[key].speaker)))
+    return pair(read_scores(inputs.load(path)), keys[key], allow_missing=access.allow_missing)
 
 
 def _implausible(
-    c: ConditionFiles, trials: PairedTrials, scores: TrialScores, eer: Eer
+    c: ConditionFiles, trials: PairedTrials, others: list[_Scores]
 ) -> Iterator[Finding]:
-    """Check the scores of a single condition."""
-    name = title(c)
+    """Check the scores of a single condition; add them to `others` unless they are constant."""
+
+    def finding(problem: str, text: str = "", **more: Any) -> Finding:
+        item = f"{c.condition.label} ({text})" if text else c.condition.label
+        return Finding(problem, item, c.condition.system, file=c.scores, **more)
+
+    scores = TrialScores.from_labels(trials.score, trials.is_target)
+    for file in trials.ends_open:
+        yield replace(finding(OPEN_END), file=file)
+    if trials.missing or trials.extra:
+        yield finding(LEFT_OUT, f"{trials.missing} and {trials.extra}", status=INCOMPLETE)
+    if np.all(trials.score == trials.score[0]):
+        yield finding(CONSTANT, f"{trials.score[0]:g}")
+        return
+    eer = kaldi_eer(scores)
     is_baseline = c.condition.is_original and c.condition.asv_model == ORIGINAL
-    found = find_caveats(eer.value, eer.n_target, eer.n_nontarget, is_original=is_baseline)
-    for key, reason in found.items():
+    caveats = find_caveats(eer.value, eer.n_target, eer.n_nontarget, is_original=is_baseline)
+    for key, reason in caveats.items():
         if CAVEATS[key].concerns("eer"):
-            yield Finding(reason, f"{name} ({100 * eer.value:.1f} %)")
-    for kind, column in ((BY_SPEAKER, trials.speaker), (BY_UTTERANCE, trials.utterance)):
+            yield finding(reason, f"{100 * eer.value:.1f} %")
+    for problem, column in ((BY_SPEAKER, trials.speaker), (BY_UTTERANCE, trials.utterance)):
         if _constant_within(column, trials.score):
-            yield Finding(kind, name)
+            yield finding(problem)
     tied = np.isin(scores.target, scores.nontarget).sum()
     tied += np.isin(scores.nontarget, scores.target).sum()
     if tied > MAX_TIED * trials.score.size:
-        yield Finding(TIED, f"{name} ({100 * tied / trials.score.size:.0f} %)")
+        yield finding(TIED, f"{100 * tied / trials.score.size:.0f} %")
+    hashes = hash_rows((trials.speaker, trials.utterance))
+    order = np.argsort(hashes)
+    others.append(_Scores(c, hashes[order], trials.score[order], eer))
 
 
 def _constant_within(column: Column, score: NDArray[np.float64]) -> bool:
@@ -200,25 +159,29 @@ def _constant_within(column: Column, score: NDArray[np.float64]) -> bool:
     return bool(np.all(first[of_row] == score))
 
 
-def _compare(read: Sequence[_Scores], seen: dict[str, ConditionFiles]) -> Iterator[Finding]:
+def _compare(
+    of_system: Sequence[_Scores], first_with: dict[str, ConditionFiles]
+) -> Iterator[Finding]:
     """Compare a system's scores of one trial set with each other and those of other systems."""
-    originals = {s.files.condition.asv_model: s for s in read if s.files.condition.is_original}
+    originals = {s.files.condition.asv_model: s for s in of_system if s.files.condition.is_original}
     baseline = originals.get(ORIGINAL)
-    for scores in read:
+    for scores in of_system:
         c = scores.files
-        same = seen.setdefault(digest(scores.trials.tobytes() + scores.values.tobytes()), c)
+        system, label = c.condition.system, c.condition.label
+        content = digest(scores.trials.tobytes() + scores.values.tobytes())
+        same = first_with.setdefault(content, c)
         if c.condition.is_original:
             continue
         base = originals.get(c.condition.asv_model)
         if same is c and base is not None and _nearly_equal(scores, base):
             same = base.files
         if same is not c:
-            is_other_system = same.condition.system != c.condition.system
-            name = title(same) if is_other_system else same.condition.label
-            yield Finding(SAME, f"{title(c)} = {name}")
+            other = same.condition.system
+            name = same.condition.label if other == system else f"{other} {same.condition.label}"
+            yield Finding(SAME, f"{label} = {name}", system, file=c.scores)
         if baseline is not None and _far_below(scores.eer, baseline.eer):
             values = f"{100 * scores.eer.value:.1f}, original: {100 * baseline.eer.value:.1f} %"
-            yield Finding(LOW, f"{title(c)} ({values})")
+            yield Finding(LOW, f"{label} ({values})", system, file=c.scores)
 
 
 def _nearly_equal(a: _Scores, b: _Scores) -> bool:

@@ -4,18 +4,19 @@ and x-vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from ..asv.model_folder import TreeVectors
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import abbreviate
 from ..io.data_dir import SPEAKER_GENDERS, read_list, read_spk2gender, read_utt2spk
 from ..io.files import read_bytes, relative
 from ..stages.access import AsvSystems
-from .findings import Finding
+from .findings import ERROR, Finding, failure
 
 T = TypeVar("T")
 
@@ -30,19 +31,12 @@ NO_VECTORS = "utterances without x-vectors (stages 5 and 7 need --allow-missing)
 UNKNOWN_VECTORS = "x-vectors of utterances that are not in the set"
 SAME_SPEECH = "anonymized sets that name the original recordings"
 SAME_VECTORS = "anonymized sets with the x-vectors of the original set"
+INVALID = "invalid file"
 GENDERS = "speakers without a gender, or not of the gender of their set"
 
 
 class DataSets:
-    """Data sets of a tree.
-
-    Attributes
-    ----------
-    names : list of str
-        Enrollment and trial sets of the protocol.
-    errors : dict
-        Messages of files that cannot be read, as an ordered set.
-    """
+    """Data sets of a tree: the enrollment and trial sets of the protocol."""
 
     def __init__(self, asv: AsvSystems) -> None:
         self.access, self.protocol, self.tree = asv.access, asv.protocol, asv.access.tree
@@ -50,88 +44,93 @@ class DataSets:
         trial_sets = list(self.protocol.trial_sets())
         names = [*(t.enrollment_name for t in trial_sets), *(t.trials_name for t in trial_sets)]
         self.names = list(dict.fromkeys(names))
-        self.errors: dict[str, None] = {}
+        self._errors: dict[Finding, None] = {}
         self._speakers: dict[str, Mapping[str, str] | None] = {}
 
-    def speakers(self, name: str) -> Mapping[str, str] | None:
+    def mismatches(
+        self, owners: Mapping[str, str], genders: Mapping[Path, str]
+    ) -> Iterator[Finding]:
+        """Compare data sets and x-vectors with their anonymized copies, and genders with their
+        sets; name files that cannot be read.
+
+        Parameters
+        ----------
+        owners : mapping
+            Anonymization suffixes to the only team that uses each, or "".
+        genders : mapping
+            Folders of trial keys to the gender of their set.
+        """
+        model_suffixes: dict[str, list[str]] = {}
+        trained_on = {part.asv_model for part in self.protocol.results_folders}
+        for suffix, team in owners.items():
+            for name in self.names:
+                for finding in (*self._utterances(name, suffix), *self._lists(name, suffix)):
+                    yield replace(finding, team=team)
+            for model in self.protocol.asv_models:
+                if model.trained_on in trained_on:
+                    model_suffixes.setdefault(model.model_folder(suffix), [""]).append(suffix)
+        for folder, suffixes in model_suffixes.items():
+            for suffix in suffixes:
+                for finding in self._vector_mismatches(self.tree / folder, suffix):
+                    yield replace(finding, team=owners.get(suffix, ""))
+        yield from self._gender_mismatches(genders)
+        yield from self._errors
+
+    def _speakers_of(self, name: str) -> Mapping[str, str] | None:
         """Return the speaker of every utterance of a set; None without a valid utt2spk."""
         if name not in self._speakers:
             content = self._read(read_utt2spk, self.data / name / "utt2spk")
             self._speakers[name] = content[0] if content else None
         return self._speakers[name]
 
-    def mismatches(self, suffixes: Sequence[str]) -> list[Finding]:
-        """Compare data sets and x-vectors of the protocol with their anonymized copies."""
-        findings = [
-            finding
-            for suffix in suffixes
-            for name in self.names
-            for finding in (*self._utterances(name, suffix), *self._lists(name, suffix))
-        ]
-        folders: dict[str, list[str]] = {}
-        for model in self.protocol.asv_models:
-            if any(part.asv_model == model.trained_on for part in self.protocol.results_folders):
-                for suffix in suffixes:
-                    folders.setdefault(model.model_folder(suffix), [""]).append(suffix)
-        for folder, own in folders.items():
-            findings += self._vector_mismatches(self.tree / folder, own)
-        return findings
-
-    def gender_mismatches(self, folders: Mapping[Path, str]) -> list[Finding]:
-        """Check the genders of speakers against their sets, as results are reported by gender.
-
-        Parameters
-        ----------
-        folders : mapping
-            Folders of trial keys to the gender of their set.
-        """
-        findings = []
-        for folder, gender in sorted(folders.items()):
-            if gender not in SPEAKER_GENDERS:
-                continue
-            genders = self._read(read_spk2gender, folder / "spk2gender")
-            speakers = self._read(read_utt2spk, folder / "utt2spk") if genders else []
-            names = sorted({s for of_utterance in speakers for s in of_utterance.values()})
-            if wrong := [s for s in names if genders[0].get(s) != gender]:
-                count = f"{len(wrong)} not {gender}: {abbreviate(wrong)}"
-                findings.append(Finding(GENDERS, f"{folder / 'spk2gender'} ({count})"))
-        return findings
-
     def _read(self, read: Callable[[Path], T], *paths: Path) -> list[T]:
-        """Read files; return [] if one is missing or invalid, and add to `errors` if invalid."""
+        """Read files; return [] if one is missing or invalid, and note an invalid one."""
         if all(path.is_file() for path in paths):
             try:
                 self.access.check_inside(*paths)
                 return [read(path) for path in paths]
-            except PrivacyEvalError as error:
-                self.errors[str(error)] = None
+            except Exception as error:
+                self._errors[failure(INVALID, error, file=paths[-1])] = None
         return []
 
-    def _utterances(self, name: str, suffix: str) -> list[Finding]:
+    def _gender_mismatches(self, folders: Mapping[Path, str]) -> Iterator[Finding]:
+        """Check the genders of speakers against their sets, as results are reported by gender."""
+        for folder, gender in sorted(folders.items()):
+            if gender not in SPEAKER_GENDERS:
+                continue
+            path = folder / "spk2gender"
+            genders = self._read(read_spk2gender, path)
+            speakers = self._read(read_utt2spk, folder / "utt2spk") if genders else []
+            names = sorted({s for of_utterance in speakers for s in of_utterance.values()})
+            if wrong := [s for s in names if genders[0].get(s) != gender]:
+                count = f"{len(wrong)} not {gender}: {abbreviate(wrong)}"
+                item = f"{relative(path, self.tree)} ({count})"
+                yield Finding(GENDERS, item, status=ERROR, file=path)
+
+    def _utterances(self, name: str, suffix: str) -> Iterator[Finding]:
         """Compare utterances and speakers with the anonymized set or else a superset of it."""
         names = (name, *self.protocol.supersets(name))
-        superset = next((n for n in names if self.speakers(n + suffix) is not None), None)
-        original = self.speakers(name)
+        superset = next((n for n in names if self._speakers_of(n + suffix) is not None), None)
+        original = self._speakers_of(name)
         if superset is None or original is None:
-            return []
+            return
         copy_name = superset + suffix
-        copy = self.speakers(copy_name) or {}
-        findings = _only_in(original, copy, NOT_ANONYMIZED, copy_name)
+        copy, file = self._speakers_of(copy_name) or {}, self.data / copy_name / "utt2spk"
+        yield from _only_in(original, copy, NOT_ANONYMIZED, file)
         if superset == name:
-            findings += _only_in(copy, original, ONLY_ANONYMIZED, copy_name)
+            yield from _only_in(copy, original, ONLY_ANONYMIZED, file)
         other = [f"{u}: {copy[u]}, not {s}" for u, s in original.items() if copy.get(u, s) != s]
         if other:
             item = f"{copy_name} ({len(other)} of {len(original)}, as {other[0]})"
-            findings.append(Finding(SPEAKERS, item, "; ".join(other)))
-        scp = self._read(_lines, self.data / name / "wav.scp", self.data / copy_name / "wav.scp")
+            yield Finding(SPEAKERS, item, file=file, detail="; ".join(other))
+        file = self.data / copy_name / "wav.scp"
+        scp = self._read(_lines, self.data / name / "wav.scp", file)
         if scp and (same := scp[0] & scp[1]):
             item = f"{copy_name} ({len(same)} of {len(scp[0])} of {name})"
-            findings.append(Finding(SAME_SPEECH, item))
-        return findings
+            yield Finding(SAME_SPEECH, item, file=file)
 
-    def _lists(self, name: str, suffix: str) -> list[Finding]:
+    def _lists(self, name: str, suffix: str) -> Iterator[Finding]:
         """Compare the lists of a set and its copy, in any order."""
-        findings = []
         for file, read in (("enrolls", _enrolls), ("trials", _lines)):
             paths = [self.data / f"{name}{s}" / file for s in ("", suffix)]
             if lists := self._read(read, *paths):
@@ -139,52 +138,46 @@ class DataSets:
                 if missing or extra:
                     item = f"{name}{suffix}/{file} ({len(missing)} missing, {len(extra)} extra)"
                     detail = f"missing: {_text(missing)}; extra: {_text(extra)}"
-                    findings.append(Finding(LISTS, item, detail))
-        return findings
+                    yield Finding(LISTS, item, file=paths[1], detail=detail)
 
-    def _vector_mismatches(self, folder: Path, suffixes: Iterable[str]) -> list[Finding]:
+    def _vector_mismatches(self, folder: Path, suffix: str) -> Iterator[Finding]:
         """Compare x-vectors of a model folder with the utterances of their sets, and those of
         anonymized sets with the original ones."""
         allow = self.access.allow_outside
         vectors = TreeVectors(self.tree, self.protocol, folder, allow_outside=allow)
         findings: dict[Finding, None] = {}
-        for suffix in suffixes:
-            for name in self.names:
-                try:
-                    found = self._vectors(vectors, name, suffix)
-                except PrivacyEvalError as error:
-                    self.errors[str(error)] = None
-                else:
-                    findings |= dict.fromkeys(found)
-        return list(findings)
+        for name in self.names:
+            try:
+                findings |= dict.fromkeys(self._vectors(vectors, name, suffix))
+            except Exception as error:
+                self._errors[failure(INVALID, error, file=vectors.find(name, suffix))] = None
+        yield from findings
 
-    def _vectors(self, vectors: TreeVectors, name: str, suffix: str) -> list[Finding]:
+    def _vectors(self, vectors: TreeVectors, name: str, suffix: str) -> Iterator[Finding]:
         path = vectors.find(name, suffix)
         if path is None:
-            return []
+            return
         where = relative(path.parent, self.tree)
-        copy = self.speakers(name + suffix)
-        speakers = self.speakers(name) if copy is None else copy
-        findings = []
+        copy = self._speakers_of(name + suffix)
+        speakers = self._speakers_of(name) if copy is None else copy
         if speakers is not None:
             scp = vectors.locations(path)
             if missing := [u for u in speakers if u not in scp]:
                 count = f"{len(missing)} of {len(speakers)} of {name}"
                 item = f"{where} ({count}: {abbreviate(missing)})"
-                findings.append(Finding(NO_VECTORS, item, ", ".join(missing)))
+                yield Finding(NO_VECTORS, item, file=path, detail=", ".join(missing))
             unknown = [u for u in scp if u not in speakers]
             if unknown and path.parent.name == f"xvect_{name}{suffix}":
                 item = f"{where} ({len(unknown)}: {abbreviate(unknown)})"
-                findings.append(Finding(UNKNOWN_VECTORS, item, ", ".join(unknown)))
+                yield Finding(UNKNOWN_VECTORS, item, file=path, detail=", ".join(unknown))
         original = vectors.find(name, "") if suffix else None
         if original is not None and (same := self._same_vectors(vectors, name, original, path)):
-            findings.append(Finding(SAME_VECTORS, f"{where} ({same})"))
-        return findings
+            yield Finding(SAME_VECTORS, f"{where} ({same})", file=path)
 
     def _same_vectors(self, vectors: TreeVectors, name: str, original: Path, path: Path) -> str:
         """Describe how many x-vectors have the same archive position, or are equal in a sample."""
         places = [vectors.locations(p) for p in (original, path)]
-        utterances = self.speakers(name) or places[0]
+        utterances = self._speakers_of(name) or places[0]
         common = sorted(u for u in places[0] if u in places[1] and u in utterances)
         same_place = [u for u in common if places[0][u] and places[0][u] == places[1][u]]
         if same_place:
@@ -203,20 +196,19 @@ class DataSets:
 
 
 def _only_in(
-    speakers: Mapping[str, str], other: Mapping[str, str], kind: str, name: str
-) -> list[Finding]:
+    speakers: Mapping[str, str], other: Mapping[str, str], problem: str, file: Path
+) -> Iterator[Finding]:
     """Report utterances missing in another set, and speakers who have no utterance there."""
     only = [u for u in speakers if u not in other]
-    if not only:
-        return []
-    known = set(other.values())
-    gone = list(dict.fromkeys(speakers[u] for u in only if speakers[u] not in known))
+    others = set(other.values())
+    gone = list(dict.fromkeys(speakers[u] for u in only if speakers[u] not in others))
 
     def text(show: Callable[[Sequence[str]], str]) -> str:
         return show(only) + (f"; speakers: {show(gone)}" if gone else "")
 
-    item = f"{name} ({len(only)} of {len(speakers)}: {text(abbreviate)})"
-    return [Finding(kind, item, text(", ".join))]
+    if only:
+        item = f"{file.parent.name} ({len(only)} of {len(speakers)}: {text(abbreviate)})"
+        yield Finding(problem, item, file=file, detail=text(", ".join))
 
 
 def _enrolls(path: Path) -> Set[bytes]:

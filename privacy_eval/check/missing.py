@@ -1,25 +1,20 @@
-"""Missing inputs of scores and voice similarity, and the stage that creates each."""
+"""What creates missing results and their inputs: stages of the recipe, or the team."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
-from ..io.files import relative
-from ..products.freshness import MissingInput, absent
-from ..protocol.protocol import ORIGINAL, ResultsFolder, TrialSet
-from ..stages import asv_scores, similarity, train_backend
+from ..products.freshness import MissingInput
+from ..protocol.protocol import ORIGINAL
+from ..stages import train_backend
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
 from ..stages.recipe import STAGES, stage_number
 from ..stages.subsets import creatable_folders
-from ..tree.conditions import System, TrialCondition
 
-#: Source of inputs that no stage creates.
+#: Source of what no stage creates.
 TEAM = "submitted by the team"
 EVALUATION = "by the evaluation of the challenge, run before this one"
-
-SCORES = "scores"
-OUTDATED = "scores of the current trials"
+SHARED = "the tree can hold the x-vectors of only one system per anonymization suffix"
 
 
 def stages(*names: str | int) -> str:
@@ -28,79 +23,47 @@ def stages(*names: str | int) -> str:
     return ", then ".join(f"stage {number}" for number in dict.fromkeys(numbers))
 
 
-@dataclass(frozen=True)
-class Missing:
-    """A missing input.
+#: Remedy for scores whose inputs are all in the tree.
+CREATABLE = f"{stages('asv_scores')} creates them"
+
+
+class Remedies:
+    """What creates missing results of a tree.
 
     Attributes
     ----------
-    what : str
-        Its kind.
-    source : str
-        The stage that creates it, or who provides it.
-    name : str
-        Its name; "" if there is one per system.
-    folder : str
-        The folder where it is expected; "" for `data/`.
+    shared : collection of str
+        Anonymization suffixes of several systems.
     """
 
-    what: str
-    source: str
-    name: str = ""
-    folder: str = ""
-
-    @property
-    def is_creatable(self) -> bool:
-        """Whether these are scores that stage 5 can create from the inputs in the tree."""
-        return self.what in (SCORES, OUTDATED) and self.source == stages("asv_scores")
-
-
-class MissingInputs:
-    """Missing inputs of scores and voice similarity in a tree. The tree can hold the x-vectors
-    of only one of several systems with the same anonymization suffix."""
-
-    def __init__(self, asv: AsvSystems, systems: Iterable[System]) -> None:
-        self.asv, self.access, self.protocol = asv, asv.access, asv.protocol
-        suffixes = [s.anon_suffix for s in systems]
-        self._shared = {suffix for suffix in suffixes if suffixes.count(suffix) > 1}
+    def __init__(self, asv: AsvSystems, shared: Collection[str]) -> None:
+        self.asv, self.access, self.protocol, self.shared = asv, asv.access, asv.protocol, shared
         self._subsets: dict[str, set[str]] = {}
 
-    def of_key(self, condition: TrialCondition) -> list[Missing]:
-        """Return the trial key if it is missing."""
-        return self._list(absent(lambda: self.access.find_key(condition, self.protocol)), "")
-
-    def of_scores(self, condition: TrialCondition, suffix: str) -> list[Missing]:
-        """Return missing inputs of a condition's scores, or the scores if none is missing."""
+    def of_scores(self, missing: Sequence[MissingInput], suffix: str) -> str:
+        """Return what creates scores that lack some inputs, or none."""
         if self.protocol.has_own_scoring:
-            return [Missing(SCORES, EVALUATION)]
-        if suffix in self._shared:
-            return [Missing(SCORES, TEAM)]
-        missing = self._list(asv_scores.missing_inputs(condition, suffix, self.asv), suffix)
-        return missing or [Missing(SCORES, stages("asv_scores"))]
+            return EVALUATION
+        if suffix in self.shared:
+            return TEAM
+        return self.of_inputs(missing, suffix) or CREATABLE
 
-    def of_similarity(self, trial_set: TrialSet, part: ResultsFolder, suffix: str) -> list[Missing]:
-        """Return missing inputs of the voice similarity of a trial set."""
-        if suffix in self._shared:
-            return [Missing(VECTORS, TEAM)]
-        return self._list(similarity.missing_inputs(trial_set, part, suffix, self.asv), suffix)
+    def of_inputs(self, missing: Sequence[MissingInput], suffix: str) -> str:
+        """Name missing inputs, and what creates each."""
+        texts = (f"{error.kind} ({self.source(error, suffix)})" for error in missing)
+        return f"needs {', '.join(dict.fromkeys(texts))}" if missing else ""
 
-    def _list(self, errors: Iterable[MissingInput], suffix: str) -> list[Missing]:
-        """Convert errors to missing inputs, each with the stage that creates it."""
-        missing = []
-        for error in errors:
-            name, folder = error.name, error.folder
-            if error.kind == KEYS and self.access.keys is not None:
-                folder, source = relative(self.access.keys, self.access.tree), TEAM
-            elif error.kind in (KEYS, ENROLLMENT, TRIALS):
-                source = stages(self._data_stage(name))
-            elif error.kind == VECTORS:
-                source = self._vectors_source(name, suffix, folder)
-            elif error.kind == BACKEND:
-                name, source = "", self._backend_source(name, suffix)
-            else:
-                source = error.where
-            missing.append(Missing(error.kind, source, name, folder))
-        return list(dict.fromkeys(missing))
+    def source(self, error: MissingInput, suffix: str) -> str:
+        """Return what creates a missing input."""
+        if error.kind == KEYS and self.access.keys is not None:
+            return TEAM
+        if error.kind in (KEYS, ENROLLMENT, TRIALS):
+            return stages(self._data_stage(error.name))
+        if error.kind == VECTORS:
+            return self._vectors_source(error.name, suffix, error.folder)
+        if error.kind == BACKEND:
+            return self._backend_source(error.name, suffix)
+        return error.where
 
     def _backend_source(self, trained_on: str, suffix: str) -> str:
         model = self.protocol.asv_model(trained_on)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 
-from .options import add, add_tree, positive, progress, replicates
+from .options import add, add_tree, progress
 
 EXAMPLE = "--tree baseline --results exp"
 
@@ -21,14 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="do not read score files (about 1 s per 10^6 trials)"
     )
-    parser.add_argument(
-        "--nj", type=positive, default=2, help="number of jobs to estimate memory for (2)"
-    )
-    parser.add_argument("--bootstrap", type=replicates, help=argparse.SUPPRESS)
+    rows = "csv, json: a row per team and problem; default: text"
+    add(parser, "--format", choices=["text", "csv", "json"], help=rows)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..check import check_tree
+    from ..check import ERROR, Row, check_tree
+    from ..io.csv_text import csv_text
     from ..stages.access import AsvSystems, new_system
     from .inputs import load_systems, tree_access
 
@@ -44,8 +44,20 @@ def run(arguments: argparse.Namespace) -> int:
             anon_suffix=(arguments.anon_suffix or [None])[0],
         ),
         read=not arguments.quick,
-        nj=arguments.nj,
         progress=progress(),
     )
-    print("\n".join(report.lines(details=arguments.details)))
-    return 0 if report.ready or arguments.allow_missing else 1
+    rows = report.rows(details=arguments.details)
+    if arguments.format == "csv":
+        print(csv_text([Row._fields, *rows]), end="")
+    elif arguments.format == "json":
+        print(json.dumps([row._asdict() for row in rows], indent=1))
+    else:
+        print(report.summary())
+        print(
+            f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
+            f"results: {access.results}"
+        )
+        print("\n".join(report.lines(access.tree, details=arguments.details)))
+        if arguments.quick:
+            print("score files were not read (--quick)")
+    return 1 if report.number(ERROR) and not arguments.allow_missing else 0

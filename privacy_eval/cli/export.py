@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
-    from ..report.values import caveat_notes
-    from ..results.averages import averages, summary_text
+    from ..numbers.challenge_averages import challenge_averages, summary_text
+    from ..numbers.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
     from ..results.json_store import read_json
@@ -43,9 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
             "with --system"
         )
     elif arguments.format == "averages":
-        found = averages(results.of(system))
-        text = summary_text(found)
-        for average in found:
+        averages = challenge_averages(results.of(system))
+        text = summary_text(averages)
+        for average in averages:
             if average.value is None:
                 log(f"privacy-eval: {average.title}: undefined, as some of its values are missing")
     elif arguments.results_folder not in results.results_folders(system):

@@ -26,10 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..errors import counted
-    from ..io.files import read_text, write_text
-    from ..io.inputs import Inputs
+    from ..io.files import digest, load, read_text, write_text
+    from ..numbers.notes import caveat_notes
     from ..protocol.protocol import load_protocol
-    from ..report.values import caveat_notes
     from ..results.editions import Importer
     from ..results.json_store import to_json
     from ..results.records import merge
@@ -37,16 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     protocol = load_protocol(arguments.conf)
     files = [(arguments.results_folder, arguments.results_txt), *arguments.also]
-    inputs, parts = Inputs(), []
+    parts = []
     own = arguments.anon_suffix
     anon_suffix = protocol.anon_suffix if own is None else own
     for suffix, file in files:
-        with inputs.supplied(file):
-            text = read_text(file)
-        origin = {"name": file.name, "sha256": inputs.sha256(file)}
+        loaded = load(file)
+        origin = {"name": file.name, "sha256": digest(loaded.content)}
         provenance = {"version": __version__, "imported_from": origin}
         importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
-        parts.append(importer.read(text, suffix))
+        parts.append(importer.read(read_text(loaded), suffix))
     results = merge(parts)
     write_text(arguments.out, to_json(results))
     for note in caveat_notes(results.verification):

@@ -31,7 +31,7 @@ from ..tree.discovery import (
 from .options import beginnings, in_job, log, progress
 
 if TYPE_CHECKING:
-    from ..report.data import ReportSources
+    from ..numbers.report_data import ReportSources
 
 
 def load_systems(
@@ -195,7 +195,7 @@ def log_unsigned(out: Path, names: Sequence[str]) -> None:
 
 def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
     """Return the results to show; raise an error if there are none and they are needed."""
-    from ..report.data import ReportSources
+    from ..numbers.report_data import ReportSources
 
     if needed and not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")

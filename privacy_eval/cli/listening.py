@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
         objective_and_subjective,
     )
     from ..listening.tables import summary as test_summary
+    from ..numbers.report_data import ReportSources
     from ..protocol.protocol import load_protocol
-    from ..report.data import ReportSources
     from ..report.figures import write_figures
     from ..report.table_set import write_tables
     from .inputs import log_notes

@@ -30,8 +30,8 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..numbers.report_data import ReportSources
     from ..protocol.protocol import Protocol
-    from ..report.data import ReportSources
     from ..stages.access import Experiment
 
 _FIRST, _LAST = stage_number("asv_scores"), stage_number("report")
@@ -297,8 +297,8 @@ class _Stages:
     @property
     def _shown(self) -> ReportSources:
         """The sources of the recipe's tables, figures and report."""
+        from ..numbers.report_data import ReportSources
         from ..protocol.protocol import bundled
-        from ..report.data import ReportSources
 
         conf = self._arguments.conf
         return ReportSources(

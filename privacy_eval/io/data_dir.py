@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, abbreviate, counted
-from .files import MAX_TEXT_BYTES, atomic_folder, read_bytes
+from .files import MAX_TEXT_BYTES, Loaded, atomic_folder, load, read_bytes
 from .text_table import Column, decode_id, line_number, read_columns
 
 #: Files that Kaldi adds to a folder when it computes features.
@@ -85,12 +85,12 @@ class NewDataDir:
     notes: tuple[str, ...]
 
 
-def read_utt2spk(path: Path) -> dict[str, str]:
+def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
     """Read the speaker of every utterance.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -106,12 +106,12 @@ def read_utt2spk(path: Path) -> dict[str, str]:
     return dict(zip(utterances.tolist(), speakers.tolist(), strict=True))
 
 
-def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
+def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
     """Read the utterances of every speaker.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -145,12 +145,12 @@ def read_spk2utt(path: Path) -> dict[str, tuple[str, ...]]:
     return utterances_of
 
 
-def read_spk2gender(path: Path) -> dict[str, str]:
+def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
     """Read the gender of every speaker.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -172,7 +172,7 @@ def read_spk2gender(path: Path) -> dict[str, str]:
     return gender_of
 
 
-def _read_unique(path: Path, key: str, value: str) -> tuple[Column, Column]:
+def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Column]:
     """Read a file of two columns whose keys are distinct."""
     (keys, values), _ = read_columns(path, (key, value))
     seen: set[str] = set()
@@ -183,12 +183,12 @@ def _read_unique(path: Path, key: str, value: str) -> tuple[Column, Column]:
     return keys, values
 
 
-def read_list(path: Path, kind: str) -> UtteranceList:
+def read_list(path: Path | Loaded, kind: str) -> UtteranceList:
     """Read a list of utterances or of trials.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
     kind : {"enrolls", "trials"}
         Utterances are the first field of a line, or the second of three.
 
@@ -214,15 +214,17 @@ def read_list(path: Path, kind: str) -> UtteranceList:
             lines.setdefault(fields[LISTS[kind]], number)
     if not lines:
         raise PrivacyEvalError(f"{path}: empty file, expected a list of {kind}")
-    return UtteranceList(path, content, lines)
+    return UtteranceList(Path(path), content, lines)
 
 
-def read_data_dir(folder: Path) -> DataDir:
+def read_data_dir(folder: Path, load: Callable[[Path], Loaded] = load) -> DataDir:
     """Read the known files of a data folder.
 
     Parameters
     ----------
     folder : Path
+    load : callable
+        Reads a file.
 
     Returns
     -------
@@ -235,11 +237,11 @@ def read_data_dir(folder: Path) -> DataDir:
         No utt2spk.
     """
     tables = {
-        name: _read_table(folder / name)
+        name: _read_table(load(folder / name))
         for name in _ALL_FILES
         if name == "utt2spk" or (folder / name).is_file()
     }
-    lists = {name: read_bytes(folder / name) for name in LISTS if (folder / name).is_file()}
+    lists = {name: load(folder / name).content for name in LISTS if (folder / name).is_file()}
     return DataDir(folder, tables, lists)
 
 
@@ -343,20 +345,20 @@ def write_data_dir(target: Path, files: Mapping[str, bytes]) -> None:
             (new / name).write_bytes(content)
 
 
-def _read_table(path: Path) -> Table:
+def _read_table(file: Loaded) -> Table:
     """Read the lines of a file by their first field, without line ends."""
     need = {"utt2spk": ("utterance", "speaker"), "segments": ("utterance", "recording")}
-    fields = need.get(path.name, ())
+    fields = need.get(file.path.name, ())
     table: dict[bytes, bytes] = {}
-    for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
+    for number, line in enumerate(file.content.split(b"\n"), start=1):
         parts = line.split(None, len(fields) or 1)
         if not parts:
             continue
-        if len(parts) < len(fields) or (path.name == "utt2spk" and len(parts) > len(fields)):
+        if len(parts) < len(fields) or (file.path.name == "utt2spk" and len(parts) > len(fields)):
             described = " ".join(f"<{f}>" for f in fields)
-            raise PrivacyEvalError(f"{path}:{number}: expected {described}, found {_quote(line)}")
+            raise PrivacyEvalError(f"{file}:{number}: expected {described}, found {_quote(line)}")
         if parts[0] in table:
-            raise PrivacyEvalError(f"{path}:{number}: duplicate {_quote(parts[0])}")
+            raise PrivacyEvalError(f"{file}:{number}: duplicate {_quote(parts[0])}")
         table[parts[0]] = line
     return table
 

@@ -16,9 +16,8 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -44,7 +43,6 @@ _LONGEST_NAME = 120
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 _NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
-_SUPPLIED: ContextVar[Mapping[Path, bytes]] = ContextVar("supplied", default={})  # noqa: B039
 
 
 class BinaryStream(Protocol):
@@ -113,37 +111,30 @@ def opened(path: Path, where: object) -> Iterator[io.FileIO]:
         yield raw
 
 
-@contextlib.contextmanager
-def supply(contents: Mapping[Path, bytes]) -> Iterator[None]:
-    """Let `read_bytes` of these paths return these contents within this block.
+@dataclass(frozen=True)
+class Loaded(os.PathLike[str]):
+    """A file with its content, which readers take in place of its path.
 
-    Parameters
-    ----------
-    contents : mapping of Path to bytes
-
-    Returns
-    -------
-    context manager
-    """
-    token = _SUPPLIED.set({**_SUPPLIED.get(), **contents})
-    try:
-        yield
-    finally:
-        _SUPPLIED.reset(token)
-
-
-def supplied(path: Path) -> bytes | None:
-    """Look up the content that `supply` holds for a path.
-
-    Parameters
+    Attributes
     ----------
     path : Path
-
-    Returns
-    -------
-    bytes or None
+    content : bytes
+        Unpacked if it is gzip, without byte order mark.
     """
-    return _SUPPLIED.get().get(path)
+
+    path: Path
+    content: bytes = field(repr=False)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def load(path: Path) -> Loaded:
+    """Read a file for several readers."""
+    return Loaded(path, read_bytes(path))
 
 
 @dataclass(frozen=True)
@@ -161,12 +152,14 @@ class LineLimit:
     reason: str
 
 
-def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES, limit: LineLimit | None = None) -> bytes:
+def read_bytes(
+    path: Path | Loaded, *, max_bytes: int = MAX_BYTES, limit: LineLimit | None = None
+) -> bytes:
     """Read a file, unpacked if it is gzip (whatever its name), without a byte order mark.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
     max_bytes : int
         Limit for the unpacked content.
     limit : LineLimit, optional
@@ -182,24 +175,30 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES, limit: LineLimit | Non
         Missing, unreadable, not a regular file, truncated, larger than `max_bytes` or than
         memory, a gzip bomb; more lines than `limit`, with the first of these.
     """
-    known = supplied(path)
-    if known is not None and len(known) <= max_bytes:
-        return known
     most = limit.lines if limit is not None else sys.maxsize
     max_bytes = min(max_bytes, _LINE_BYTES * most)
-    with reading(path):
-        with io.BufferedReader(open_regular(path, pipes=_SHELL_PIPES)) as file:
-            packed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
-            data = _read_up_to(max_bytes, file, sys.maxsize if packed else most)
-        if data.startswith(GZIP_MAGIC):
-            max_bytes = min(max_bytes, max_unpacked_bytes(len(data)))
-            with gzip.open(io.BytesIO(data)) as unpacked:
-                data = _read_up_to(max_bytes, unpacked, most)
+    if isinstance(path, Loaded):
+        data = path.content
+    else:
+        data, max_bytes = _read_unpacked(path, max_bytes, most)
     if limit is not None and data.count(b"\n") > most:
         raise PrivacyEvalError(f"{path}:{most + 1}: more than {most} lines ({limit.reason})")
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
-    return data.removeprefix(UTF8_BOM)
+    return data if isinstance(path, Loaded) else data.removeprefix(UTF8_BOM)
+
+
+def _read_unpacked(path: Path, max_bytes: int, max_lines: int) -> tuple[bytes, int]:
+    """Read a file, or a little more than is allowed; also return the most bytes that are."""
+    with reading(path):
+        with io.BufferedReader(open_regular(path, pipes=_SHELL_PIPES)) as file:
+            packed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+            data = _read_up_to(max_bytes, file, sys.maxsize if packed else max_lines)
+        if data.startswith(GZIP_MAGIC):
+            max_bytes = min(max_bytes, max_unpacked_bytes(len(data)))
+            with gzip.open(io.BytesIO(data)) as unpacked:
+                data = _read_up_to(max_bytes, unpacked, max_lines)
+    return data, max_bytes
 
 
 def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
@@ -258,12 +257,12 @@ def max_unpacked_bytes(packed: int) -> int:
     return max(_HARMLESS_BYTES, min(MAX_BYTES, _MAX_RATIO * packed))
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path | Loaded) -> str:
     """Read a UTF-8 file of at most `MAX_TEXT_BYTES`.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -294,8 +293,8 @@ def large_digest(path: Path, more_than: int) -> str | None:
     Returns
     -------
     str or None
-        64 hexadecimal digits; None if the file is not larger than that, is gzip or missing, is
-        larger than `MAX_BYTES`, or its content is supplied (`supply`).
+        64 hexadecimal digits; None if the file is not larger than that, is gzip or missing, or
+        is larger than `MAX_BYTES`.
 
     Raises
     ------
@@ -303,7 +302,7 @@ def large_digest(path: Path, more_than: int) -> str | None:
         Unreadable, or not a regular file.
     """
     try:
-        if not more_than < os.stat(path).st_size <= MAX_BYTES or supplied(path) is not None:
+        if not more_than < os.stat(path).st_size <= MAX_BYTES:
             return None
     except OSError:
         return None

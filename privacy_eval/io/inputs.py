@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .files import LineLimit, digest, large_digest, read_bytes, supply
+from .files import LineLimit, Loaded, digest, large_digest, read_bytes
 
 #: Limit of the contents stored for later readers, in addition to the last two files.
 _KEPT_BYTES = 64 << 20
@@ -17,7 +15,7 @@ class Inputs:
     """Digests of the input files of a command, and their contents for the readers.
 
     A file is read from disk once: its content is hashed, and handed on to the reader that
-    parses it (`supplied`). What changes on disk in between is not seen. Large uncompressed files,
+    parses it (`load`). What changes on disk in between is not seen. Large uncompressed files,
     such as an hour of speech, are hashed in chunks and read again when they are parsed; a change
     in between is an error.
     """
@@ -42,22 +40,23 @@ class Inputs:
                 self._sha256[path] = large
         return self._sha256[path]
 
-    @contextlib.contextmanager
-    def supplied(self, *paths: Path) -> Iterator[None]:
-        """Let readers of these files get the content that was hashed, within this block."""
-        contents = {
-            path: self._content[path] if path in self._content else self._read(path)
-            for path in paths
-        }
-        with supply(contents):
-            yield
+    def load(self, path: Path) -> Loaded:
+        """Return a file with the content that is hashed, for its reader.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `read_bytes`; a large file has changed since it was hashed.
+        """
+        content = self._content[path] if path in self._content else self._read(path)
+        return Loaded(path, content)
 
     def forget(self, folder: Path) -> None:
         """Forget a file, or all files of a folder, that was written in the meantime."""
         below = f"{folder}/"
-        for known in (self._sha256, self._content):
-            for path in [path for path in known if f"{path}/".startswith(below)]:
-                del known[path]
+        for stored in (self._sha256, self._content):
+            for path in [path for path in stored if f"{path}/".startswith(below)]:
+                del stored[path]
 
     def _read(self, path: Path, limit: LineLimit | None = None) -> bytes:
         content = read_bytes(path, limit=limit)

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrivacyEvalError
-from .files import read_text
+from .files import Loaded, read_text
 
 
-def load_json(path: Path) -> Any:
+def load_json(path: Path | Loaded) -> Any:
     """Read a JSON file.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------

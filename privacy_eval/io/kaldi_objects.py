@@ -22,11 +22,11 @@ from .files import (
     GZIP_MAGIC,
     MAX_BYTES,
     BinaryStream,
+    Loaded,
     atomic_path,
     max_unpacked_bytes,
     opened,
     reading,
-    supplied,
 )
 from .text_table import is_number
 
@@ -59,12 +59,12 @@ FloatArray = NDArray[np.float32] | NDArray[np.float64]
 FloatMatrix = NDArray[np.float32]
 
 
-def read_vector(path: Path) -> NDArray[np.float32]:
+def read_vector(path: Path | Loaded) -> NDArray[np.float32]:
     """Read a vector, the only object of a file, binary or text ` [ 1 2 3 ]`.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -79,12 +79,12 @@ def read_vector(path: Path) -> NDArray[np.float32]:
         return read_whole(file, 1)
 
 
-def read_matrix(path: Path) -> NDArray[np.float32]:
+def read_matrix(path: Path | Loaded) -> NDArray[np.float32]:
     """Read a matrix, the only object of a file, binary or text.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -248,12 +248,12 @@ class ObjectFile:
 
 
 @contextlib.contextmanager
-def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
+def open_objects(path: Path | Loaded, where: str | None = None) -> Iterator[ObjectFile]:
     """Open a regular file of objects, unpacked if it is gzip.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
     where : str, optional
         Beginning of errors, instead of the path.
 
@@ -267,9 +267,8 @@ def open_objects(path: Path, where: str | None = None) -> Iterator[ObjectFile]:
         Unreadable, not a regular file, a damaged gzip file.
     """
     where = where or str(path)
-    content = supplied(path)
-    if content is not None:
-        yield ObjectFile(io.BytesIO(content), where)
+    if isinstance(path, Loaded):
+        yield ObjectFile(io.BytesIO(path.content), where)
         return
     with opened(path, where) as raw:
         magic = ObjectFile(raw, where).read(len(GZIP_MAGIC))

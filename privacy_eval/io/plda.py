@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import atomic_path
+from .files import Loaded, atomic_path
 from .kaldi_objects import (
     ObjectFile,
     binary_array,
@@ -39,12 +39,12 @@ class Plda:
     psi: NDArray[np.float64]
 
 
-def read_plda(path: Path) -> Plda:
+def read_plda(path: Path | Loaded) -> Plda:
     """Read a model, binary or text.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------

@@ -254,6 +254,8 @@ def guess_score_format(content: bytes, path: Path) -> str:
     if (name := _recognized(first, SCORE_FORMATS)) is not None:
         return name
     layouts = _layouts(first, SCORE_FORMATS)
+    if "kaldi" in layouts and _is_score(first.split()[-1]):  # also 0 or 1
+        return "kaldi"
     fitting = _fitting(first, path, layouts)
     if len(fitting) > 1 and "kaldi" not in fitting:
         fitting = _fitting(content, path, layouts)
@@ -358,6 +360,12 @@ def _fits_scores(columns: Columns) -> bool:
         return True
     numeric = all(map(is_number, map(scores.text, range(min(len(scores), 1000)))))
     return numeric and ("label" in columns or not _all(scores, _DIGITS))
+
+
+def _is_score(field: bytes) -> bool:
+    from .text_table import is_number
+
+    return is_number(field.decode("utf-8", "replace"))
 
 
 def _undecided(

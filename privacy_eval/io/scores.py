@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import LineLimit, digest, digesting, read_bytes
+from .files import LineLimit, Loaded, digest, digesting, read_bytes
 from .score_formats import (
     KEY_FORMATS,
     LABELS,
@@ -188,7 +188,7 @@ def line_limit(key: Path, trials: int) -> LineLimit:
 
 
 def read_scores(
-    path: Path,
+    path: Path | Loaded,
     *,
     format: str | None = "kaldi",
     distance: bool = False,
@@ -227,7 +227,7 @@ def read_scores(
     >>> read_scores(file).score
     array([ 1.5, -2. ])
     """
-    content = read_bytes(path, limit=limit)
+    content, path = read_bytes(path, limit=limit), Path(path)
     with digesting(content) as sha256:
         name = guess_score_format(content, path) if format is None else format
         if name not in SCORE_FORMATS:
@@ -259,7 +259,7 @@ def _other_format(content: bytes, path: Path, name: str) -> str:
     return "" if guess == name else f" (looks like the format {guess}: --format {guess})"
 
 
-def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
+def read_trials(path: Path | Loaded, *, format: str | None = "kaldi") -> TrialKey:
     """Read a trial key: `<enrolled speaker> <utterance> target|nontarget` lines.
 
     Parameters
@@ -287,7 +287,7 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
     >>> read_trials(file).is_target
     array([ True, False])
     """
-    content = read_bytes(path)
+    content, path = read_bytes(path), Path(path)
     with digesting(content) as sha256:
         name = guess_key_format(content, path) if format is None else format
         if name not in KEY_FORMATS:
@@ -307,12 +307,12 @@ def read_trials(path: Path, *, format: str | None = "kaldi") -> TrialKey:
     return key
 
 
-def read_trial_list(path: Path) -> TrialList:
+def read_trial_list(path: Path | Loaded) -> TrialList:
     """Read trials to be scored; labels, if there are any, are ignored.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -323,7 +323,7 @@ def read_trial_list(path: Path) -> TrialList:
     PrivacyEvalError
         With file and line: a malformed line, a duplicate trial.
     """
-    content = read_bytes(path)
+    content, path = read_bytes(path), Path(path)
     first = content.lstrip().split(b"\n", 1)[0]
     names = (*_ID, "target|nontarget")[: max(2, len(first.split()))]
     speaker, utterance, *_ = split_columns(content, names, path)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import read_bytes
+from .files import Loaded, read_bytes
 
 ByteArray = NDArray[np.uint8]
 WordArray = NDArray[np.uint64]
@@ -274,14 +274,14 @@ def decode_text(content: bytes, where: str) -> str:
         raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
 
 
-def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
+def read_columns(path: Path | Loaded, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
     """Read a table whose every line has the named fields, separated by spaces or tabs.
 
     Blank lines and a carriage return before the line end are ignored; gzip is unpacked.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
     fields : tuple of str
         Their names, for messages.
 
@@ -299,7 +299,7 @@ def read_columns(path: Path, fields: tuple[str, ...]) -> tuple[tuple[Column, ...
         that are not UTF-8, a field over 1024 bytes, a line over 1 MiB; an empty file.
     """
     content = read_bytes(path)
-    return split_columns(content, fields, path), content
+    return split_columns(content, fields, Path(path)), content
 
 
 def split_columns(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column, ...]:

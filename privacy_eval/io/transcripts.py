@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import read_text
+from .files import Loaded, read_text
 from .text_table import MAX_FIELD_BYTES
 from .wer import BLANKS
 
@@ -29,12 +29,12 @@ class PairedTranscripts:
     extra: int
 
 
-def read_transcripts(path: Path) -> dict[str, str]:
+def read_transcripts(path: Path | Loaded) -> dict[str, str]:
     """Read the words of every utterance.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
         Lines of an utterance, blanks and any words, or none.
 
     Returns
@@ -48,7 +48,7 @@ def read_transcripts(path: Path) -> dict[str, str]:
         With file and line: a duplicate utterance, an id of over 1024 bytes, a control character;
         an empty file.
     """
-    found: dict[str, str] = {}
+    words_of: dict[str, str] = {}
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         words = line.strip(BLANKS)
         if not words:
@@ -56,22 +56,22 @@ def read_transcripts(path: Path) -> dict[str, str]:
         utterance = words.replace("\t", " ").split(" ", 1)[0]
         if len(utterance.encode()) > MAX_FIELD_BYTES or not utterance.isprintable():
             raise PrivacyEvalError(f"{path}:{number}: not an utterance: {utterance[:80]!r}")
-        if utterance in found:
+        if utterance in words_of:
             raise PrivacyEvalError(f"{path}:{number}: duplicate utterance {utterance}")
-        found[utterance] = words[len(utterance) :]
-    if not found:
+        words_of[utterance] = words[len(utterance) :]
+    if not words_of:
         raise PrivacyEvalError(f"{path}: empty file, expected lines of <utterance> <words>")
-    return found
+    return words_of
 
 
 def pair_transcripts(
-    reference: Path, hypothesis: Path, *, allow_missing: bool = False
+    reference: Path | Loaded, hypothesis: Path | Loaded, *, allow_missing: bool = False
 ) -> PairedTranscripts:
     """Read two files and pair their utterances.
 
     Parameters
     ----------
-    reference, hypothesis : Path
+    reference, hypothesis : Path or Loaded
     allow_missing : bool
         Leave out utterances that only one of them has.
 
@@ -84,26 +84,28 @@ def pair_transcripts(
     PrivacyEvalError
         As `read_transcripts`; an utterance without hypothesis or reference; none with both.
     """
-    expected, found = read_transcripts(reference), read_transcripts(hypothesis)
-    missing = [u for u in expected if u not in found]
-    extra = [u for u in found if u not in expected]
+    spoken, recognized = read_transcripts(reference), read_transcripts(hypothesis)
+    missing = [u for u in spoken if u not in recognized]
+    extra = [u for u in recognized if u not in spoken]
     if not allow_missing:
-        _refuse(hypothesis, "have no hypothesis", missing, len(expected))
-        _refuse(hypothesis, "have no reference", extra, len(found))
-    texts = {u: (expected[u], found[u]) for u in expected if u in found}
+        _refuse(hypothesis, "have no hypothesis", missing, len(spoken))
+        _refuse(hypothesis, "have no reference", extra, len(recognized))
+    texts = {u: (spoken[u], recognized[u]) for u in spoken if u in recognized}
     if not texts:
         raise PrivacyEvalError(f"{hypothesis}: no utterance of {reference}")
     return PairedTranscripts(texts, len(missing), len(extra))
 
 
-def speakers_of(utterances: Iterable[str], utt2spk: Mapping[str, str], path: Path) -> list[str]:
+def speakers_of(
+    utterances: Iterable[str], utt2spk: Mapping[str, str], path: Path | Loaded
+) -> list[str]:
     """Look up the speaker of each utterance.
 
     Parameters
     ----------
     utterances : iterable of str
     utt2spk : mapping
-    path : Path
+    path : Path or Loaded
         Its file, for messages.
 
     Returns
@@ -120,7 +122,7 @@ def speakers_of(utterances: Iterable[str], utt2spk: Mapping[str, str], path: Pat
     return [utt2spk[u] for u in utterances]
 
 
-def _refuse(path: Path, what: str, utterances: list[str], total: int) -> None:
+def _refuse(path: Path | Loaded, what: str, utterances: list[str], total: int) -> None:
     if utterances:
         raise PrivacyEvalError(
             f"{path}: {len(utterances)} of {total} utterances {what}: {abbreviate(utterances)}"

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure as Canvas
 from ..io.ratings import ORIGINAL_SYSTEM
 from ..metrics import describe
 from ..metrics.pav import FloatArray
+from ..numbers.cells import ORIGINAL_COLUMN, Cells
 from ..protocol.protocol import Protocol
 from ..report.figures import det, style
 from ..report.figures.drawing import Drawing
@@ -23,7 +24,6 @@ from ..report.figures.scatter import Axis, points_of, scatter
 from ..report.figures.scatter import Panel as ScatterPanel
 from ..report.figures.selection import MOST_SYSTEMS
 from ..report.figures.style import SystemStyle
-from ..report.values import ORIGINAL_COLUMN, Cells
 from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,

@@ -14,11 +14,7 @@ from dataclasses import replace
 from ..errors import abbreviate
 from ..io.ratings import METRICS, ORIGINAL_SYSTEM
 from ..metrics import VARIANTS, Label, Variant, describe
-from ..protocol.protocol import Protocol
-from ..protocol.published import load_p_values, load_published
-from ..report.across_systems import heading_of, table_of_systems
-from ..report.table import Column, Table, aligned
-from ..report.values import (
+from ..numbers.cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
     Cell,
@@ -29,6 +25,10 @@ from ..report.values import (
     merge_cells,
     system_column,
 )
+from ..protocol.protocol import Protocol
+from ..protocol.published import load_p_values, load_published
+from ..report.across_systems import heading_of, table_of_systems
+from ..report.table import Column, Table, aligned
 from ..results.records import Results
 from .evaluation import (
     DETECTION_METRICS,

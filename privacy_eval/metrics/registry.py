@@ -232,11 +232,18 @@ class Metric:
         """
         return 100 * value if self.percent else value
 
-    def format(self, value: float, *, detailed: bool = False, decimals: int | None = None) -> str:
+    def format(
+        self,
+        value: float,
+        *,
+        detailed: bool = False,
+        decimals: int | None = None,
+        mean: bool = False,
+    ) -> str:
         """Format a stored value for tables of several systems, or `detailed` of one.
 
-        Ratios of counts are rounded exactly, half-way cases up; other values as the floats that
-        they are.
+        Ratios of counts and means are rounded exactly, half-way cases up; other values as the
+        floats that they are.
 
         Parameters
         ----------
@@ -245,6 +252,8 @@ class Metric:
             As in the tables of one system.
         decimals : int, optional
             Instead of the metric's.
+        mean : bool
+            An average of several values.
 
         Returns
         -------
@@ -261,7 +270,7 @@ class Metric:
         form = decimals if decimals is not None else self.detail if detailed else self.decimals
         if callable(form):
             return form(value)
-        if not self.counted or not math.isfinite(value):
+        if not (self.counted or mean) or not math.isfinite(value):
             return f"{self.shown(value):.{form}f}"
         # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
         with decimal.localcontext(_ROUNDING):

@@ -18,20 +18,13 @@ from ..io.files import file_names
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import marked_text, note_of
 from ..metrics.zebra import categorical_tag
+from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
+from ..numbers.means import mean_of
+from ..numbers.notes import LEFT_OUT_MARK, OTHER_SOURCE_MARK, evaluated_text
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
-from .table import AVERAGE, Column, Table
-from .values import (
-    LEFT_OUT_MARK,
-    ORIGINAL_COLUMN,
-    OTHER_SOURCE_MARK,
-    Cell,
-    CellKey,
-    Cells,
-    average,
-    evaluated_text,
-)
+from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
@@ -170,6 +163,7 @@ def submissions_table(name: str) -> Table | None:
             "one of the challenge; anonymized training data: also submitted by the team",
         ),
         fit="landscape",
+        section=PUBLISHED,
     )
 
 
@@ -296,9 +290,10 @@ class _SplitTable:
             rows, best = self._block(metric, attack, systems, cells)
             bold |= {(first + row, 2 + column) for row, column in best}
             groups.append(tuple(rows))
+        title = self._title([metric for metric, _ in blocks], present)
         table = Table(
             name,
-            self._caption([metric for metric, _ in blocks], present),
+            self._caption(title),
             (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
             tuple(groups),
             headings=tuple(
@@ -309,6 +304,8 @@ class _SplitTable:
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
             notes=tuple(self._notes(blocks, groups, systems, shown)),
+            section=SIDE_BY_SIDE,
+            title=title[:1].upper() + title[1:],
         )
         return table_of_systems(table, self.cells, systems)
 
@@ -355,32 +352,29 @@ class _SplitTable:
             add(_row_title(data_set.title), word, row, withheld)
         averages: dict[str, Cell] = {}
         for s in systems:
-            mean = average(self.cells, self.protocol, metric.key, model, self.split, s)
-            of_system = [row[s] for row in reversed(cells) if s in row]
+            mean = mean_of(self.cells, self.protocol, metric.key, model, self.split, s).cell
             if mean is not None:
-                averages[s] = Cell(
-                    mean,
-                    metric.format(mean),
-                    "",
-                    caveat=next((c.caveat for c in of_system if c.caveat), None),
-                    other_source=next((c.other_source for c in of_system if c.other_source), ""),
-                )
+                sources = [row[s].other_source for row in reversed(cells) if s in row]
+                averages[s] = replace(mean, other_source=next(filter(None, sources), ""))
         if averages:
             unranked = {s for row in cells for s, cell in row.items() if cell.withheld}
             add(AVERAGE, "", averages, unranked)
         return rows, best
 
-    def _caption(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
+    def _title(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
         names = _enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
         titles = [a.title[:1].lower() + a.title[1:] for a in attacks if a]
         models = ""
         if titles:
             plural = "s" if len(titles) > 1 else ""
             models = f" under the {_enumerated(titles)} attack model{plural}"
+        return names + models
+
+    def _caption(self, title: str) -> str:
         split = self.protocol.split_title(self.split)
         model = self.layout.asv_model
         evaluated = evaluated_text(self.protocol.variant, asv_models=[model] if model else ())
-        return f"Objective results: {names}{models} ({split}).{self.layout.direction} {evaluated}"
+        return f"Objective results: {title} ({split}).{self.layout.direction} {evaluated}"
 
     def _notes(
         self,

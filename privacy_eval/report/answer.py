@@ -7,20 +7,20 @@ from datetime import datetime, timezone
 
 from ..errors import abbreviate, counted
 from ..metrics import describe
+from ..numbers.attacks import attacks
+from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.notes import caveat_notes, few_replicates, interval_text
+from ..numbers.rankings import Ranking, average_ranking
+from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
-from .data import ReportData
 from .forms import main_split
 from .html import Front
 from .identification import found_in_groups
-from .per_system import few_replicates
 from .provenance import summary
-from .ranking import Ranking, average_ranking, difference_text
-from .summary import averages_by_attack
-from .utility import mean_utility
-from .values import ORIGINAL_COLUMN, caveat_notes, system_column
+from .ranking import difference_text
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {
@@ -105,14 +105,13 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     number, first = ranked[0]
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
     published = f", {among} with published ones" * (len(ranked) < len(ranking.ranked))
-    eer = f"EER {metric.format(first.value)} %"
+    eer = f"EER {first.mean.text()} %"
     if len(ranked) == 1:
         return f"{first.system} leaves an {eer}{published}."
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
     sentence = (
-        f"{first.system} protects {how}: {eer} against {metric.format(second.value)} % of "
-        f"{second.system}"
+        f"{first.system} protects {how}: {eer} against {second.mean.text()} % of {second.system}"
     )
     if first.next is not None and first.next.too_few:
         sentence = f"Perhaps {sentence}"
@@ -124,32 +123,34 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
 def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
     protocol = data.protocol
     conditions = len(protocol.data_sets) * len(protocol.genders)
-    shown = [a for a in averages_by_attack(data) if (a.system, a.split) == (system, split)]
-    original = next((a.text(data, protocol.eer) for a in shown if a.attack.is_original), None)
+    evaluated = [a for a in attacks(data) if (a.system, a.split) == (system, split)]
+    original = next((a.eer.text() for a in evaluated if a.model.is_original), None)
     records = [
         r
         for r in data.results.identification
         if r.condition.system == system and r.condition.split == split
     ]
     found = found_in_groups(records)
-    for one in (a for a in shown if not a.attack.is_original):
-        eer = " ".join(filter(None, (f"{one.text(data, protocol.eer)} %", one.interval)))
-        sentence = f"Against an attacker {attacker(one.attack)}, {system} leaves an EER of {eer}"
-        if len(one.records) < conditions:
-            sentence += f" ({len(one.records)} of {conditions} conditions)"
+    for one in (a for a in evaluated if not a.model.is_original):
+        eer = f"{one.eer.text()} % {interval_text(describe(protocol.eer), one.eer.interval)}"
+        sentence = f"Against an attacker {attacker(one.model)}, {system} leaves an EER of "
+        sentence += eer.rstrip()
+        if len(one.eer.parts) < conditions:
+            sentence += f" ({len(one.eer.parts)} of {conditions} conditions)"
         sentence += "; 50 % is chance"
         sentence += f", {original} % original speech" if original is not None else ""
-        if (system, one.attack.id) in found:
-            size, rank, mean = found[system, one.attack.id]
+        if (system, one.model.id) in found:
+            size, rank, mean = found[system, one.model.id]
             sentence += (
                 f". In a group of {size} the right person is found {100 * mean:.0f} % of the time; "
                 f"chance is {100 * min(rank / size, 1):.3g} %"
             )
         yield f"{sentence}."
-    rates = [mean_utility(data, "wer", split, s) for s in (ORIGINAL_COLUMN, system_column(system))]
-    before, after = (None if v is None else f"{100 * v:.1f}" for v in rates)
-    if after is not None:
-        change = f"{before} \u2192 {after}" if before is not None else after
+    columns = (ORIGINAL_COLUMN, system_column(system))
+    rates = [data.mean("wer", None, split, column) for column in columns]
+    before, after = (mean.text() if mean.value is not None else "" for mean in rates)
+    if after:
+        change = f"{before} \u2192 {after}" if before else after
         yield f"Words: a recognizer gets {change} % wrong (WER, original \u2192 anonymized)."
     yield from _worst(data, system, split, records)
 

@@ -22,11 +22,15 @@ from ..metrics import (
     describe,
     of_kind,
 )
-from ..metrics.caveats import marked_text, worst_caveat
-from ..metrics.confidence import least_replicates
+from ..metrics.caveats import marked_text
+from ..numbers.attacks import attacks
+from ..numbers.cells import cells_from_results
+from ..numbers.challenge_averages import challenge_averages
+from ..numbers.means import Mean
+from ..numbers.notes import bias_notes, caveat_notes, evaluated_text, few_replicates
+from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.arrays import Curves
-from ..results.averages import averages, weighted_mean
 from ..results.records import (
     Results,
     SimilarityRecord,
@@ -35,8 +39,8 @@ from ..results.records import (
 from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
 from .forms import (
-    LEAST_PROTECTED,
     LETTER,
+    WORST_SPEAKERS,
     Form,
     Key,
     by_trial_set,
@@ -48,9 +52,7 @@ from .forms import (
     set_groups,
 )
 from .identification import identification_speakers_table, identification_table, singling_out_table
-from .ranking import average_replicates, bias_notes, too_few_replicates
-from .table import Column, Table, aligned
-from .values import caveat_notes, evaluated_text
+from .table import FILES_ONLY, LEAST_PROTECTED, VARIANTS_DIFFER, Column, Table, aligned
 
 #: Columns that identify a trial condition of a set.
 _CONDITION = [Column("Enroll", rule=True), Column("Trial"), Column("Gen")]
@@ -106,8 +108,8 @@ _SPEAKER: Mapping[str, Column | None] = {
 def table_groups(
     results: Results, across: Iterable[Table] = (), curves: Curves | None = None
 ) -> list[list[Table]]:
-    """Return the tables of every system as groups of a table set, or the protocol's blank forms.
-    Comments state the provenance of the results.
+    """Return the tables of every system as groups of a table set. Comments state the provenance
+    of the results.
 
     Parameters
     ----------
@@ -120,8 +122,6 @@ def table_groups(
     groups = [across] if across else []
     folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
     tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
-    if not tables_of and not groups:
-        tables_of = {results.protocol.name: blank_tables(results.protocol)}
     bases = file_names(tables_of)
     groups += [
         [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
@@ -149,13 +149,12 @@ def system_tables(
         of_network = [] if name in _WITHOUT_NETWORK else networks
         return [*of_network, few] if few and name.startswith("intervals") else of_network
 
-    return [replace(t, notes=(*t.notes, *notes(t.name))) for t in tables if t.rows]
-
-
-def blank_tables(protocol: Protocol) -> list[Table]:
-    """Return a protocol's tables without values."""
-    forms = {*_verification_forms(protocol), "asr"}
-    return [t for t in _all_tables(Results(protocol), "no results") if t.name in forms]
+    section = f"System {system}{results_folder}"
+    return [
+        replace(t, section=t.section or section, notes=(*t.notes, *notes(t.name)))
+        for t in tables
+        if t.rows
+    ]
 
 
 def _verification_forms(protocol: Protocol) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -177,6 +176,9 @@ def _all_tables(part: Results, title: str) -> list[Table]:
     forms = _verification_forms(part.protocol)
     return [
         *(verification_table(part, f"asv_{s}", title, *forms["asv"], [s]) for s in splits),
+        replace(
+            verification_table(part, "asv", title, *forms.pop("asv"), splits), section=FILES_ONLY
+        ),
         *(verification_table(part, name, title, *form, splits) for name, form in forms.items()),
         recognition_table(part, title),
         emotion_table(part, title),
@@ -215,10 +217,8 @@ def verification_table(
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), r.caveats)
         partial += [(key, r)] if r.left_out else []
-    # Rows that were not evaluated are omitted, except in a blank form.
-    pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
-        (c.enrollment, c.trial) for c in protocol.comparisons
-    }
+    # Rows that were not evaluated are omitted.
+    pairs = {(r.condition.enrollment, r.condition.trial) for r in records}
     note = "o: original, a: anonymized speech"
     if partial:
         note += (
@@ -237,9 +237,11 @@ def verification_table(
         [keys for keys in group if keys[0][2:] in pairs] for group in condition_groups(protocol)
     ]
     with_values = form.splits_with_values
-    of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
+    heading = caption
+    if len(with_values) == 1:
+        heading += f", {protocol.split_title(with_values[0])}"
     evaluated = _evaluated(records, variant)
-    table = form.table(name, f"{caption}{of_split}: {title} ({note}). {evaluated}", groups)
+    table = form.table(name, heading, f"{heading}: {title} ({note}). {evaluated}", groups)
     return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
 
 
@@ -261,8 +263,9 @@ def strongest_table(results: Results, title: str) -> Table:
         condition=[Column("Gen", rule=True)],
     )
     rows = [((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]
-    caption = f"The strongest of the attack models, by each metric: {title}."
-    table = form.table("strongest", f"{caption} {_evaluated(records, variant)}", [rows])
+    heading = "The strongest of the attack models, by each metric"
+    caption = f"{heading}: {title}. {_evaluated(records, variant)}"
+    table = form.table("strongest", heading, caption, [rows])
     return replace(table, fit="landscape")
 
 
@@ -321,8 +324,9 @@ def recognition_table(results: Results, title: str) -> Table:
     ]
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
     note = f"; LM: language model, {letters}" if len(models) > 1 else ""
-    caption = f"Speech recognition: {title} (o: original, a: anonymized speech{note})."
-    return form.table("asr", caption, groups)
+    heading = "Speech recognition"
+    caption = f"{heading}: {title} (o: original, a: anonymized speech{note})."
+    return form.table("asr", heading, caption, groups)
 
 
 def emotion_table(results: Results, title: str) -> Table:
@@ -345,11 +349,9 @@ def emotion_table(results: Results, title: str) -> Table:
     groups = [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion]
     folds = {len(r.folds) for r in results.emotion} - {0}
     few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
-    caption = (
-        f"Emotion recognition, unweighted average recall and recall of each emotion: {title} "
-        f"(o: original, a: anonymized speech{few})."
-    )
-    return form.table("emotion", caption, groups)
+    heading = "Emotion recognition, unweighted average recall and recall of each emotion"
+    caption = f"{heading}: {title} (o: original, a: anonymized speech{few})."
+    return form.table("emotion", heading, caption, groups)
 
 
 def trial_set_table(results: Results, title: str) -> Table:
@@ -380,9 +382,10 @@ def trial_set_table(results: Results, title: str) -> Table:
     names = [m.name for key, m in of_kind("utility").items() if key in utility]
     if {"pitch_correlation_mean", "pitch_correlation_std"} <= utility:
         names = ["pitch correlation (mean, standard deviation)", *names[2:]]
-    start = " and ".join(names + (["voice similarity"] if results.similarity else []))
+    heading = " and ".join(names + (["voice similarity"] if results.similarity else []))
+    heading = heading[:1].upper() + heading[1:]
     note = f" (*: {sum(partial.values())} utterances left out)" if partial else ""
-    return form.table("voice", f"{start[:1].upper()}{start[1:]}: {title}{note}.", groups)
+    return form.table("voice", heading, f"{heading}: {title}{note}.", groups)
 
 
 def interval_table(
@@ -403,13 +406,14 @@ def interval_table(
         [keys for keys in group if (split, *keys[0]) in cells]
         for group in condition_groups(protocol)
     ]
-    caption = (
+    heading = (
         f"95 % intervals of {', '.join(describe(key).name for key in keys)} from resampling "
-        f"speakers, {protocol.split_title(split)}: {title} "
-        f"(o: original, a: anonymized speech). {_evaluated(records, variant)}"
+        f"speakers, {protocol.split_title(split)}"
     )
+    evaluated = _evaluated(records, variant)
+    caption = f"{heading}: {title} (o: original, a: anonymized speech). {evaluated}"
     notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
-    return replace(form.table(name, caption, groups), notes=notes)
+    return replace(form.table(name, heading, caption, groups), notes=notes)
 
 
 def _interval_text(key: str, record: VerificationRecord, variant: Variant) -> str:
@@ -425,72 +429,42 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
     """Weighted averages with their 95 % intervals from the bootstrap over speakers: a row per
     split and attack model."""
     protocol = results.protocol
-    groups = []
-    for split in protocol.splits:
-        rows = []
-        for attack in protocol.attack_models:
-            records = {
-                (r.condition.data_set, r.condition.gender): r
-                for r in results.verification
-                if (r.condition.attack_model, r.condition.split) == (attack.id, split)
-            }
-            cells = [_average_text(records, curves, protocol, key) for key in _AVERAGED]
-            if any(cells):
-                rows.append((protocol.split_title(split), attack.title, *cells))
-        groups.append(rows)
+    data = ReportData(results, cells_from_results(results), curves)
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for attack in attacks(data, *_AVERAGED[1:]):
+        cells = [_mean_text(attack.means[key]) for key in (protocol.eer, *_AVERAGED[1:])]
+        if any(cells):
+            split = protocol.split_title(attack.split)
+            groups.setdefault(split, []).append((split, attack.model.title, *cells))
     columns = (
         Column("Split", align="l"),
         Column("Attack model", align="l", rule=True),
         *metric_columns(_AVERAGED),
     )
-    caption = (
+    heading = (
         "95 % intervals from resampling speakers of averages over data sets and genders with the "
-        f"protocol's weights: {title}."
+        "protocol's weights"
     )
+    caption = f"{heading}: {title}."
     resampled = [r for r in results.verification if r.speaker_intervals]
     notes = (*caveat_notes(resampled, _AVERAGED, marked=True), *bias_notes(_AVERAGED))
-    return Table("intervals_averages", caption, columns, nonempty(groups), notes=notes)
+    rows = nonempty(groups.values())
+    return Table("intervals_averages", caption, columns, rows, notes=notes, title=heading)
 
 
-def _average_text(
-    records: Mapping[tuple[str, str], VerificationRecord],
-    curves: Curves,
-    protocol: Protocol,
-    key: str,
-) -> str:
+def _mean_text(mean: Mean) -> str:
     """Format a weighted average with its interval; "" without replicates of all conditions."""
-    replicates = average_replicates(records, curves, protocol, key)
-    if replicates is None:
+    if mean.value is None or mean.interval is None:
         return ""
-    mean = weighted_mean(
-        (d.weight, records[d.id, g].values(protocol.variant).get(key))
-        for d in protocol.data_sets
-        for g in protocol.genders
-    )
-    if mean is None:
-        return ""
-    numbers = (mean, *replicates.interval)
-    text = "{} [{}, {}]".format(*(metric_text(key, number) for number in numbers))
-    return marked_text(text, worst_caveat(r.caveat(key) for r in records.values()))
-
-
-def few_replicates(results: Results, curves: Curves) -> str:
-    """Return a note if any condition's bootstrap has too few replicates for its speakers."""
-    worst = 0.0
-    for record in results.verification:
-        arrays = curves.of(record) if record.speaker_intervals else None
-        drawn = (arrays or {}).get(f"bootstrap_{results.protocol.variant}_eer")
-        speakers = int((arrays or {}).get("bootstrap_speakers", 0))
-        if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
-            worst = max(worst, least_replicates(speakers))
-    return too_few_replicates(worst) if worst else ""
+    bounds = ", ".join(metric_text(mean.metric, bound) for bound in mean.interval)
+    return marked_text(f"{mean.plain_text(detailed=True)} [{bounds}]", mean.caveat)
 
 
 def speakers_table(results: Results, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
 
     def rows(r: SimilarityRecord) -> list[Key]:
-        speakers = r.speakers[:LEAST_PROTECTED]
+        speakers = r.speakers[:WORST_SPEAKERS]
         return [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
 
     columns = (
@@ -500,20 +474,20 @@ def speakers_table(results: Results, title: str) -> Table:
         *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
     )
     caption = (
-        f"The {LEAST_PROTECTED} least protected speakers of each trial set: {title} (voice "
+        f"The {WORST_SPEAKERS} least protected speakers of each trial set: {title} (voice "
         "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
     groups = set_groups(results.protocol, results.similarity, rows)
-    return Table("speakers", caption, columns, groups)
+    return Table("speakers", caption, columns, groups, section=LEAST_PROTECTED)
 
 
 def averages_table(results: Results, title: str) -> Table:
     """The challenge's weighted averages, a column per split."""
     splits = results.protocol.splits
     rows: dict[str, dict[str, str]] = {}
-    for average in averages(results):
+    for average in challenge_averages(results):
         rows.setdefault(average.quantity, {})[average.split] = average.text
     known = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
     unknown = [q for q, cells in rows.items() if not any(cells.values())]
@@ -524,8 +498,9 @@ def averages_table(results: Results, title: str) -> Table:
         notes.append(
             f"No average of {'; '.join(unknown)}: values of some data sets or genders are missing"
         )
-    caption = f"Averages over data sets: {title}."
-    return Table("averages", caption, columns, nonempty([known]), notes=tuple(notes))
+    heading = "Averages over data sets"
+    caption, groups = f"{heading}: {title}.", nonempty([known])
+    return Table("averages", caption, columns, groups, notes=tuple(notes), title=heading)
 
 
 def variants_table(results: Results, title: str) -> Table:
@@ -550,7 +525,7 @@ def variants_table(results: Results, title: str) -> Table:
         )
     columns = (*aligned("l", "Condition", "Metric"), *aligned("r", *VARIANTS))
     caption = f"Values that the released scripts print differently from their definition: {title}."
-    return Table("variants", caption, columns, nonempty(groups))
+    return Table("variants", caption, columns, nonempty(groups), section=VARIANTS_DIFFER)
 
 
 def eers_table(results: Results, title: str) -> Table:
@@ -563,7 +538,7 @@ def eers_table(results: Results, title: str) -> Table:
             rows.append((r.condition.name, *texts))
     columns = (*aligned("l", "Condition"), *aligned("r", "Kaldi", "SpeechBrain"))
     caption = f"EER, %, of Kaldi and of SpeechBrain where they differ: {title}."
-    return Table("eers", caption, columns, nonempty([rows]))
+    return Table("eers", caption, columns, nonempty([rows]), section=VARIANTS_DIFFER)
 
 
 def _of_sets() -> list[str]:

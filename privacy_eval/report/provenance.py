@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import counted
-from ..results.averages import averages
+from ..numbers.challenge_averages import challenge_averages
 from ..results.records import AnyRecord, Results
 from ..version import __version__
-from .table import Table, aligned
+from .table import PROVENANCE, Table, aligned
 
 # Number of lines on conditions that were not evaluated, of possibly hundreds.
 _ABSENT_SHOWN = 20
@@ -86,7 +86,7 @@ def coverage(results: Results) -> list[str]:
             names = ", ".join(f"{name} ({number})" for name, number in missing.items())
             text = f"{len(expected) - missing.total()} of the protocol's {len(expected)} conditions"
             lacking.setdefault(f"{text}; missing: {names}", []).append(system)
-        if all(average.value is None for average in averages(results.of(system))):
+        if all(average.value is None for average in challenge_averages(results.of(system))):
             text = "no table of averages, as values of some data sets or genders are missing"
             lacking.setdefault(text, []).append(system)
     return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]
@@ -114,7 +114,7 @@ def _table(
             )
         )
     columns = aligned("l", "System", *titles, "Version", "Made from", "Options")
-    return Table(name, caption, tuple(columns), (tuple(rows),))
+    return Table(name, caption, tuple(columns), (tuple(rows),), section=PROVENANCE)
 
 
 def _inputs(provenance: Mapping[str, Any]) -> Iterator[str]:

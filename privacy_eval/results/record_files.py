@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..io.files import digest
+from ..io.files import Loaded, digest
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..io.user_metrics import check_descriptions
@@ -42,7 +42,7 @@ def record_content(path: Path, record: Record, arrays: Mapping[str, Any]) -> dic
     return {stored: file.getvalue(), path: f"{text}\n".encode()}
 
 
-def read_record(path: Path, kind: type[Record]) -> Record:
+def read_record(path: Path | Loaded, kind: type[Record]) -> Record:
     """Read a record.
 
     Raises

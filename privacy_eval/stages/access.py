@@ -345,9 +345,7 @@ class AsvSystems:
             return None, {}
         if folder not in self._backends:
             self.access.check_inside(*(folder / name for name in BACKEND_FILES))
-            files = [folder / name for name in BACKEND_FILES if (folder / name).is_file()]
-            with self.access.inputs.supplied(*files):
-                self._backends[folder] = load_backend(folder)
+            self._backends[folder] = load_backend(folder, self.access.inputs.load)
         stored = self._backends[folder]
         return stored.model, {n: Source(folder / n, sha) for n, sha in stored.sha256.items()}
 
@@ -410,9 +408,7 @@ class AsvSystems:
 
     def read_vectors(self, scp: Path) -> Vectors:
         """Read x-vectors that `find_vectors` found."""
-        vectors = self.vectors(scp.parents[1])
-        with self.access.inputs.supplied(scp):
-            return vectors.read(scp)
+        return self.vectors(scp.parents[1]).read(scp)
 
     def enrollment(self, name: str, suffix: str) -> Enrollment:
         """Read the enrolled speakers of a set and their utterances.
@@ -424,8 +420,7 @@ class AsvSystems:
         files = self.access.find_enrollment(name, suffix)
         self.access.check_inside(*files)
         if files not in self._enrollments:
-            with self.access.inputs.supplied(*files):
-                self._enrollments[files] = load_enrollment(*files)
+            self._enrollments[files] = load_enrollment(*map(self.access.inputs.load, files))
         return self._enrollments[files]
 
 

@@ -93,8 +93,7 @@ class _Scoring:
         return asv_sources(self.asv, model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        with inputs.supplied(paths["trials"]):
-            trials = read_trial_list(paths["trials"])
+        trials = read_trial_list(inputs.load(paths["trials"]))
         enrolled, _tested = original_sets(self.condition, self.asv.protocol)
         model, _files = self.asv.backend(self.condition.asv_model, self.anon_suffix)
         scored = score_trials(

@@ -28,6 +28,7 @@ from ..results.records import (
     VerificationRecord,
 )
 from ..tree.conditions import (
+    EmotionFiles,
     RecognitionCondition,
     RecognitionFiles,
     System,
@@ -110,8 +111,7 @@ def _evaluated(
         if product.name in stale:
             absent.append(f"{product.name} ({stale[product.name]})")
         elif product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], VerificationRecord))
+            records.append(read_record(inputs.load(product.files[-1]), VerificationRecord))
         else:
             absent.append(product.name)
     return records, absent
@@ -173,19 +173,32 @@ class _Reader:
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
         """Yield the emotion recognition records of a system."""
-        for path, outside in ((f.path, f.outside) for f in system.emotion):
+        for table in system.emotion:
             try:
-                if outside:
-                    raise PrivacyEvalError(outside_message(outside[0]))
-                with inputs.supplied(path):
-                    sha256 = {relative(path, self.tree): inputs.sha256(path)}
-                    made = {"version": __version__, "inputs": sha256}
-                    named = str(path), self.protocol, system.name, system.anon_suffix, made
-                    yield from Importer(*named).csv(read_text(path), None).emotion
+                yield from read_emotion(table, system, self.protocol, self.tree, inputs)
             except PrivacyEvalError as error:
                 if not self.partial:
                     raise
-                self.refused.append(f"{system.name} {path.name} ({error})")
+                self.refused.append(f"{system.name} {table.path.name} ({error})")
+
+
+def read_emotion(
+    table: EmotionFiles, system: System, protocol: Protocol, tree: Path, inputs: Inputs
+) -> tuple[EmotionRecord, ...]:
+    """Read a table of emotion recognition.
+
+    Raises
+    ------
+    PrivacyEvalError
+        It is damaged, or leads out of the tree.
+    """
+    if table.outside:
+        raise PrivacyEvalError(outside_message(table.outside[0]))
+    text = read_text(inputs.load(table.path))
+    read = {relative(table.path, tree): inputs.sha256(table.path)}
+    made = {"version": __version__, "inputs": read}
+    importer = Importer(str(table.path), protocol, system.name, system.anon_suffix, made)
+    return importer.csv(text, None).emotion
 
 
 def read_recognition(
@@ -305,8 +318,7 @@ def current_records(
         if product.read_fingerprint() is None:
             continue
         if product.is_current(inputs, options=False):
-            with inputs.supplied(product.files[-1]):
-                records.append(read_record(product.files[-1], kind))
+            records.append(read_record(inputs.load(product.files[-1]), kind))
         else:
             stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
     return records, stale

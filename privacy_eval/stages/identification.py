@@ -150,7 +150,7 @@ class _Galleries:
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
-        utt2spk, more = paths["utt2spk"], self.options.distractors
+        more = self.options.distractors
         gallery, genders = self._gallery("enrollment", enrolled, paths, inputs)
         distractors = None
         if more:
@@ -158,19 +158,18 @@ class _Galleries:
             distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
             genders = genders if of_more else set()
         model = self.condition.asv_model, self.anon_suffix
-        with inputs.supplied(utt2spk):
-            found = identify(
-                gallery,
-                self.asv.read_vectors(paths["trial_vectors"]),
-                utt2spk,
-                backend=self.backend,
-                model=self.asv.backend(*model)[0] if self.backend == "plda" else None,
-                rank=self.options.rank,
-                length=self.options.length,
-                distractors=distractors,
-                seed=self.options.seed,
-                allow_missing=self.asv.access.allow_missing,
-            )
+        found = identify(
+            gallery,
+            self.asv.read_vectors(paths["trial_vectors"]),
+            inputs.load(paths["utt2spk"]),
+            backend=self.backend,
+            model=self.asv.backend(*model)[0] if self.backend == "plda" else None,
+            rank=self.options.rank,
+            length=self.options.length,
+            distractors=distractors,
+            seed=self.options.seed,
+            allow_missing=self.asv.access.allow_missing,
+        )
         provenance = {"version": __version__, "backend": self.backend, **made_of.provenance()}
         record = to_record(self.condition, found, self.options, provenance, genders)
         arrays = {
@@ -198,8 +197,7 @@ class _Galleries:
         enrollment, of = self.asv.enrollment(*name), paths.get(f"{role}_genders")
         if of is None:
             return Gallery(vectors, enrollment), set()
-        with inputs.supplied(of):
-            gender_of = read_spk2gender(of)
+        gender_of = read_spk2gender(inputs.load(of))
         if any(speaker not in gender_of for speaker in enrollment.members):
             return Gallery(vectors, enrollment), set()
         members = {s: u for s, u in enrollment.members.items() if not only or gender_of[s] in only}

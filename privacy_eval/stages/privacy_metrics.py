@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names, read_bytes, relative
+from ..io.files import Loaded, file_names, relative
 from ..io.inputs import Inputs
 from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
@@ -183,7 +183,7 @@ def condition_cost(condition: ConditionFiles, options: Options = Options()) -> C
 
 
 def evaluate_trials(
-    trials: PairedTrials, options: Options, utt2spk: Path | None
+    trials: PairedTrials, options: Options, utt2spk: Path | Loaded | None
 ) -> ConditionMetrics:
     """Compute all metrics of paired trials in both variants."""
     scores = TrialScores.from_labels(trials.score, trials.is_target)
@@ -204,14 +204,14 @@ def evaluate_scores(
 
 
 def _bootstrap(
-    trials: PairedTrials, options: Options, utt2spk: Path | None
+    trials: PairedTrials, options: Options, utt2spk: Path | Loaded | None
 ) -> BootstrapReplicates | None:
     """Compute bootstrap replicates of the metrics in both variants, if `options.bootstrap`."""
     if not options.bootstrap:
         return None
     if options.bootstrap < 2:
         raise PrivacyEvalError(f"a bootstrap needs at least 2 replicates, not {options.bootstrap}")
-    if utt2spk is None or not utt2spk.is_file():
+    if utt2spk is None or not Path(utt2spk).is_file():
         raise PrivacyEvalError(
             f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
             "speakers of the trial utterances: put utt2spk beside the trials or name it "
@@ -227,6 +227,26 @@ def _bootstrap(
         seed=options.seed,
         det_at=BAND_FALSE_ALARM,
     )
+
+
+def scores_and_key(files: ConditionFiles, tree: Path, inputs: Inputs) -> tuple[Path, Path]:
+    """Return the score file and the trial key of a condition.
+
+    Raises
+    ------
+    PrivacyEvalError
+        One is missing or leads out of the tree, or copies of the key contradict each other.
+    """
+    if files.outside:
+        raise PrivacyEvalError(outside_message(files.outside[0]))
+    scores = score_file(files)
+    key = find_key(files.key_candidates, inputs)
+    if key is None:
+        tried = ", ".join(relative(path, tree) for path in files.key_candidates)
+        raise PrivacyEvalError(
+            f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+        )
+    return scores, key
 
 
 @dataclass(frozen=True)
@@ -278,34 +298,23 @@ class _ConditionRecord:
         return self.options.utt2spk or self.files.utt2spk or key.parent / "utt2spk"
 
     def find(self, inputs: Inputs) -> Sources:
-        files = self.files
-        if files.outside:
-            raise PrivacyEvalError(outside_message(files.outside[0]))
-        scores = score_file(files)
-        key = find_key(files.key_candidates, inputs)
-        if key is None:
-            tried = ", ".join(relative(path, self.tree) for path in files.key_candidates)
-            raise PrivacyEvalError(
-                f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
-            )
+        scores, key = scores_and_key(self.files, self.tree, inputs)
         sources: dict[str, Path | Source] = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             sources["utt2spk"] = self.utt2spk
-        inputs.sha256(key)
-        with inputs.supplied(key):
-            lines = read_bytes(key).count(b"\n")
+        lines = inputs.load(key).content.count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
         extractor = source_from_fingerprint(scores, EXTRACTOR_ROLE, self.tree, inputs)
         return sources if extractor is None else {**sources, EXTRACTOR_ROLE: extractor}
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        with inputs.supplied(*(path for role, path in paths.items() if role != EXTRACTOR_ROLE)):
-            paired = pair(
-                read_scores(paths["scores"]),
-                read_trials(paths["trials"]),
-                allow_missing=self.options.allow_missing,
-            )
-            found = evaluate_trials(paired, self.options, self.utt2spk)
+        paired = pair(
+            read_scores(inputs.load(paths["scores"])),
+            read_trials(inputs.load(paths["trials"])),
+            allow_missing=self.options.allow_missing,
+        )
+        utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk
+        found = evaluate_trials(paired, self.options, utt2spk)
         scores, left_out = found.scores, bool(paired.missing or paired.extra)
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
@@ -335,7 +344,7 @@ class _ConditionRecord:
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the replicates, from which `report.ranking` compares systems, and the
+    """Return the arrays of the replicates, from which `numbers.rankings` compares systems, and the
     confidence band of the DET curve."""
     if replicates is None:
         return {}
@@ -355,7 +364,7 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
 
 
 def _trial_speakers(
-    trials: PairedTrials, utt2spk: Path
+    trials: PairedTrials, utt2spk: Path | Loaded
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     speaker_of = read_utt2spk(utt2spk)
     utterances, spoken = unique_fields(trials.utterance)

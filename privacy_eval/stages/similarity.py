@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..asv.voice_similarity import NAMES_2020, files_2020, measure
 from ..errors import PrivacyEvalError
-from ..io.files import file_names, read_bytes
+from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..metrics import of_kind, similarity_metrics
 from ..products.freshness import (
@@ -61,8 +61,7 @@ def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
     try:
         utt2spk = asv.access.find_utt2spk(trial_set.trials_name)
         asv.access.check_inside(utt2spk)
-        with asv.access.inputs.supplied(utt2spk):
-            return similarity_cost(read_bytes(utt2spk).count(b"\n"))
+        return similarity_cost(asv.access.inputs.load(utt2spk).content.count(b"\n"))
     except (MissingInput, PrivacyEvalError):
         return similarity_cost(0)
 
@@ -115,17 +114,15 @@ class _Similarity:
         return asv_sources(asv, model, sets, inputs, {"utt2spk": utt2spk})
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        utt2spk = paths["utt2spk"]
-        with inputs.supplied(utt2spk):
-            measured = measure(
-                self.asv.read_vectors(paths["original_vectors"]),
-                self.asv.read_vectors(paths["anonymized_vectors"]),
-                utt2spk,
-                backend=self.asv.default_backend,
-                model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
-                part=True,
-                allow_missing=self.asv.access.allow_missing,
-            )
+        measured = measure(
+            self.asv.read_vectors(paths["original_vectors"]),
+            self.asv.read_vectors(paths["anonymized_vectors"]),
+            inputs.load(paths["utt2spk"]),
+            backend=self.asv.default_backend,
+            model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
+            part=True,
+            allow_missing=self.asv.access.allow_missing,
+        )
         left_out = measured.left_out
         provenance = {
             "version": __version__,

@@ -65,11 +65,11 @@ class _Recipe:
         files = [source / name for source in self.sources for name in names]
         return [path for path in (*files, self.wanted) if path is not None and path.is_file()]
 
-    def contents(self) -> NewDataDir:
-        sources = [read_data_dir(source) for source in self.sources]
+    def contents(self, inputs: Inputs) -> NewDataDir:
+        sources = [read_data_dir(source, inputs.load) for source in self.sources]
         if self.wanted is None or self.list_as is None:
             return combine_data_dirs(sources)
-        wanted = read_list(self.wanted, self.list_as)
+        wanted = read_list(inputs.load(self.wanted), self.list_as)
         new = subset_data_dir(sources[0], wanted)
         return replace(new, files={**new.files, self.list_as: wanted.content})
 
@@ -206,9 +206,7 @@ def _product(
         return {relative(path, tree): path for path in files}
 
     def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        recipe = _recipe(tree, protocol, folder, suffix)
-        with inputs.supplied(*recipe.files):
-            new = recipe.contents()
+        new = _recipe(tree, protocol, folder, suffix).contents(inputs)
         added = product.added()
         lost = (f"rebuilt, without {', '.join(added)} added to it",) if added else ()
         files = {target / name: content for name, content in new.files.items()}

@@ -104,9 +104,8 @@ class _Training:
         }
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        with inputs.supplied(paths["utt2spk"]):
-            vectors = self.asv.read_vectors(paths["vectors"])
-            trained = train_from_vectors(vectors, paths["utt2spk"])
+        vectors = self.asv.read_vectors(paths["vectors"])
+        trained = train_from_vectors(vectors, inputs.load(paths["utt2spk"]))
         with tempfile.TemporaryDirectory() as scratch:
             save_backend(Path(scratch), trained)
             files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}

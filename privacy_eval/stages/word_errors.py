@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..io.confine import outside_message
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names
+from ..io.files import Loaded, file_names
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
@@ -66,10 +66,10 @@ class WerDifference:
 
 
 def count_word_errors(
-    hypothesis: Path,
-    reference: Path,
+    hypothesis: Path | Loaded,
+    reference: Path | Loaded,
     *,
-    utt2spk: Path | None = None,
+    utt2spk: Path | Loaded | None = None,
     normalization: Normalization = "none",
     allow_missing: bool = False,
 ) -> WordErrorCounts:
@@ -201,20 +201,20 @@ class _Transcribed:
         return paths
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        with inputs.supplied(*paths.values()):
-            found = count_word_errors(
-                self.transcripts.hypothesis,
-                self.transcripts.reference,
-                utt2spk=self.transcripts.utt2spk if self.bootstrap else None,
-                normalization=self.transcripts.normalization,
-                allow_missing=self.allow_missing,
-            )
+        files = {role: inputs.load(path) for role, path in paths.items()}
+        errors = count_word_errors(
+            files["hypothesis"],
+            files["reference"],
+            utt2spk=files.get("utt2spk"),
+            normalization=self.transcripts.normalization,
+            allow_missing=self.allow_missing,
+        )
         bounds: tuple[float, ...] = ()
         if self.bootstrap:
-            drawn = interval(found, replicates=self.bootstrap, seed=self.seed)
+            drawn = interval(errors, replicates=self.bootstrap, seed=self.seed)
             bounds = drawn.low, drawn.high
-        left_out = found.missing + found.extra
-        record = SetWordErrors(found.counts, bounds, left_out)
+        left_out = errors.missing + errors.extra
+        record = SetWordErrors(errors.counts, bounds, left_out)
         text = json.dumps(to_plain(record), indent=1, allow_nan=False)
         note = f"{left_out} transcripts left out" if left_out else ""
         return Content({self.path: f"{text}\n".encode()}, note)

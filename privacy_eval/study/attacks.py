@@ -149,8 +149,7 @@ def _read_trial_set(
         scp, utt2spk = vectors.find(side, ""), tree / "data" / side / "utt2spk"
         if scp is None or not utt2spk.is_file():
             return None
-        with inputs.supplied(utt2spk):
-            read, speaker_of = vectors.read(scp), read_utt2spk(utt2spk)
+        read, speaker_of = vectors.read(scp), read_utt2spk(inputs.load(utt2spk))
         missing = [u for u in speaker_of if u not in read]
         if missing:
             raise PrivacyEvalError(

@@ -103,8 +103,7 @@ def read_rows(
                 f"{path}: missing, or of a different study, seed, --metric or --tree: run "
                 "privacy-eval study with the same options"
             )
-        with inputs.supplied(path):
-            rows.setdefault(task.experiment, []).extend(load_json(path))
+        rows.setdefault(task.experiment, []).extend(load_json(inputs.load(path)))
     return rows
 
 

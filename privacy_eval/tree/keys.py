@@ -62,8 +62,8 @@ def find_key(candidates: Iterable[Path], inputs: Inputs) -> Path | None:
     present = [path for path in candidates if path.is_file()]
     for other in present[1:]:
         if inputs.sha256(present[0]) != inputs.sha256(other):
-            with inputs.supplied(present[0], other):
-                check_same_trials(read_trials(present[0]), read_trials(other))
+            first, second = (read_trials(inputs.load(path)) for path in (present[0], other))
+            check_same_trials(first, second)
     return present[0] if present else None
 
 

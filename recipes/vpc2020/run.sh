@@ -225,7 +225,7 @@ if [ "$stage" -lt 5 ] || [ "$stage" -gt 10 ]; then pending --only-options >/dev/
 jobs=(--cmd "$cmd" --nj "$nj" --log-dir "$out_path/log")
 if begin 0; then
     "$recipe/local/check.sh" "${of_tree[@]}" ${missing[@]+"${missing[@]}"} \
-        ${items[@]+"${items[@]}"} --nj "$nj" --bootstrap "$bootstrap"
+        ${items[@]+"${items[@]}"}
 fi
 if begin 1; then "$recipe/local/data.sh" --tree "$tree"; fi
 if begin 2; then

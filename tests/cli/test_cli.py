@@ -49,6 +49,7 @@ from privacy_eval import __version__
 from privacy_eval.cli import FORMER_VERBS, GROUPS, VERBS, parser
 from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_forms
 from privacy_eval.metrics import of_kind
+from privacy_eval.protocol.protocol import bundled, load_protocol
 from privacy_eval.stages import recipe as recipe_table
 from privacy_eval.stages.privacy_metrics import Options, evaluate
 from privacy_eval.stages.recipe import STAGES, parse_stage, stage_number
@@ -745,10 +746,8 @@ def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Pat
 def test_protocols_of_the_repository_are_those_of_the_package() -> None:
     for path in nonempty((ROOT / "conf").glob("*.yaml")):
         assert yaml.safe_load(path.read_text())["name"] == path.stem
-        assert (
-            cli("tables", "--conf", path, "--format", "csv").out
-            == cli("tables", "--conf", path.stem, "--format", "csv").out
-        )
+        if path.stem in bundled():
+            assert load_protocol(str(path)) == load_protocol(path.stem)
 
 
 def test_one_results_folder_of_a_protocol_is_imported_alone(tmp_path: Path) -> None:

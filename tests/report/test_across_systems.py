@@ -16,6 +16,14 @@ from latex_support import compiled, needs_latex, well_set
 from support import ANON, B1, B2, ODD_NAME, ORIG, OTHER_PROTOCOL, ROOT, changed, imported, with_eer
 
 from privacy_eval.metrics import CAVEATS
+from privacy_eval.numbers.cells import (
+    Cell,
+    CellKey,
+    Cells,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
+)
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.across_systems import (
     POSTERIOR_ODDS,
@@ -27,14 +35,6 @@ from privacy_eval.report.across_systems import (
 from privacy_eval.report.latex import latex_document, to_latex
 from privacy_eval.report.table import Table
 from privacy_eval.report.text import FORMATS, to_csv, to_markdown
-from privacy_eval.report.values import (
-    Cell,
-    CellKey,
-    Cells,
-    cells_from_published,
-    cells_from_results,
-    merge_cells,
-)
 from privacy_eval.results.records import Results, merge
 
 PROTOCOL = load_protocol("vpc2020")

@@ -9,8 +9,8 @@ import pytest
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import identification
 from privacy_eval.report.identification import (
     identification_sentences,

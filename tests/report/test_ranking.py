@@ -26,13 +26,7 @@ from support import (
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
-from privacy_eval.protocol.protocol import Protocol, load_protocol
-from privacy_eval.report.data import ReportData
-from privacy_eval.report.latex import to_latex
-from privacy_eval.report.ranking import Ranking, rank, ranking_table, ranking_tables
-from privacy_eval.report.table import Table
-from privacy_eval.report.text import to_text
-from privacy_eval.report.values import (
+from privacy_eval.numbers.cells import (
     Cell,
     CellKey,
     Cells,
@@ -40,6 +34,13 @@ from privacy_eval.report.values import (
     cells_from_results,
     merge_cells,
 )
+from privacy_eval.numbers.rankings import Ranking, rank
+from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.protocol.protocol import Protocol, load_protocol
+from privacy_eval.report.latex import to_latex
+from privacy_eval.report.ranking import ranking_table, ranking_tables
+from privacy_eval.report.table import Table
+from privacy_eval.report.text import to_text
 from privacy_eval.results.arrays import DET_BAND, Curves
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.outputs import write_outputs

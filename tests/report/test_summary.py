@@ -11,17 +11,13 @@ from support import B1, B2, Tree, cli, imported, three_conditions
 
 from privacy_eval.io.user_key import key_path
 from privacy_eval.metrics import METRICS
-from privacy_eval.report.data import ReportData, ReportSources
+from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
+from privacy_eval.numbers.means import mean_of
+from privacy_eval.numbers.report_data import ReportData, ReportSources
 from privacy_eval.report.per_system import averages_table
 from privacy_eval.report.provenance import coverage
 from privacy_eval.report.report import report_sections
 from privacy_eval.report.summary import summary_table
-from privacy_eval.report.values import (
-    average,
-    cells_from_published,
-    cells_from_results,
-    merge_cells,
-)
 from privacy_eval.results.records import Results, merge
 
 UNSIGNED = "not made by this user"
@@ -127,7 +123,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     values = {
         f"{METRICS['eer'].format(value)} %"
         for attack in ("ignorant", "lazy-informed")
-        for value in [average(own, results.protocol, "eer", attack, "test", better)]
+        for value in [mean_of(own, results.protocol, "eer", attack, "test", better).value]
         if value is not None
     }
     assert len(values) == 2 and all(f"an EER of {value}" in sentences for value in values)

@@ -13,15 +13,16 @@ import pytest
 from support import PUBLISHED_FILES
 
 from privacy_eval.io.wer import WerLine
+from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
+from privacy_eval.numbers.report_data import ReportData, ReportSources
+from privacy_eval.numbers.trade_offs import trade_offs
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_systems
-from privacy_eval.report.data import ReportData, ReportSources
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
 from privacy_eval.report.summary import summary_table
 from privacy_eval.report.table import Table
-from privacy_eval.report.utility import trade_offs, utility_tables
-from privacy_eval.report.values import cells_from_published, cells_from_results, merge_cells
+from privacy_eval.report.utility import utility_tables
 from privacy_eval.results.records import (
     EmotionRecord,
     RecognitionRecord,

@@ -11,7 +11,7 @@ import pytest
 from support import PUBLISHED_FILES, ROOT, SUMMARY, cli
 
 from privacy_eval.metrics.eer import eer_percent
-from privacy_eval.results.averages import averages
+from privacy_eval.numbers.challenge_averages import challenge_averages
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.records import Results
 
@@ -102,7 +102,7 @@ def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> No
     assert rates["anonymized", "test"] == pytest.approx(0.18118, abs=1e-12)
     [uar] = [e for e in found.emotion if e.condition.name == "SER-IEMOCAP_test_anon"]
     assert uar.values["uar"] == pytest.approx(0.470832, abs=1e-12) and "acc_sad" not in uar.values
-    by_title = {a.title: a.value for a in averages(found)}
+    by_title = {a.title: a.value for a in challenge_averages(found)}
     assert by_title["Weighted average EER test anon"] == pytest.approx((28.125 + 25) / 2)
     assert by_title["Average WER test anon"] == pytest.approx(18.118)
 
@@ -169,7 +169,7 @@ def test_every_value_of_the_summary_of_2022_is_imported(tmp_path: Path) -> None:
     check_summary_of_2022(found, SUMMARY.read_text())
     text = SUMMARY.read_text().splitlines()
     printed = dict(line.split(": ") for line in text if "verage" in line)
-    known = {a.title: a.value for a in averages(found) if a.value is not None}
+    known = {a.title: a.value for a in challenge_averages(found) if a.value is not None}
     assert len(known) == 12
     for title, value in printed.items():
         assert known[title] == pytest.approx(float(value), abs=6e-4), title

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support import ROOT, cli
 
-from privacy_eval.report.data import ReportSources
-from privacy_eval.report.utility import trade_offs
+from privacy_eval.numbers.report_data import ReportSources
+from privacy_eval.numbers.trade_offs import trade_offs
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.records import Results
 

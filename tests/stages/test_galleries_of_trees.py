@@ -25,7 +25,7 @@ from support import (
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scp import write_vectors
-from privacy_eval.report.data import ReportSources
+from privacy_eval.numbers.report_data import ReportSources
 from privacy_eval.report.figures import identification as figures
 from privacy_eval.report.identification import identification_table
 from privacy_eval.results.json_store import read_json

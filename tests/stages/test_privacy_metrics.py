@@ -20,7 +20,7 @@ from support import Tree, cli, lines_to, score_lines, snapshot, three_conditions
 from privacy_eval import PrivacyEvalError, __version__
 from privacy_eval.errors import OutputError
 from privacy_eval.io.confine import refuse_symlinks_below
-from privacy_eval.io.files import digest
+from privacy_eval.io.files import Loaded, digest
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.metrics import TrialScores, of_kind, score_metrics
@@ -261,8 +261,8 @@ def test_a_condition_that_kills_its_process_fails_by_name(
     """As a process that takes more memory than there is: the others are done."""
     here = os.getpid()
 
-    def read(path: Path, **options: Any) -> Any:
-        if path == scores_of(tree, O_A) and os.getpid() != here:
+    def read(path: Path | Loaded, **options: Any) -> Any:
+        if Path(path) == scores_of(tree, O_A) and os.getpid() != here:
             os.kill(os.getpid(), signal.SIGKILL)
         return read_scores(path, **options)
 

@@ -15,6 +15,7 @@ from support import REAL_TREE, SpeechTree, needs_real_tree
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName
 from privacy_eval.io.data_dir import read_utt2spk
+from privacy_eval.io.files import Loaded
 from privacy_eval.metrics import TrialScores, kaldi_eer, linkability
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.study import attacks
@@ -178,9 +179,9 @@ def test_speakers_that_change_meanwhile_are_those_of_the_digest(
     tree = SpeechTree(tmp_path)
     (expected,) = read_tree_speech(tree.root, tree.protocol)
 
-    def changing(path: Path) -> dict[str, str]:
-        speaker_of = read_utt2spk(path)
-        path.write_text(path.read_text() + "later s1\n")
+    def changing(file: Loaded) -> dict[str, str]:
+        speaker_of = read_utt2spk(file)
+        file.path.write_text(file.path.read_text() + "later s1\n")
         return speaker_of
 
     monkeypatch.setattr(attacks, "read_utt2spk", changing)

@@ -20,10 +20,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from ...metrics import bengio_mariethoz_interval, describe
-from ...metrics.caveats import worst_caveat
-from ...protocol.protocol import EERS, DataSet, Protocol
-from ..data import ReportData
-from ..values import (
+from ...numbers.cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
     Cell,
@@ -32,6 +29,9 @@ from ..values import (
     conflicting_originals,
     select,
 )
+from ...numbers.means import mean_of_keys
+from ...numbers.report_data import ReportData
+from ...protocol.protocol import EERS, DataSet, Protocol
 from . import style
 from .drawing import Drawing
 from .style import BarStyle
@@ -294,7 +294,8 @@ def _mean_figures(
 def _means(
     cells: Cells, values: Mapping[CellKey, Cell]
 ) -> tuple[dict[tuple[str, str], dict[str, Cell]], dict[tuple[str, str], set[tuple[str, str]]]]:
-    """Average values of systems by attack model and gender; also return the splits and data sets
+    """Average values of systems by attack model and gender with equal weights, as the
+    supplement's Figure 16 does; also return the splits and data sets
     averaged over."""
     by_system: dict[tuple[str, str], dict[str, list[CellKey]]] = {}
     for p in values:
@@ -306,15 +307,10 @@ def _means(
     }
     means = {
         key: {
-            system: Cell(
-                math.fsum(values[p].value for p in places) / len(places),
-                "",
-                left_out=any(values[p].left_out for p in places),
-                caveat=worst_caveat(values[p].caveat for p in places),
-                conditions=tuple(c for p in places for c in values[p].conditions),
-            )
+            system: mean
             for system, places in of_key.items()
-            if len(places) == len(averaged[key]) and not conflicting_originals(cells, places)
+            if len(places) == len(averaged[key])
+            and (mean := mean_of_keys(cells, places[0].metric, dict.fromkeys(places, 1.0)).cell)
         }
         for key, of_key in by_system.items()
     }

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit
 
 from ...metrics.pav import FloatArray
+from ...numbers.report_data import ReportData
 from ...results.arrays import Arrays
-from ..data import ReportData
 from . import style
 from .drawing import Drawing
 from .ece import ECE_LABEL, LOG_ODDS_LABEL, log_odds_ticks

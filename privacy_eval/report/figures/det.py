@@ -23,9 +23,9 @@ from ...metrics import METRICS, Caveat
 from ...metrics.caveats import marked_text
 from ...metrics.eer import equal_rate
 from ...metrics.pav import FloatArray
+from ...numbers.report_data import ReportData
 from ...results.arrays import DET_BAND
 from ...results.records import VerificationRecord
-from ..data import ReportData
 from . import style
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot, system_curve

@@ -21,8 +21,8 @@ from ...metrics import Caveat
 from ...metrics.caveats import IMPLAUSIBLE_MARK, marked_text
 from ...metrics.pav import FloatArray
 from ...metrics.zebra import zebra_number
+from ...numbers.report_data import ReportData
 from ...results.records import VerificationRecord
-from ..data import ReportData
 from . import style
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot, in_pairs, system_curve

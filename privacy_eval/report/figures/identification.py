@@ -13,9 +13,9 @@ import numpy as np
 
 from ...metrics.identification import singling_out_chance
 from ...metrics.pav import FloatArray
+from ...numbers.cells import ORIGINAL_COLUMN
+from ...numbers.report_data import ReportData
 from ...results.records import IdentificationRecord
-from ..data import ReportData
-from ..values import ORIGINAL_COLUMN
 from . import style
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot, system_curve

@@ -15,9 +15,9 @@ import numpy as np
 from ...metrics import Caveat
 from ...metrics.caveats import marked_text
 from ...metrics.pav import FloatArray
+from ...numbers.report_data import ReportData
 from ...results.arrays import Arrays
 from ...results.records import VerificationRecord
-from ..data import ReportData
 from . import style
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot

@@ -13,10 +13,10 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
+from ...numbers.report_data import ReportData
 from ...protocol.protocol import ORIGINAL
 from ...results.arrays import Arrays
 from ...results.records import SimilarityRecord
-from ..data import ReportData
 from . import style
 from .drawing import Drawing
 from .selection import set_title

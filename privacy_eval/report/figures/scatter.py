@@ -18,9 +18,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from ...metrics import describe
+from ...numbers.cells import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
+from ...numbers.report_data import ReportData
 from ...protocol.protocol import Protocol, TrialSet
-from ..data import ReportData
-from ..values import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
 from . import style
 from .drawing import Drawing
 from .style import SystemStyle

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
+from ...numbers.report_data import ReportData
 from ...protocol.protocol import Protocol
 from ...results.arrays import Arrays, Curves
 from ...results.records import Results, VerificationRecord
 from ...tree.conditions import TrialCondition
-from ..data import ReportData
-from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from . import style
 
 #: Systems of a figure of curves; more are split over several.

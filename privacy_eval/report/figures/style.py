@@ -30,8 +30,8 @@ from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
 from ...metrics.caveats import IMPLAUSIBLE_MARK
+from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 from ...protocol.protocol import Protocol
-from ..values import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9

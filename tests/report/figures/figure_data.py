@@ -13,9 +13,9 @@ from matplotlib.figure import Figure as Canvas
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics, zebra_tag
 from privacy_eval.metrics.registry import score_curves
+from privacy_eval.numbers.cells import ORIGINAL_COLUMN, Cells, cells_from_published
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.report.data import ReportData
-from privacy_eval.report.values import ORIGINAL_COLUMN, Cells, cells_from_published
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content

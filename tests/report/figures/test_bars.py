@@ -13,10 +13,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer
 
 from privacy_eval.metrics import bengio_mariethoz_interval, describe
-from privacy_eval.report.data import Whiskers
+from privacy_eval.numbers.cells import Cell, CellKey, Cells, merge_cells
+from privacy_eval.numbers.report_data import Whiskers
 from privacy_eval.report.figures import bars
 from privacy_eval.report.figures.drawing import Drawing
-from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
 
 SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
 

@@ -11,10 +11,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.container import BarContainer
 from support import ANON, imported, inverted, with_eer
 
-from privacy_eval.report.data import ReportData
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.figures import all_figures, style
 from privacy_eval.report.figures.drawing import Drawing
-from privacy_eval.report.values import cells_from_results
 from privacy_eval.results.records import Results
 
 IMPLAUSIBLE = "EER above 65 % is implausible"

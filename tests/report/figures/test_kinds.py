@@ -11,14 +11,14 @@ import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
 
+from privacy_eval.numbers.cells import Cell, CellKey, Cells
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
-from privacy_eval.report.data import ReportData
 from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.html import Section
 from privacy_eval.report.report import figures_source, report_sections
-from privacy_eval.report.values import Cell, CellKey, Cells
 from privacy_eval.results.records import IdentificationRecord, Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
 
@@ -150,7 +150,9 @@ def test_new_kinds_need_one_file_and_one_entry(
     assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
     assert {p.suffix for p in out.glob("toy_plot.*")} == {".png", ".pdf"}
     _, sections, _ = report_sections(data, figures=out)
-    assert [(s.title, [p.name for p in s.pictures]) for s in sections] == [("Toys", ["toy_plot"])]
+    assert [(s.title, [p.path for p in s.pictures]) for s in sections] == [
+        ("Toys", [out / "toy_plot.png"])
+    ]
     assert isinstance(sections[0], Section)
 
 

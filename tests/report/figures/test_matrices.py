@@ -9,7 +9,7 @@ import numpy as np
 from figure_data import CONFIG, ODD
 from matplotlib.axes import Axes
 
-from privacy_eval.report.data import ReportData
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.figures import matrices, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.results.records import Results, SimilarityRecord

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 
 from privacy_eval.metrics import describe
+from privacy_eval.numbers.cells import Cell, CellKey, Cells, merge_cells
 from privacy_eval.report.figures import scatter, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.scatter import Axis
-from privacy_eval.report.values import Cell, CellKey, Cells, merge_cells
 
 Point = tuple[str, str, float, float]
 

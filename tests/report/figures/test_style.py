@@ -6,8 +6,8 @@ import pytest
 from figure_data import CONFIG
 from matplotlib.colors import to_rgb
 
+from privacy_eval.numbers.cells import ORIGINAL_COLUMN
 from privacy_eval.report.figures import style
-from privacy_eval.report.values import ORIGINAL_COLUMN
 
 ODD = r"_50%_team & $x$ \$ Co"
 

@@ -9,17 +9,17 @@ import pytest
 from support import B1, B2, imported, with_first
 
 from privacy_eval.metrics import describe
-from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.protocol.published import load_published
-from privacy_eval.report.values import (
+from privacy_eval.numbers.cells import (
     Cell,
     CellKey,
     Cells,
-    average,
     cells_from_published,
     cells_from_results,
     merge_cells,
 )
+from privacy_eval.numbers.means import mean_of
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import load_published
 from privacy_eval.results.records import merge
 
 PROTOCOL = load_protocol("vpc2020")
@@ -124,7 +124,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
     mean = pytest.approx(2 * 0.25 * 1.5 + 2 * 0.25 * 3.0, abs=1e-12)
 
     def of(*parts: Cells) -> float | None:
-        return average(merge_cells(parts), PROTOCOL, "cllr", "ignorant", "test", "Orig")
+        return mean_of(merge_cells(parts), PROTOCOL, "cllr", "ignorant", "test", "Orig").value
 
     assert of(original(**libri, **vctk)) == mean
     assert of(original(**libri), original(**libri, **vctk)) == mean
@@ -149,14 +149,15 @@ def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> No
     }
     cells = Cells(values, ("s",))
     expected = 0.25 * (0 + 1) + 0.20 * (2 + 3) + 0.05 * (4 + 5)
-    assert average(cells, PROTOCOL, "cllr", "a", "dev", "s") == pytest.approx(expected, abs=1e-12)
+    mean = mean_of(cells, PROTOCOL, "cllr", "a", "dev", "s").value
+    assert mean == pytest.approx(expected, abs=1e-12)
     for place in values:
         rest = {p: c for p, c in values.items() if p != place}
-        assert average(Cells(rest, ("s",)), PROTOCOL, "cllr", "a", "dev", "s") is None
+        assert mean_of(Cells(rest, ("s",)), PROTOCOL, "cllr", "a", "dev", "s").value is None
     abbreviate = {**values, CellKey("cllr", "a", "dev", "libri", "f", "s"): Cell(math.inf, "inf")}
-    assert average(Cells(abbreviate, ("s",)), PROTOCOL, "cllr", "a", "dev", "s") == math.inf
+    assert mean_of(Cells(abbreviate, ("s",)), PROTOCOL, "cllr", "a", "dev", "s").value == math.inf
     weightless = replace(
         PROTOCOL, data_sets=(replace(PROTOCOL.data_sets[0], weight=0.0), *PROTOCOL.data_sets[1:])
     )
-    mean = average(Cells(abbreviate, ("s",)), weightless, "cllr", "a", "dev", "s")
+    mean = mean_of(Cells(abbreviate, ("s",)), weightless, "cllr", "a", "dev", "s").value
     assert mean == pytest.approx((0.20 * 5 + 0.05 * 9) / 0.5)

@@ -1,20 +1,17 @@
-"""Single values of many systems, from results and from published tables: the content of
-tables and figures of several systems.
-"""
+"""Single values of evaluated and of published systems, by their identity."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import abbreviate, counted
-from ..metrics import CAVEATS, Caveat, describe
-from ..metrics.caveats import WEAK_ATTACKER, note_of
+from ..errors import abbreviate
+from ..metrics import Caveat, describe
+from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
+from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, load_published, load_systems
-from ..results.averages import weighted_mean
-from ..results.records import Results, VerificationRecord
+from ..results.records import Results
 from ..results.signature import network_notes
 from ..tree.conditions import TrialCondition
 
@@ -24,66 +21,9 @@ ORIGINAL_COLUMN = "Orig"
 #: The attack model of values of original speech, whatever its id in the protocol.
 ORIGINAL_ATTACK = ORIGINAL
 
-#: Flag of values computed without some trials.
-LEFT_OUT_MARK = "\u2021"
-
-
-#: Flag of original-speech values whose source differs from that of the adjacent columns.
-OTHER_SOURCE_MARK = "\u00a7"
 
 #: Source of the values of evaluated systems.
 OWN_SOURCE = "your own evaluation"
-
-
-def caveat_notes(
-    records: Iterable[VerificationRecord],
-    metrics: Collection[str] | None = None,
-    *,
-    marked: bool = False,
-) -> list[str]:
-    """Describe the caveats of records, each with the first of its conditions.
-
-    Parameters
-    ----------
-    metrics : collection of str, optional
-        Only caveats that concern any of them; else those that are announced, and remarks on the
-        files.
-    marked : bool
-        For a table that marks the values.
-    """
-    conditions: dict[str, list[str]] = {}
-    records = list(records)
-    for r in records:
-        known = {metric for values in r.metrics.values() for metric in values}
-        concerned = known if metrics is None else known.intersection(metrics)
-        for key in r.caveats:
-            told = metrics is not None or CAVEATS[key].announced
-            if told and any(map(CAVEATS[key].concerns, concerned)):
-                conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
-    return [
-        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "
-        f"{counted(len(names), 'condition')}: {abbreviate(names)}"
-        for key, names in conditions.items()
-    ] + [*dict.fromkeys(remark for r in records for remark in r.remarks if metrics is None)]
-
-
-def drawn_notes(
-    results: Results, conditions: Collection[TrialCondition], metrics: Collection[str]
-) -> list[str]:
-    """Describe the caveats of the conditions of a figure, and those that follow from original
-    speech of the same split."""
-    drawn = set(conditions)
-    splits = {(c.system, c.split) for c in drawn}
-    return caveat_notes(
-        (
-            r
-            for r in results.verification
-            if r.condition in drawn
-            or WEAK_ATTACKER in r.caveats
-            and (r.condition.system, r.condition.split) in splits
-        ),
-        metrics,
-    )
 
 
 def _weak_attackers(results: Results) -> dict[str, Caveat]:
@@ -419,26 +359,6 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
     )
 
 
-def average(
-    cells: Cells,
-    protocol: Protocol,
-    metric: str,
-    attack_model: str | None,
-    split: str,
-    system: str,
-) -> float | None:
-    """Compute the mean over data sets and genders with the protocol's weights, in the unit of
-    records; None unless the system has all values, original speech all from one source."""
-    places = {
-        CellKey(metric, attack_model, split, data_set.id, gender, system): data_set.weight
-        for data_set in protocol.data_sets
-        for gender in protocol.genders
-    }
-    found = ((weight, cells.get(place)) for place, weight in places.items())
-    mean = weighted_mean((weight, cell.value if cell else None) for weight, cell in found)
-    return None if conflicting_originals(cells, places) else mean
-
-
 def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
     """Return a note if no single source has all these values of original speech, so that they
     cannot be averaged; "" otherwise."""
@@ -520,28 +440,3 @@ def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> 
 
 def _differ(one: Cell, two: Cell) -> bool:
     return float(one.text) != float(two.text)
-
-
-def evaluated_text(
-    variant: str,
-    trials: Collection[int] = (),
-    speakers: Collection[int] = (),
-    asv_models: Collection[str] = (),
-) -> str:
-    """Describe in a caption the trials, speakers, model and variant of values.
-
-    Examples
-    --------
-    >>> evaluated_text("exact", [64, 448], [8], ["original"])
-    '64 to 448 trials of 8 speakers each; ASV model trained on original speech; variant exact.'
-    """
-    counts = [
-        f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
-        for found in (trials, speakers)
-        if found
-    ]
-    of = " of ".join(f"{n} {what}" for n, what in zip(counts, ("trials", "speakers"), strict=False))
-    models = " and ".join(sorted(asv_models, reverse=True))
-    model = f"ASV model trained on {models} speech" if models else ""
-    parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
-    return "; ".join(parts) + "."

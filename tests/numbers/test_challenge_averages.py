@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from support import ANON, B1, ORIG, SUMMARY, changed, imported, inverted
 
+from privacy_eval.numbers.challenge_averages import challenge_averages, summary_text
 from privacy_eval.report.per_system import averages_table
-from privacy_eval.results.averages import averages, summary_text
 from privacy_eval.results.records import Results
 
 #: Weights of the data sets, per gender, of the evaluation plan of 2022.
@@ -62,7 +62,7 @@ def test_averages_are_those_of_the_summary(results: Results, split: str) -> None
         f"Weighted average pitch correlation {split}": by_hand(pitch),
         f"Weighted average gain of voice distinctiveness {split}": by_hand(gvd),
     }
-    found = {a.title: a.value for a in averages(results)}
+    found = {a.title: a.value for a in challenge_averages(results)}
     for title, expected in by_title.items():
         assert expected.rstrip("0") == published()[title].rstrip("0")
         assert f"{found[title]:.3f}" == published()[title]
@@ -77,7 +77,7 @@ def test_the_text_is_the_end_of_the_summary(results: Results) -> None:
         if "verage" in line and not re.match(r"Average WER \w+ orig", line)
     ]
     assert len(wanted) == len(published()) - 2
-    assert summary_text(averages(results)).splitlines() == wanted
+    assert summary_text(challenge_averages(results)).splitlines() == wanted
     assert "/asr_eval/" not in ANON.read_text() + ORIG.read_text()
 
 
@@ -100,7 +100,7 @@ def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(
         )
         for data_set, split, number in lines
     )
-    found = {a.title: a.value for a in averages(replace(results, recognition=records))}
+    found = {a.title: a.value for a in challenge_averages(replace(results, recognition=records))}
     assert f"{found['Average WER dev orig']:.3f}" == published()["Average WER dev orig"]
     assert f"{found['Average WER test orig']:.3f}" == published()["Average WER test orig"]
     assert found["Average WER dev anon"] is None
@@ -111,17 +111,17 @@ def test_a_missing_part_leaves_its_average_blank(results: Results) -> None:
     error rates stand in both files, so here they are taken from one."""
     once = tuple(r for r in results.recognition if r.condition.results_folder == "")
     results = replace(results, recognition=once)
-    whole = {a.title: a.value for a in averages(results)}
+    whole = {a.title: a.value for a in challenge_averages(results)}
     assert sum(value is None for value in whole.values()) == 2  # the original WER
     for kind in ("verification", "recognition", "utility", "similarity"):
         records = getattr(results, kind)
         for index, record in enumerate(records):
             rest = replace(results, **{kind: records[:index] + records[index + 1 :]})
-            found = {a.title: a.value for a in averages(rest)}
+            found = {a.title: a.value for a in challenge_averages(rest)}
             blank = {t for t in whole if found[t] is None and whole[t] is not None}
             assert blank == _titles(kind, record)
             assert all(found[t] == whole[t] for t in whole if t not in blank)
-            assert len(summary_text(averages(rest)).splitlines()) == 10 - len(blank)
+            assert len(summary_text(challenge_averages(rest)).splitlines()) == 10 - len(blank)
 
 
 def _titles(kind: str, record: Any) -> set[str]:
@@ -140,7 +140,7 @@ def _titles(kind: str, record: Any) -> set[str]:
 
 
 def test_under_the_protocol_of_2020_the_anonymized_eer_is_the_lazy_informed_one() -> None:
-    found = {a.title: a.value for a in averages(imported(B1))}
+    found = {a.title: a.value for a in challenge_averages(imported(B1))}
     assert f"{found['Weighted average EER dev anon']:.3f}" == by_hand(eers(B1, "dev", "_anon"))
     assert f"{found['Weighted average EER test orig']:.3f}" == by_hand(eers(B1, "test", ""))
     assert found["Average WER dev orig"] == pytest.approx((3.83 + 10.79) / 2, abs=1e-12)
@@ -154,7 +154,7 @@ def test_weights_are_relative(results: Results) -> None:
     decoded = tuple(replace(d, weight=3 * d.weight) for d in protocol.recognition.data_sets)
     recognition = replace(protocol.recognition, data_sets=decoded)
     larger = replace(results, protocol=replace(protocol, data_sets=sets, recognition=recognition))
-    for one, other in zip(averages(results), averages(larger), strict=True):
+    for one, other in zip(challenge_averages(results), challenge_averages(larger), strict=True):
         assert (one.title, one.value is None) == (other.title, other.value is None)
         if one.value is not None:
             assert other.value == pytest.approx(one.value, abs=1e-12)
@@ -163,10 +163,10 @@ def test_weights_are_relative(results: Results) -> None:
 def test_averages_of_implausible_values_are_marked() -> None:
     for systems in ((), ("mine",)):
         results = inverted(*systems).of("mine")
-        is_marked = {a.title: a.text.endswith("?") for a in averages(results)}
+        is_marked = {a.title: a.text.endswith("?") for a in challenge_averages(results)}
         assert is_marked["Weighted average EER test orig"] is bool(systems)
         assert is_marked["Weighted average EER dev anon"] is bool(systems)  # as the tables do
-        *_, last = summary_text(averages(results)).splitlines()
+        *_, last = summary_text(challenge_averages(results)).splitlines()
         assert last.startswith("?: ") is bool(systems)
         table = averages_table(results, "mine")
         cells = {row[0]: row[1:] for row in table.rows}

@@ -1,9 +1,11 @@
-"""Read the data of tables, figures and the report: results, published results, arrays."""
+"""What tables, figures, sentences and listening tests are made of: results, the values of
+published systems beside them, and stored arrays."""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -17,8 +19,10 @@ from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..results.arrays import Curves
 from ..results.json_store import read_json
 from ..results.outputs import made_by_user
-from ..results.records import Results, merge
-from .values import Cells, cells_from_published, cells_from_results, merge_cells
+from ..results.records import Results, VerificationRecord, merge
+from ..tree.conditions import TrialCondition
+from .cells import Cells, cells_from_published, cells_from_results, merge_cells
+from .means import Mean, mean_of, mean_replicates
 
 # Protocol to use without any results.
 _USUAL = "vpc2020"
@@ -136,6 +140,17 @@ class ReportData:
     def protocol(self) -> Protocol:
         """The protocol of the results."""
         return self.results.protocol
+
+    @functools.cached_property
+    def records(self) -> Mapping[TrialCondition, VerificationRecord]:
+        """Records by condition."""
+        return {r.condition: r for r in self.results.verification}
+
+    def mean(self, metric: str, attack_model: str | None, split: str, system: str) -> Mean:
+        """Average a metric as `mean_of`, with its bootstrap replicates where they are stored."""
+        mean = mean_of(self.cells, self.protocol, metric, attack_model, split, system)
+        replicates = mean_replicates(mean, self.protocol, self.records, self.curves)
+        return replace(mean, replicates=replicates)
 
     @property
     def missing_arrays(self) -> tuple[str, ...]:

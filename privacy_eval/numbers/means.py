@@ -1,0 +1,201 @@
+"""THE average: a metric's weighted mean over data sets and genders, with what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..metrics import Caveat, describe
+from ..metrics.caveats import marked_text, worst_caveat
+from ..metrics.confidence import expanded_interval
+from ..protocol.protocol import Protocol, RecognitionSet
+from ..results.arrays import Curves
+from ..results.records import VerificationRecord
+from ..tree.conditions import TrialCondition
+from .cells import Cell, CellKey, Cells, conflicting_originals
+
+#: Confidence level of intervals and tests.
+LEVEL = 0.95
+
+# Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
+_DIGITS = 14
+
+_DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
+
+
+@dataclass(frozen=True, eq=False)
+class MeanReplicates:
+    """A mean in each bootstrap replicate.
+
+    Attributes
+    ----------
+    values : array, shape (replicates,)
+    n_speakers : int
+        Fewest of any condition, so that the interval is rather too wide.
+    drawn : tuple
+        What determines the speakers of each replicate.
+    """
+
+    values: NDArray[np.float64]
+    n_speakers: int
+    drawn: tuple[tuple[str, str, str, int], ...]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % bounds of the mean."""
+        bounds = expanded_interval(self.values, self.n_speakers, LEVEL)
+        return bounds.low, bounds.high
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A weighted mean of a metric.
+
+    Attributes
+    ----------
+    metric : str
+    of_present : float or None
+        Mean of the parts that have a value, in the unit of records; None if none has.
+    parts : tuple of Cell
+        Their values. A part without weight is neither here nor missing.
+    missing : tuple of str
+        Names of the parts without a value, or why the parts cannot be averaged.
+    replicates : MeanReplicates or None
+        None unless every part has bootstrap replicates.
+    """
+
+    metric: str
+    of_present: float | None
+    parts: tuple[Cell, ...] = ()
+    missing: tuple[str, ...] = ()
+    replicates: MeanReplicates | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The mean in the unit of records; None if any part is missing."""
+        return None if self.missing else self.of_present
+
+    @property
+    def caveat(self) -> Caveat | None:
+        """The reason why it must be neither ranked nor graded, if there is one."""
+        return worst_caveat(cell.caveat for cell in self.parts)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % bounds; None without replicates."""
+        return self.replicates.interval if self.replicates is not None else None
+
+    def text(self, *, detailed: bool = False, decimals: int | None = None) -> str:
+        """Format the mean of the parts that have a value, marked with its caveat; "" if none
+        has."""
+        return marked_text(self.plain_text(detailed=detailed, decimals=decimals), self.caveat)
+
+    def plain_text(self, *, detailed: bool = False, decimals: int | None = None) -> str:
+        """Format it without a mark."""
+        if self.of_present is None:
+            return ""
+        form = describe(self.metric).format
+        return form(self.of_present, detailed=detailed, decimals=decimals, mean=True)
+
+    @property
+    def cell(self) -> Cell | None:
+        """The mean beside the values of a table or figure; None if any part is missing."""
+        if self.value is None:
+            return None
+        return Cell(
+            self.value,
+            self.plain_text(),
+            tag="",
+            left_out=any(cell.left_out for cell in self.parts),
+            caveat=self.caveat,
+            conditions=tuple(c for cell in self.parts for c in cell.conditions),
+        )
+
+
+def mean_of(
+    cells: Cells,
+    protocol: Protocol,
+    metric: str,
+    attack_model: str | None,
+    split: str,
+    system: str,
+) -> Mean:
+    """Average a metric over data sets and genders with the protocol's weights. Values of original
+    speech are averaged only if a single source has them all."""
+    weights = {
+        CellKey(metric, attack_model, split, data_set, gender, system): weight
+        for data_set, gender, weight in averaged_sets(protocol, metric)
+    }
+    return mean_of_keys(cells, metric, weights)
+
+
+def averaged_sets(protocol: Protocol, metric: str) -> list[tuple[str, str, float]]:
+    """List data set, gender and weight of what a mean is over; the gender is "" for metrics of
+    decoded sets."""
+    if decoded := decoded_sets(protocol, metric):
+        return [(d.id, "", d.weight) for d in decoded]
+    return [(d.id, gender, d.weight) for d in protocol.data_sets for gender in protocol.genders]
+
+
+def decoded_sets(protocol: Protocol, metric: str) -> Sequence[RecognitionSet]:
+    """Return the sets with a word error rate, or with recalls of emotions; none of other
+    metrics."""
+    return {"wer": protocol.recognition.data_sets, "uar": protocol.emotion}.get(metric, ())
+
+
+def mean_of_keys(cells: Cells, metric: str, weights: Mapping[CellKey, float]) -> Mean:
+    """Average the values of keys by their weights."""
+    weights = {key: weight for key, weight in weights.items() if weight}
+    present = {key: cell for key in weights if (cell := cells.get(key)) is not None}
+    missing = [f"{key.data_set} {key.gender}".strip() for key in weights if key not in present]
+    if conflict := conflicting_originals(cells, weights):
+        missing.append(conflict)
+    value = _weighted_mean([(weights[key], cell.value) for key, cell in present.items()])
+    return Mean(metric, value, tuple(present.values()), tuple(missing))
+
+
+def _weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:
+    """Compute a weighted mean that does not depend on the order of its parts, nor on the binary
+    digits of decimal values, so that it is rounded alike everywhere."""
+    if not parts:
+        return None
+    products = [weight * value for weight, value in parts]
+    if not all(map(math.isfinite, products)):
+        return sum(products)
+    mean = math.fsum(products) / math.fsum(weight for weight, _ in parts)
+    return float(f"{mean:.{_DIGITS}g}")
+
+
+def mean_replicates(
+    mean: Mean,
+    protocol: Protocol,
+    records: Mapping[TrialCondition, VerificationRecord],
+    curves: Curves,
+) -> MeanReplicates | None:
+    """Read the replicates of a mean; None if any of its parts has none."""
+    name = f"bootstrap_{protocol.variant}_{mean.metric}"
+    weights = {d.id: d.weight for d in protocol.data_sets}
+    conditions = [condition for cell in mean.parts for condition in cell.conditions]
+    if mean.value is None or len(conditions) != len(mean.parts):
+        return None
+    values: list[NDArray[np.float64]] = []
+    speakers: list[int] = []
+    drawn: list[tuple[str, str, str, int]] = []
+    for c in conditions:
+        arrays = curves.of(records[c]) if c in records else None
+        if arrays is None or not {name, *_DESIGN} <= arrays.keys():
+            return None
+        values.append(weights[c.data_set] * arrays[name].astype(np.float64))
+        design, seed = str(arrays["bootstrap_design"]), int(arrays["bootstrap_seed"])
+        drawn.append((c.data_set, c.gender, design, seed))
+        speakers.append(int(arrays["bootstrap_speakers"]))
+    size = values[0].size
+    if any(of.size != size for of in values) or size < 2 or min(speakers) < 2:
+        return None
+    replicates = np.sum(values, axis=0) / sum(weights[c.data_set] for c in conditions)
+    # The number of replicates goes with what was drawn: the first n of more are the same.
+    return MeanReplicates(replicates, min(speakers), (*drawn, ("", "", "", size)))

@@ -1,0 +1,138 @@
+"""Notes on numbers, in words: caveats, intervals, and what was evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from ..errors import abbreviate, counted
+from ..metrics import CAVEATS, METRICS, Metric
+from ..metrics.caveats import WEAK_ATTACKER, note_of
+from ..metrics.confidence import least_replicates
+from ..results.arrays import Curves
+from ..results.records import Results, VerificationRecord
+from ..tree.conditions import TrialCondition
+from .means import LEVEL
+
+#: Flag of values computed without some trials.
+LEFT_OUT_MARK = "\u2021"
+
+
+#: Flag of original-speech values whose source differs from that of the adjacent columns.
+OTHER_SOURCE_MARK = "\u00a7"
+
+
+_MOST_REPLICATES = 1e6  # that --bootstrap accepts
+
+
+def caveat_notes(
+    records: Iterable[VerificationRecord],
+    metrics: Collection[str] | None = None,
+    *,
+    marked: bool = False,
+) -> list[str]:
+    """Describe the caveats of records, each with the first of its conditions.
+
+    Parameters
+    ----------
+    metrics : collection of str, optional
+        Only caveats that concern any of them; else those that are announced, and remarks on the
+        files.
+    marked : bool
+        For a table that marks the values.
+    """
+    conditions: dict[str, list[str]] = {}
+    records = list(records)
+    for r in records:
+        known = {metric for values in r.metrics.values() for metric in values}
+        concerned = known if metrics is None else known.intersection(metrics)
+        for key in r.caveats:
+            told = metrics is not None or CAVEATS[key].announced
+            if told and any(map(CAVEATS[key].concerns, concerned)):
+                conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
+    return [
+        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "
+        f"{counted(len(names), 'condition')}: {abbreviate(names)}"
+        for key, names in conditions.items()
+    ] + [*dict.fromkeys(remark for r in records for remark in r.remarks if metrics is None)]
+
+
+def drawn_notes(
+    results: Results, conditions: Collection[TrialCondition], metrics: Collection[str]
+) -> list[str]:
+    """Describe the caveats of the conditions of a figure, and those that follow from original
+    speech of the same split."""
+    drawn = set(conditions)
+    splits = {(c.system, c.split) for c in drawn}
+    return caveat_notes(
+        (
+            r
+            for r in results.verification
+            if r.condition in drawn
+            or WEAK_ATTACKER in r.caveats
+            and (r.condition.system, r.condition.split) in splits
+        ),
+        metrics,
+    )
+
+
+def evaluated_text(
+    variant: str,
+    trials: Collection[int] = (),
+    speakers: Collection[int] = (),
+    asv_models: Collection[str] = (),
+) -> str:
+    """Describe in a caption the trials, speakers, model and variant of values.
+
+    Examples
+    --------
+    >>> evaluated_text("exact", [64, 448], [8], ["original"])
+    '64 to 448 trials of 8 speakers each; ASV model trained on original speech; variant exact.'
+    """
+    counts = [
+        f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
+        for found in (trials, speakers)
+        if found
+    ]
+    of = " of ".join(f"{n} {what}" for n, what in zip(counts, ("trials", "speakers"), strict=False))
+    models = " and ".join(sorted(asv_models, reverse=True))
+    model = f"ASV model trained on {models} speech" if models else ""
+    parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
+    return "; ".join(parts) + "."
+
+
+def interval_text(metric: Metric, interval: Sequence[float] | None) -> str:
+    """Format an interval; "" for none."""
+    if interval is None:
+        return ""
+    return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"
+
+
+def bias_notes(metrics: Sequence[str]) -> list[str]:
+    """Return a note on the bootstrap intervals of metrics that repeated trials bias, if any."""
+    names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
+    return [
+        f"Intervals of {' and '.join(names)} are biased to the less private side: bootstrap "
+        "replicates repeat trials, which counts as more evidence; most of it "
+        "cancels in differences"
+    ][: len(names)]
+
+
+def too_few_replicates(least: float) -> str:
+    """Return a note on intervals from fewer bootstrap replicates than their level needs."""
+    needed = f"at least {least:.0f}" if least < _MOST_REPLICATES else "more than can be drawn"
+    return (
+        f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
+        f"{needed}): intervals are too narrow"
+    )
+
+
+def few_replicates(results: Results, curves: Curves) -> str:
+    """Return a note if any condition's bootstrap has too few replicates for its speakers."""
+    worst = 0.0
+    for record in results.verification:
+        arrays = curves.of(record) if record.speaker_intervals else None
+        drawn = (arrays or {}).get(f"bootstrap_{results.protocol.variant}_eer")
+        speakers = int((arrays or {}).get("bootstrap_speakers", 0))
+        if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
+            worst = max(worst, least_replicates(speakers))
+    return too_few_replicates(worst) if worst else ""

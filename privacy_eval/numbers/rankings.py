@@ -1,0 +1,204 @@
+"""Rankings of systems by one metric under one attack model, with intervals and paired tests
+from the stored bootstrap replicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..metrics import METRICS
+from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
+from .means import LEVEL, Mean
+from .report_data import ReportData
+
+
+def ranking_metrics() -> list[str]:
+    """List the metrics for rankings: those with a best value, of trial sets."""
+    return [key for key, m in METRICS.items() if m.best is not None and key not in ("wer", "uar")]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A system compared with the next one of the ranking.
+
+    Attributes
+    ----------
+    value : float
+        Difference of the averages, in the unit of records.
+    interval : (float, float)
+        95 % bounds, from the differences in each replicate.
+    p_value : float
+        Two-sided, for the hypothesis of no difference.
+    p_value_is_bound : bool
+        Whether the number of replicates only gives an upper bound.
+    better : bool
+        Whether the interval is on the more private side of 0.
+    too_few : bool
+        Whether only the number of replicates keeps the p-value from being smaller.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    p_value: float
+    p_value_is_bound: bool
+    better: bool
+    too_few: bool = False
+
+
+@dataclass(frozen=True)
+class RankedSystem:
+    """One system of the ranking.
+
+    Attributes
+    ----------
+    system : str
+    mean : Mean
+        Of all data sets and genders, without a caveat.
+    next : Difference or None
+        None for the last, and if the two cannot be paired.
+    why_not : str
+        Why they cannot be paired.
+    """
+
+    system: str
+    mean: Mean
+    next: Difference | None = None
+    why_not: str = ""
+
+    @property
+    def value(self) -> float:
+        """The average, in the unit of records."""
+        assert self.mean.value is not None
+        return self.mean.value
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % bounds; None without replicates."""
+        return self.mean.interval
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A ranking of systems, the most private first.
+
+    Attributes
+    ----------
+    metric : str
+    attack_model : str or None
+    split : str
+    ranked : tuple of RankedSystem
+    unranked : mapping
+        Systems without a rank, each with the reason.
+    replicates : tuple of int
+        Numbers of bootstrap replicates; empty if there are none.
+    least_replicates : float
+        Number of replicates that the level requires for the system with the fewest speakers.
+    """
+
+    metric: str
+    attack_model: str | None
+    split: str
+    ranked: tuple[RankedSystem, ...]
+    unranked: Mapping[str, str]
+    replicates: tuple[int, ...]
+    least_replicates: float = 0.0
+
+
+def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str) -> Ranking:
+    """Rank systems by their average over data sets and genders, with the protocol's weights.
+
+    The average of each replicate is over the replicates of the conditions: those of the same
+    speakers are the same draws, others independent ones. Two systems are paired
+    only if every condition has the same design, seed and number of replicates in both.
+
+    Parameters
+    ----------
+    data : ReportData
+        Evaluated systems with their replicates, and published ones.
+    metric, attack_model, split : str
+        `metric` is one of `ranking_metrics()`; `attack_model` is None for metrics without
+        attack models, which have no replicates either.
+
+    Raises
+    ------
+    ValueError
+        A metric without a best value.
+    """
+    if metric not in ranking_metrics():
+        raise ValueError(f"no ranking by {metric}, only by {', '.join(ranking_metrics())}")
+    means = {s: data.mean(metric, attack_model, split, s) for s in data.cells.systems}
+    sign = 1 if METRICS[metric].best == "higher" else -1
+    # A stable sort: equal systems keep the order of the columns.
+    complete = (
+        RankedSystem(s, m) for s, m in means.items() if m.value is not None and not m.caveat
+    )
+    order = sorted(complete, key=lambda r: -sign * r.value)
+    ranked = []
+    for index, one in enumerate(order):
+        if one.mean.replicates is not None:
+            # Published systems, which have no replicates, may be in between.
+            others = order[index + 1 :]
+            resampled = next((r for r in others if r.mean.replicates is not None), None)
+            if resampled is not None:
+                one = _paired(one, resampled, sign)
+            elif any(r.system in data.cells.own for r in others):
+                one = replace(one, why_not="not paired: no replicates of one of the two")
+        ranked.append(one)
+    unranked = {
+        system: _UNINFORMATIVE if mean.caveat is not None else _missing(mean)
+        for system, mean in means.items()
+        if mean.value is None or mean.caveat is not None
+    }
+    drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
+    numbers = tuple(sorted({r.values.size for r in drawn}))
+    least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
+    return Ranking(metric, attack_model, split, tuple(ranked), unranked, numbers, least)
+
+
+def average_ranking(data: ReportData, split: str) -> Ranking:
+    """Rank all systems as the protocol does."""
+    protocol = data.protocol
+    attack = protocol.average_attack_model
+    return rank(data, metric=protocol.eer, attack_model=attack, split=split)
+
+
+#: Reasons why a system is not ranked; the second is the beginning of one.
+NO_VALUES = "no values"
+LACKS = "no value of"
+_UNINFORMATIVE = "implausible or uninformative values"
+
+
+def _paired(one: RankedSystem, other: RankedSystem, sign: int) -> RankedSystem:
+    """Compare a system with another one by replicate, if both have the same draws."""
+    first, second = one.mean.replicates, other.mean.replicates
+    assert first is not None and second is not None
+    if first.drawn != second.drawn:
+        why_not = "not paired: different trials, speakers, seed or number of replicates"
+        return replace(one, why_not=why_not)
+    with np.errstate(invalid="ignore"):
+        differences = first.values - second.values
+    # Both infinite: no difference in that replicate.
+    differences = np.nan_to_num(differences, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    bounds = expanded_interval(differences, first.n_speakers, LEVEL)
+    p_value = difference_p_value(differences, first.n_speakers)
+    least = difference_p_value(np.ones(differences.size), first.n_speakers)
+    low = min(sign * bounds.low, sign * bounds.high)
+    value = 0.0 if one.value == other.value else one.value - other.value
+    # The p-value is stricter than the interval only if the replicates are too few for 95 %.
+    better = low > 0 and p_value < 1 - LEVEL
+    is_bound = p_value <= least
+    too_few = is_bound and p_value >= 1 - LEVEL
+    interval = (bounds.low, bounds.high)
+    return replace(one, next=Difference(value, interval, p_value, is_bound, better, too_few))
+
+
+def _missing(mean: Mean) -> str:
+    """List the values missing for the average of a system."""
+    if not mean.parts:
+        return NO_VALUES
+    missing = mean.missing
+    names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+    return f"{LACKS} {len(missing)} of {len(missing) + len(mean.parts)}: {names}"

@@ -1,0 +1,67 @@
+"""The trade-off of privacy and utility, as in the editions since 2022."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .means import Mean
+from .rankings import average_ranking
+from .report_data import ReportData
+
+UTILITY = ("wer", "uar")
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """Privacy and utility of a system on one split.
+
+    Attributes
+    ----------
+    system : str
+    privacy : Mean
+        EER under the protocol's attack model.
+    means : mapping
+        Utility of anonymized speech by metric: `wer`, `uar`; missing ones are left out.
+    """
+
+    system: str
+    privacy: Mean
+    means: Mapping[str, Mean]
+
+    @property
+    def eer(self) -> float:
+        """The average EER, a fraction."""
+        assert self.privacy.value is not None
+        return self.privacy.value
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % bounds of it over speakers."""
+        return self.privacy.interval
+
+    @property
+    def utility(self) -> dict[str, float]:
+        """Averages by metric."""
+        return {m: mean.value for m, mean in self.means.items() if mean.value is not None}
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """95 % bounds over speakers of those averages that are of a single data set, by metric."""
+        single = {m: mean.parts[0] for m, mean in self.means.items() if len(mean.parts) == 1}
+        return {m: cell.interval for m, cell in single.items() if cell.interval is not None}
+
+
+def trade_offs(data: ReportData, split: str) -> list[TradeOff]:
+    """List the systems that have an average EER, with their utility."""
+    ranked = {r.system: r.mean for r in average_ranking(data, split).ranked}
+    return [
+        TradeOff(system, ranked[system], _utility(data, split, system))
+        for system in data.cells.systems
+        if system in ranked
+    ]
+
+
+def _utility(data: ReportData, split: str, system: str) -> dict[str, Mean]:
+    means = {metric: data.mean(metric, None, split, system) for metric in UTILITY}
+    return {metric: mean for metric, mean in means.items() if mean.value is not None}

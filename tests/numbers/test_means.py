@@ -1,0 +1,85 @@
+"""THE average: its value, its digits, what is missing from it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
+
+import pytest
+
+from privacy_eval.metrics import CAVEATS, METRICS
+from privacy_eval.numbers.cells import Cell, CellKey, Cells
+from privacy_eval.numbers.means import Mean, mean_of, mean_of_keys
+from privacy_eval.protocol.protocol import load_protocol
+
+PROTOCOL = load_protocol("vpc2020")
+SETS = [(d.id, gender) for d in PROTOCOL.data_sets for gender in PROTOCOL.genders]
+WEIGHTS = [Decimal("0.25")] * 2 + [Decimal("0.20")] * 2 + [Decimal("0.05")] * 2
+
+
+def mean(*cells: Cell | None, metric: str = "eer") -> Mean:
+    values = {
+        CellKey(metric, "a", "dev", *of_set, "s"): cell
+        for of_set, cell in zip(SETS, cells, strict=True)
+        if cell is not None
+    }
+    return mean_of(Cells(values, ("s",)), PROTOCOL, metric, "a", "dev", "s")
+
+
+def test_a_half_way_mean_is_rounded_up_in_any_order() -> None:
+    """35.625 % of values with few decimals: binary sums are on either side of it."""
+    printed = [Decimal(p) for p in ("0.1", "0.7", "0.3", "0.2", "0.45")]
+    rest = Decimal("0.35625") - sum(w * v for w, v in zip(WEIGHTS, printed, strict=False))
+    values = [*printed, rest / WEIGHTS[-1]]
+    assert all(0 <= v <= 1 for v in values)
+    exact = sum(w * v for w, v in zip(WEIGHTS, values, strict=True))
+    assert exact == Decimal("0.35625")
+    text = str((100 * exact).quantize(Decimal("0.01"), ROUND_HALF_UP))
+    sums, texts = set(), set()
+    for order in itertools.permutations(range(6)):
+        pairs = [(float(WEIGHTS[i]), float(values[i])) for i in order]
+        sums.add(sum(w * v for w, v in pairs))
+        cells = {
+            CellKey("eer", "a", "dev", str(i), "f", "s"): Cell(v, "")
+            for i, (_, v) in enumerate(pairs)
+        }
+        weights = {key: w for key, (w, _) in zip(cells, pairs, strict=True)}
+        texts.add(mean_of_keys(Cells(cells, ("s",)), "eer", weights).text())
+    assert len(sums) > 1  # or this would test nothing
+    assert texts == {text} == {"35.63"}
+
+
+def test_a_missing_part_is_named() -> None:
+    whole = [Cell(v / 10, "") for v in range(1, 7)]
+    for index, of_set in enumerate(SETS):
+        of_rest = mean(*whole[:index], None, *whole[index + 1 :])
+        assert of_rest.missing == (" ".join(of_set),)
+        assert of_rest.value is None and of_rest.cell is None
+        weights = WEIGHTS[:index] + WEIGHTS[index + 1 :]
+        rest = [Decimal(v) / 10 for v in range(1, 7) if v != index + 1]
+        expected = sum(w * v for w, v in zip(weights, rest, strict=True)) / sum(weights)
+        assert of_rest.of_present == pytest.approx(float(expected))
+        assert of_rest.text() == METRICS["eer"].format(of_rest.of_present)
+    assert mean(*whole).missing == ()
+    nothing = mean(*[None] * 6)
+    assert (nothing.value, nothing.text(), len(nothing.missing)) == (None, "", 6)
+
+
+def test_a_part_without_weight_is_neither_averaged_nor_missing() -> None:
+    keys = [CellKey("cllr", None, "dev", name, "f", "s") for name in "abc"]
+    cells = Cells({keys[0]: Cell(0.5, ""), keys[1]: Cell(math.inf, "inf")}, ("s",))
+    of_one = mean_of_keys(cells, "cllr", {keys[0]: 2.0, keys[1]: 0.0, keys[2]: 0.0})
+    assert of_one.value == 0.5 and len(of_one.parts) == 1
+    assert mean_of_keys(cells, "cllr", dict.fromkeys(keys[:2], 1.0)).value == math.inf
+
+
+def test_the_strictest_caveat_of_the_parts_counts() -> None:
+    plain = Cell(0.1, "0.100")
+    few = replace(plain, caveat=CAVEATS["few_targets"])
+    weak = replace(plain, caveat=CAVEATS["weak_attacker"])
+    inverted = replace(plain, caveat=CAVEATS["inverted"])
+    for cell, text in ((plain, "0.100"), (weak, "0.100"), (inverted, "0.100?"), (few, "n/a")):
+        assert mean(*[plain] * 5, cell, metric="linkability").text() == text
+    assert mean(inverted, *[plain] * 4, few, metric="linkability").text() == "n/a"
