@@ -27,10 +27,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ..numbers.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
-    from ..results.json_store import read_json
+    from ..results.json_store import read_results
     from ..results.signature import network_notes
 
-    results = read_json(arguments.results)
+    results = read_results(arguments.results)
     for note in (*caveat_notes(results.verification), *network_notes(results)):
         log(f"privacy-eval: warning: {note}")
     systems = results.systems

@@ -189,7 +189,7 @@ class Network:
                 f"expected {self.input_columns} columns"
             )
         with np.errstate(all="ignore"):
-            return _Evaluation(self, features).output(np.array(times, dtype=np.int64))
+            return _Computation(self, features).output(np.array(times, dtype=np.int64))
 
     def _add(self, name: str, node: Node) -> None:
         terms = node.terms
@@ -288,7 +288,7 @@ class Network:
         return found
 
 
-class _Evaluation:
+class _Computation:
     """Values of a network for one matrix of features."""
 
     def __init__(self, network: Network, features: Matrix) -> None:

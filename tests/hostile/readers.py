@@ -79,7 +79,7 @@ from privacy_eval.results.challenge_text import (
     to_results_txt,
 )
 from privacy_eval.results.csv_export import to_csv, to_speakers_csv
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     IdentificationRecord,
@@ -946,7 +946,7 @@ READERS: Mapping[str, Reader] = {
     "protocol": Reader(json_with_edits(PROTOCOL), _read_protocol, check=check_protocol),
     "tags": Reader(samples_with_edits(TAGS, tokens=_YAML_TOKENS), read_tags, check=check_tags),
     "results_json": Reader(
-        json_with_edits(json.loads(to_json(RESULTS))), read_json, check=check_results
+        json_with_edits(json.loads(to_json(RESULTS))), read_results, check=check_results
     ),
     "record": Reader(
         json_with_edits(to_plain(RESULTS.verification[0])),

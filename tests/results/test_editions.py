@@ -12,7 +12,7 @@ from support import PUBLISHED_FILES, ROOT, SUMMARY, cli
 
 from privacy_eval.metrics.eer import eer_percent
 from privacy_eval.numbers.challenge_averages import challenge_averages
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 
 RANKS = [
@@ -36,7 +36,7 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def imported(path: Path, conf: str, out: Path, *options: object) -> Results:
     done = cli("import", path, "--system", "X", "--conf", conf, "-o", out, *options)
     assert done.code == 0, done.err
-    return read_json(out)
+    return read_results(out)
 
 
 #: Kinds of values by the columns of a summary.
@@ -139,7 +139,7 @@ def test_a_csv_elsewhere_needs_its_asv_model(trees: Path, tmp_path: Path) -> Non
     done = cli(*options)
     assert done.code == 1 and "--results-folder" in done.err and not out.exists()
     assert cli(*options, "--results-folder", ".orig").code == 0
-    assert {v.condition.asv_model for v in read_json(out).verification} == {"original"}
+    assert {v.condition.asv_model for v in read_results(out).verification} == {"original"}
 
 
 def check_summary_of_2022(results: Results, text: str) -> None:
