@@ -12,6 +12,7 @@ from .io.scp import read_vectors as read_vectors
 from .metrics import METRICS as METRICS
 from .metrics import TrialScores as TrialScores
 from .metrics import cllr as cllr
+from .metrics import compare as compare
 from .metrics import evaluate as evaluate
 from .metrics import kaldi_eer as kaldi_eer
 from .metrics import linkability as linkability
