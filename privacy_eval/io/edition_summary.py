@@ -69,10 +69,6 @@ def parse_rank(text: str, path: str) -> list[SummaryTable]:
     path : str
         For messages.
 
-    Returns
-    -------
-    list of SummaryTable
-
     Raises
     ------
     PrivacyEvalError

@@ -103,13 +103,13 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
 
 
 def _check(test: ListeningTest, path: Path) -> None:
-    """Check that all names are known."""
+    """Check that all names belong to the test or its protocol."""
     protocol = test.protocol
     entries = _entries(test)
     systems = [e.system for e in entries] + [t.other_system for t in test.tests]
     metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
     data_sets = [d.id for d in protocol.data_sets]
-    for what, named, known in (
+    for what, named, expected in (
         ("systems", [*systems, test.reference], (*test.systems, None)),
         ("quantities", [e.quantity for e in entries], (*QUANTITIES, SIMILARITY)),
         ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
@@ -117,7 +117,7 @@ def _check(test: ListeningTest, path: Path) -> None:
         ("splits", [test.split], protocol.splits),
         ("metrics", metrics, RATING_METRICS),
     ):
-        unknown = sorted(map(str, set(named) - set(known)))
+        unknown = sorted(map(str, set(named) - set(expected)))
         if unknown:
             raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
     for d in test.detections:

@@ -176,8 +176,8 @@ class Importer:
         kind = kinds.get(tuple(identity))
         if kind is None or not rows or header[1:] != [*identity, *names]:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
-        field, found = self._records(kind, rows, asv_model)
-        return self._checked(Results(self.protocol, **{field: found}))
+        field, records = self._records(kind, rows, asv_model)
+        return self._checked(Results(self.protocol, **{field: records}))
 
     def _records(
         self, kind: str, rows: Sequence[_Row], asv_model: str | None
@@ -199,21 +199,21 @@ class Importer:
                 "anonymized speech: choose with --results-folder"
             )
         part = self._part(asv_model)
-        known = {
+        conditions = {
             (c.data_set, c.split, c.gender, c.enrollment, c.trial): c
             for c in trial_conditions(self.protocol, part, self.anon_suffix, self.system).values()
         }
         for row in rows:
             key = (*row.identity[:3], *(_SPEECH.get(word, word) for word in row.identity[3:]))
-            if key not in known:
+            if key not in conditions:
                 raise self._unknown(row)
             metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
-            yield VerificationRecord(known[key], metrics, {}, provenance=self.provenance)
+            yield VerificationRecord(conditions[key], metrics, {}, provenance=self.provenance)
 
     def _recognition(self, rows: Iterable[_Row]) -> Iterator[RecognitionRecord]:
         """Make records of word error rates."""
-        known = self.protocol.recognition
-        [(model, recognizer)] = list(known.models.items())[:1]
+        recognition = self.protocol.recognition
+        [(model, recognizer)] = list(recognition.models.items())[:1]
         for row in rows:
             condition = self._set_condition(row, "ASR-")
             name = condition.name.removeprefix("ASR-")
@@ -224,7 +224,7 @@ class Importer:
                 lm_weight=None,
                 word_insertion_penalty=None,
             )
-            yield RecognitionRecord(condition, known.average, model, line, self.provenance)
+            yield RecognitionRecord(condition, recognition.average, model, line, self.provenance)
 
     def _emotion(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of recalls of emotions."""
@@ -235,15 +235,15 @@ class Importer:
     def _folds(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
-        found: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
+        folds_of: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
         for row in rows:
             data_set, split, fold, speech = row.identity
             at = replace(row, identity=(data_set, split, speech))
-            of_set = found.setdefault(self._set_condition(at, "SER-"), {})
-            if fold in of_set:
+            folds = folds_of.setdefault(self._set_condition(at, "SER-"), {})
+            if fold in folds:
                 raise PrivacyEvalError(f"{row.where}: duplicate fold {fold}")
-            of_set[fold] = _recalls(row)
-        for condition, folds in found.items():
+            folds[fold] = _recalls(row)
+        for condition, folds in folds_of.items():
             yield EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
 
     def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
@@ -264,21 +264,21 @@ class Importer:
                 return part
         raise PrivacyEvalError(
             f"{self.path}: protocol {self.protocol.name} has no results folder of a model trained "
-            f"on {asv_model} speech: check --conf"
+            f"on {asv_model} speech (check --conf)"
         )
 
     def _unknown(self, row: _Row) -> PrivacyEvalError:
         return PrivacyEvalError(
-            f"{row.where}: {' '.join(row.identity)} is not of protocol {self.protocol.name}: check "
-            "--conf"
+            f"{row.where}: {' '.join(row.identity)} is not part of protocol {self.protocol.name} "
+            "(check --conf)"
         )
 
     def _checked(self, results: Results) -> Results:
-        """Refuse duplicates and values out of range."""
+        """Return results after checking that no record is duplicate and no value out of range."""
         names = [(type(r), r.condition) for r in results.records()]
-        twice = next((r for n, r in enumerate(names) if r in names[:n]), None)
-        if twice is not None:
-            raise PrivacyEvalError(f"{self.path}: duplicate {twice[1].name}")
+        duplicate = next((r for n, r in enumerate(names) if r in names[:n]), None)
+        if duplicate is not None:
+            raise PrivacyEvalError(f"{self.path}: duplicate {duplicate[1].name}")
         try:
             results.check()
         except PrivacyEvalError as error:

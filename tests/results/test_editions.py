@@ -89,35 +89,35 @@ def test_every_value_of_a_summary_is_imported(
 def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> None:
     """The same heading holds original speech in 2024, lazy-informed attacks in 2026."""
     file = trees / "tree2024/exp/results_summary/result_for_rank_toy"
-    found = imported(file, "vpc2024", tmp_path / "a.json")
+    results = imported(file, "vpc2024", tmp_path / "a.json")
     eers = {
         (c.attack_model, c.split, c.gender): v.metrics["challenge"]["eer_speechbrain"]
-        for v in found.verification
+        for v in results.verification
         for c in (v.condition,)
     }
     assert eers["original", "dev", "f"] == 0.09375
     assert eers["semi-informed", "test", "m"] == 0.25
     assert len(eers) == 8
-    rates = {(r.condition.speech, r.condition.split): r.line.wer for r in found.recognition}
+    rates = {(r.condition.speech, r.condition.split): r.line.wer for r in results.recognition}
     assert rates["anonymized", "test"] == pytest.approx(0.18118, abs=1e-12)
-    [uar] = [e for e in found.emotion if e.condition.name == "SER-IEMOCAP_test_anon"]
+    [uar] = [e for e in results.emotion if e.condition.name == "SER-IEMOCAP_test_anon"]
     assert uar.values["uar"] == pytest.approx(0.470832, abs=1e-12) and "acc_sad" not in uar.values
-    by_title = {a.title: a.value for a in challenge_averages(found)}
+    by_title = {a.title: a.value for a in challenge_averages(results)}
     assert by_title["Weighted average EER test anon"] == pytest.approx((28.125 + 25) / 2)
     assert by_title["Average WER test anon"] == pytest.approx(18.118)
 
     file = trees / "tree2026/exp/results_summary/track1/result_for_rank_toy"
-    found = imported(file, "vpc2026_track1", tmp_path / "b.json")
-    attacks = {v.condition.attack_model for v in found.verification}
+    results = imported(file, "vpc2026_track1", tmp_path / "b.json")
+    attacks = {v.condition.attack_model for v in results.verification}
     assert attacks == {"lazy-informed", "semi-informed"}
 
 
 def test_csv_files(trees: Path, tmp_path: Path) -> None:
     exp, out = trees / "tree2024/exp", tmp_path / "r.json"
     for model, attack in (("asv_orig", "lazy-informed"), ("asv_anon_toy", "semi-informed")):
-        found = imported(exp / model / "results_toy.csv", "vpc2024", out)
-        names = {v.condition.attack_model for v in found.verification}
-        assert attack in names and len(found.verification) == 12
+        results = imported(exp / model / "results_toy.csv", "vpc2024", out)
+        names = {v.condition.attack_model for v in results.verification}
+        assert attack in names and len(results.verification) == 12
     assert len(imported(exp / "asr/results_toy.csv", "vpc2024", out).recognition) == 8
     folds = imported(exp / "ser/results_folds_toy.csv", "vpc2024", out).emotion
     means = imported(exp / "ser/results_toy.csv", "vpc2024", out).emotion
@@ -165,14 +165,14 @@ def check_summary_of_2022(results: Results, text: str) -> None:
 
 
 def test_every_value_of_the_summary_of_2022_is_imported(tmp_path: Path) -> None:
-    found = imported(SUMMARY, "vpc2022", tmp_path / "r.json")
-    check_summary_of_2022(found, SUMMARY.read_text())
+    results = imported(SUMMARY, "vpc2022", tmp_path / "r.json")
+    check_summary_of_2022(results, SUMMARY.read_text())
     text = SUMMARY.read_text().splitlines()
     printed = dict(line.split(": ") for line in text if "verage" in line)
-    known = {a.title: a.value for a in challenge_averages(found) if a.value is not None}
-    assert len(known) == 12
+    averages = {a.title: a.value for a in challenge_averages(results) if a.value is not None}
+    assert len(averages) == 12
     for title, value in printed.items():
-        assert known[title] == pytest.approx(float(value), abs=6e-4), title
+        assert averages[title] == pytest.approx(float(value), abs=6e-4), title
 
 
 BROKEN = [
@@ -182,7 +182,7 @@ BROKEN = [
     ("13.542", "13.54x", "expected"),
     ("13.542", "113.542", "100 %"),
     ("3   libri   dev      m", "3   libri   dev      f", "duplicate"),
-    ("3   libri   dev      m", "3   libri   dev      x", "not of protocol"),
+    ("3   libri   dev      m", "3   libri   dev      x", "not part of protocol"),
     ("0   libri   dev  original", "0   vctk    dev  original", ""),
 ]
 
@@ -221,14 +221,14 @@ def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
         by_file.setdefault(row["source"].rsplit(":", 1)[0], []).append(row)
     for source, values in by_file.items():
         out = tmp_path / "r.json"
-        found = imported(PUBLISHED_FILES / source, source.split("/")[0], out)
+        results = imported(PUBLISHED_FILES / source, source.split("/")[0], out)
         done = cli("tables", "--results", out, "--out", tmp_path / "tables", "--format", "csv")
         assert done.code == 0, done.err
         text = "".join(p.read_text() for p in (tmp_path / "tables").glob("*.csv"))
         printed = {float(cell) for cell in text.replace("\n", ",").split(",") if _is_number(cell)}
         assert {float(row["value_as_printed"]) for row in values} <= printed
-        count = len(found.verification) + len(found.recognition)
-        assert count + sum(len(e.values) for e in found.emotion) == len(values)
+        count = len(results.verification) + len(results.recognition)
+        assert count + sum(len(e.values) for e in results.emotion) == len(values)
 
 
 def _is_number(text: str) -> bool:

@@ -225,7 +225,7 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "fewer than none": (altered("verification", trials_without_score=-3), "-3 is less than 0"),
     "bounds the wrong way round": (
         altered("verification", eer_interval_if_independent=[0.2, 0.1]),
-        "an interval has two bounds, the lower one first",
+        r"expected an interval \[low, high\] with low <= high",
     ),
     "words below none": (altered("recognition", words=-1), "words: -1 is less than 0"),
     "a negative WER": (altered("recognition", wer=-0.5), "wer: -0.5 is not within 0 to inf"),
