@@ -32,6 +32,8 @@ from .evaluation import (
 )
 
 FORMAT = "privacy_eval subjective 2"
+#: Previous format, still read, with the protocol in the entry `config`.
+_PREVIOUS = "privacy_eval subjective 1"
 
 _STEM = "subjective"
 
@@ -94,6 +96,9 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
         results.
     """
     plain = load_json(path)
+    if isinstance(plain, dict) and plain.get("format") == _PREVIOUS and "protocol" not in plain:
+        plain = {"protocol" if name == "config" else name: value for name, value in plain.items()}
+        plain["format"] = FORMAT
     if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
         raise PrivacyEvalError(f"{path}: not a subjective.json (expected the format {FORMAT!r})")
     protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
@@ -103,13 +108,13 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
 
 
 def _check(test: ListeningTest, path: Path) -> None:
-    """Check that all names belong to the test or its protocol."""
+    """Check that names belong to the protocol or the test."""
     protocol = test.protocol
     entries = _entries(test)
     systems = [e.system for e in entries] + [t.other_system for t in test.tests]
     metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
     data_sets = [d.id for d in protocol.data_sets]
-    for what, named, expected in (
+    for what, named, allowed in (
         ("systems", [*systems, test.reference], (*test.systems, None)),
         ("quantities", [e.quantity for e in entries], (*QUANTITIES, SIMILARITY)),
         ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
@@ -117,7 +122,7 @@ def _check(test: ListeningTest, path: Path) -> None:
         ("splits", [test.split], protocol.splits),
         ("metrics", metrics, RATING_METRICS),
     ):
-        unknown = sorted(map(str, set(named) - set(expected)))
+        unknown = sorted(map(str, set(named) - set(allowed)))
         if unknown:
             raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
     for d in test.detections:

@@ -17,8 +17,8 @@ from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
 from .forms import main_split
-from .html import Front
 from .identification import found_in_groups
+from .page import Front
 from .provenance import summary
 from .ranking import difference_text
 
