@@ -9,7 +9,6 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
 from ..numbers.cells import cells_from_results
-from ..numbers.notes import caveat_notes
 from ..numbers.report_data import ReportData, ReportSources
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
@@ -19,6 +18,7 @@ from .figures import KINDS
 from .forms import main_split
 from .html import Front, Picture, Section
 from .identification import identification_sentences
+from .notes import caveat_notes
 from .per_system import system_tables
 from .provenance import provenance_tables
 from .ranking import ranking_tables
