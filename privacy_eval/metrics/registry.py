@@ -60,7 +60,12 @@ class Label(NamedTuple):
 class MetricDescription:
     """What a results file says of a metric, enough to check and print its values.
 
-    The attributes are those of `Metric`; `detail` is a number of decimals.
+    Attributes
+    ----------
+    kind, unit, name, title, meaning, best, range, percent, counted, decimals, repeats_matter
+        As of `Metric`.
+    detail : int
+        Number of decimals in tables of one system.
     """
 
     kind: Kind

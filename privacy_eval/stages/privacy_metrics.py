@@ -132,10 +132,22 @@ def evaluate(
 
     Parameters
     ----------
+    systems : iterable of System
+        As from `find_systems`.
     out : Path
         Where `records/` is written.
     tree : Path
         Folder that the paths in records are relative to.
+    options : Options
+    run : Run
+        Job split, dry run and progress.
+    inputs : Inputs, optional
+        Files that were read before; share it between calls to read each file once.
+
+    Returns
+    -------
+    Outcome
+        Conditions by what became of them: made, current, missing or failed.
     """
     systems = list(systems)
     products = condition_products(systems, out, tree, options)
