@@ -42,16 +42,16 @@ QUANTITIES = (
     "similarity_different_speaker",
 )
 
-#: Both kinds of pairs of one system: speaker verification by its similarity ratings.
+#: Speaker verification by similarity ratings of both kinds of pairs of one system.
 SIMILARITY = "similarity"
 
 #: Metrics of speaker verification by similarity ratings; other tasks have the EERs only.
 DETECTION_METRICS = ("eer", "rocch_eer", "cllr_min", "cllr")
 
-#: Evaluators with fewer ratings of a metric are flagged.
+#: Minimum number of an evaluator's ratings of a metric; fewer are flagged.
 MIN_RATINGS = 10
 
-#: Evaluators whose agreement with the others is lower are flagged.
+#: Minimum agreement of an evaluator with the others; less is flagged.
 MIN_AGREEMENT = 0.1
 
 ONE_VALUE, FEW_RATINGS, DISAGREES = "one value", "few ratings", "disagrees"
@@ -413,7 +413,8 @@ def _without(ratings: Ratings, excluded: Sequence[str]) -> Ratings:
 
 
 def _by_name(sources: Mapping[str, str]) -> dict[str, str]:
-    """Digests by file name, independent of the folder; by path if two files share a name."""
+    """Return digests by file name, independent of the folder, or by path if two files share a
+    name."""
     names = {path: Path(path).name for path in sources}
     unique = len(set(names.values())) == len(names)
     return {names[path] if unique else path: sha256 for path, sha256 in sources.items()}
@@ -501,7 +502,7 @@ def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, De
 
 
 def detection_metrics(quantity: str) -> tuple[str, ...]:
-    """Return the metrics of a detection task."""
+    """List the metrics of a detection task."""
     return DETECTION_METRICS if quantity == SIMILARITY else DETECTION_METRICS[:2]
 
 
@@ -563,7 +564,7 @@ def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float | None:
-    """Spearman's correlation; None if either is constant."""
+    """Compute Spearman's correlation; None if either is constant."""
     if one.size < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return None
     return float(scipy.stats.spearmanr(one, other).statistic)

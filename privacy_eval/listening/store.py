@@ -108,13 +108,13 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
 
 
 def _check(test: ListeningTest, path: Path) -> None:
-    """Check that all names are known."""
+    """Check that names belong to the protocol or the test."""
     protocol = test.protocol
     entries = _entries(test)
     systems = [e.system for e in entries] + [t.other_system for t in test.tests]
     metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
     data_sets = [d.id for d in protocol.data_sets]
-    for what, named, known in (
+    for what, named, allowed in (
         ("systems", [*systems, test.reference], (*test.systems, None)),
         ("quantities", [e.quantity for e in entries], (*QUANTITIES, SIMILARITY)),
         ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
@@ -122,7 +122,7 @@ def _check(test: ListeningTest, path: Path) -> None:
         ("splits", [test.split], protocol.splits),
         ("metrics", metrics, METRICS),
     ):
-        unknown = sorted(map(str, set(named) - set(known)))
+        unknown = sorted(map(str, set(named) - set(allowed)))
         if unknown:
             raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
     for d in test.detections:

@@ -16,9 +16,9 @@ from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
 from .forms import main_split
-from .html import Front
 from .identification import found_in_groups
 from .notes import caveat_notes, few_replicates, interval_text
+from .page import Front
 from .provenance import summary
 from .ranking import difference_text
 

@@ -16,9 +16,9 @@ from .answer import front
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS
 from .forms import main_split
-from .html import Front, Picture, Section
 from .identification import identification_sentences
 from .notes import caveat_notes
+from .page import Front, Picture, Section
 from .per_system import system_tables
 from .provenance import provenance_tables
 from .ranking import ranking_tables

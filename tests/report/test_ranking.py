@@ -40,7 +40,7 @@ from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.report.latex import to_latex
 from privacy_eval.report.ranking import ranking_table, ranking_tables
 from privacy_eval.report.table import Table
-from privacy_eval.report.text import to_text
+from privacy_eval.report.table_formats import to_text
 from privacy_eval.results.arrays import DET_BAND, Curves
 from privacy_eval.results.json_store import read_json
 from privacy_eval.results.outputs import write_outputs

@@ -16,7 +16,7 @@ import pytest
 from privacy_eval.metrics import Label
 from privacy_eval.report.figures.plot import Curve, Panel, Plot
 from privacy_eval.report.figures.svg import to_svg
-from privacy_eval.report.html import Front, Picture, Section, report_page
+from privacy_eval.report.page import Front, Picture, Section, report_page
 from privacy_eval.report.table import AVERAGE, Column, Table
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

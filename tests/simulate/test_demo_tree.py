@@ -372,7 +372,7 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
 
 
 def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyEvalError, match="vpc2020: asv_models has no model trained on orig"):
+    with pytest.raises(PrivacyEvalError, match="vpc2020: asv_models lacks a model trained on orig"):
         write_demo_tree(tmp_path / "t", changed_protocol(asv_models=[]))
     values = load_protocol("vpc2022").to_dict()
     models = [{**m, "folder": "exp/m", "training_set": "train"} for m in values["asv_models"]]
@@ -382,7 +382,7 @@ def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "radio.yaml").write_text(OTHER_PROTOCOL)
     run = cli("demo-tree", tmp_path / "t", "--conf", tmp_path / "radio.yaml")
     assert (run.code, run.out) == (1, "")
-    assert "radio: asv_models has no model trained on original" in run.err
+    assert "radio: asv_models lacks a model trained on original" in run.err
 
 
 @pytest.mark.parametrize("content", ["a file", "a folder", "another seed", "no marker"])

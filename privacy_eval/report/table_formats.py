@@ -11,9 +11,9 @@ from types import MappingProxyType
 from ..io.csv_text import csv_text
 from ..metrics import METRICS
 from .latex import to_latex
+from .markup import Markup, tag
 from .table import (
     AVERAGE,
-    Column,
     Style,
     Table,
     marked_cells,
@@ -98,46 +98,51 @@ def _parts(column: Column, cell: str) -> tuple[str, ...]:
     return value + mark, low, high
 
 
-def to_html(table: Table) -> str:
+def to_html(table: Table) -> Markup:
     """Write a `table` element with its caption, the meaning of its metrics, and notes.
 
     Classes are for a style sheet: `own` columns, `l` for text, `mean` for rows of averages.
     """
-    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
-    classes = [
-        " ".join(["own"] * c.highlight + ["l"] * (not all(map(_NUMBER.match, filter(None, cells)))))
-        for c, cells in zip(table.columns, columns, strict=True)
+    by_column = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    shown = [
+        {
+            "class_": " ".join(
+                ["own"] * c.highlight + ["l"] * (not all(map(_NUMBER.match, filter(None, cells))))
+            ),
+            "style": f"white-space: normal; min-width: {c.wrap}em" if c.wrap else None,
+        }
+        for c, cells in zip(table.columns, by_column, strict=True)
     ]
-    shaded = [
-        (f' class="{names}"' if names else "")
-        + (f' style="white-space: normal; min-width: {c.wrap}em"' if c.wrap else "")
-        for c, names in zip(table.columns, classes, strict=True)
-    ]
-    lines = [f'<figure class="table"><figcaption>{_html(table.caption)}</figcaption>']
-    lines += [f'<p class="note">{_html(line)}</p>' for line in _explanations(table)]
-    name = f"tab-{html.escape(table.name)}"
-    lines.append(f'<div class="scroll" tabindex="0"><table id="{name}">')
-    heads = "".join(
-        f"<th{shade}{_latex_of(c)}>{_html(c.title)}</th>"
-        for c, shade in zip(table.columns, shaded, strict=True)
+    heads = (
+        tag("th", one_line(c.title), **attributes, data_tex=one_line(c.latex or ""))
+        for c, attributes in zip(table.columns, shown, strict=True)
     )
-    lines.append(f"<thead><tr>{heads}</tr></thead>")
-    rows = list(marked_cells(table, _html, "<b>{}</b>".format, sparse=False))  # pages may sort rows
+
+    def bold(text: str) -> Markup:
+        return tag("b", text)
+
+    # Pages may sort rows: none leaves out what the one above says.
+    rows = list(marked_cells(table, one_line, bold, sparse=False))
+    bodies = []
     for number, group in enumerate(rows_by_group(table, rows)):
-        lines.append("<tbody>")
+        lines = []
         if table.headings:
-            title = _html(table.headings[number].title)
-            lines.append(f'<tr><th colspan="{len(table.columns)}"><span>{title}</span></th></tr>')
+            title = tag("span", one_line(table.headings[number].title))
+            lines.append(tag("tr", tag("th", title, colspan=len(table.columns))))
         for row in group:
-            pairs = zip(row, shaded, strict=True)
-            cells = "".join(f"<td{shade}>{cell}</td>" for cell, shade in pairs)
-            mean = ' class="mean"' if row[0] == AVERAGE else ""
-            lines.append(f"<tr{mean}>{cells}</tr>")
-        lines.append("</tbody>")
-    lines.append("</table></div>")
+            cells = (tag("td", cell, **a) for cell, a in zip(row, shown, strict=True))
+            lines.append(tag("tr", *cells, class_="mean" if row[0] == AVERAGE else None))
+        bodies.append(tag("tbody", *lines))
+    grid = tag("table", tag("thead", tag("tr", *heads)), *bodies, id=f"tab-{table.name}")
     notes = table_notes(table, "bold", shaded="shaded")
-    lines += [f'<p class="note">{_html(note)}</p>' for note in notes]
-    return "\n".join(lines) + "</figure>\n"
+    return tag(
+        "figure",
+        tag("figcaption", one_line(table.caption)),
+        *(tag("p", one_line(line), class_="note") for line in _explanations(table)),
+        tag("div", grid, class_="scroll", tabindex=0),
+        *(tag("p", one_line(note), class_="note") for note in notes),
+        class_="table",
+    )
 
 
 def _explanations(table: Table) -> list[str]:
@@ -153,10 +158,6 @@ def _explanations(table: Table) -> list[str]:
             or any(h.startswith(m.heading.title) for h in headings)
         )
     ]
-
-
-def _latex_of(column: Column) -> str:
-    return f' data-tex="{_html(column.latex)}"' if column.latex else ""
 
 
 @dataclass(frozen=True)
@@ -175,10 +176,6 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "csv": Format(".csv", lambda table, _: to_csv(table)),
     }
 )
-
-
-def _html(text: str) -> str:
-    return html.escape(one_line(text))
 
 
 #: A number, or what stands for one, whatever comes after it.
