@@ -275,7 +275,7 @@ def metric_texts(
     texts = []
     for key in keys:
         texts.append("")
-        if key in values:
+        if values.get(key) is not None:
             form = functools.partial(describe(key).format, detailed=True)
             texts[-1] = marked_text(form(values[key]), withholding_caveat(caveats, key))
             if key in intervals and texts[-1] != NOT_AVAILABLE:

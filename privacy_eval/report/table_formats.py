@@ -14,6 +14,7 @@ from .latex import to_latex
 from .markup import Markup, tag
 from .table import (
     AVERAGE,
+    Column,
     Style,
     Table,
     marked_cells,
