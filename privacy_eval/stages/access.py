@@ -244,12 +244,12 @@ def systems_under_test(
         for suffix, several in sharing.items()
         if len(several) > 1
     ]
-    found = []
+    under_test = []
     for system in (s for s in systems if len(sharing[s.anon_suffix]) == 1):
         suffix = system.anon_suffix
         folders = results_folders(system, results, protocol, name=None, anon_suffix=suffix)
-        found.append(SystemUnderTest(system.name, suffix, tuple(folders)))
-    return found, notes
+        under_test.append(SystemUnderTest(system.name, suffix, tuple(folders)))
+    return under_test, notes
 
 
 def new_system(

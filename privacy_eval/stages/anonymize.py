@@ -193,8 +193,8 @@ def anonymize_tree(
             continue
         level = "utterance" if name in training else anonymizer.level
         mcadams = replace(anonymizer, level=level, data_set=name if per_set else "")
-        found = anonymize_data(data, out, reader, mcadams, base=access.tree, run=run)
-        outcome.add(_named(found, out.name))
+        converted = anonymize_data(data, out, reader, mcadams, base=access.tree, run=run)
+        outcome.add(_named(converted, out.name))
         outcome.notes += [f"{out.name}: {r}: {len(u)}" for r, u in reader.remarks.items()]
     outcome.add(bring_up_to_date(commands, access.inputs, run))
     return outcome
@@ -203,12 +203,12 @@ def anonymize_tree(
 def _named(outcome: Outcome, data_set: str) -> Outcome:
     """Prefix the speakers' names in an outcome with their data set."""
 
-    def name(found: Any) -> Any:
-        if isinstance(found, dict):
-            return {f"{data_set} {key}": value for key, value in found.items()}
-        return [f"{data_set} {key}" for key in found]
+    def name(entry: Any) -> Any:
+        if isinstance(entry, dict):
+            return {f"{data_set} {key}": value for key, value in entry.items()}
+        return [f"{data_set} {key}" for key in entry]
 
-    return Outcome(**{key: name(found) for key, found in vars(outcome).items()})
+    return Outcome(**{key: name(entry) for key, entry in vars(outcome).items()})
 
 
 def _is_external(out: Path) -> bool:
@@ -284,8 +284,8 @@ def _converted_folder(
     )
 
 
-def _check_converted(out: Path, expected: set[str], found: set[str]) -> None:
-    for what, names in (("no", expected - found), ("unknown", found - expected)):
+def _check_converted(out: Path, expected: set[str], present: set[str]) -> None:
+    for what, names in (("no", expected - present), ("unknown", present - expected)):
         if names:
             raise PrivacyEvalError(
                 f"{out / 'wav.scp'}: {what} utterances: {len(names)}: {abbreviate(sorted(names))}"
