@@ -128,7 +128,6 @@ class Fingerprint:
     ----------
     key : str
         Name of the product: a copy under another name is not accepted.
-    revision : int
     subject, options : mapping
         What the product is of, and the options it was made with.
     inputs : mapping

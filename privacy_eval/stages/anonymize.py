@@ -59,7 +59,6 @@ class McAdams:
     variant : {"2020", "2022"}
     coefficient : float, optional
         By default 0.8 in 2020, and derived from seed and id in 2022.
-    seed : int
     level : {"speaker", "utterance"}
         Whether coefficients are drawn per speaker or per utterance.
     data_set : str
@@ -95,7 +94,6 @@ def anonymize_data(
 
     Parameters
     ----------
-    data, out : Path
     reader : AudioReader
         Of `data`; averages the channels for the variant 2020.
     base : Path
@@ -169,7 +167,6 @@ def anonymize_tree(
     ----------
     suffix : str
         Of the new data folders.
-    anonymizer : McAdams or Command
     per_set : bool
         Draw other coefficients for every data set.
     """

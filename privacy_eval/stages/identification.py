@@ -51,7 +51,6 @@ class GalleryOptions:
     ----------
     bootstrap : int
         Replicates of the bootstrap over test speakers; 0 for none.
-    seed : int
     rank, length : int
         See `identify`.
     distractors : str or None

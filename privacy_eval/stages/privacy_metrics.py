@@ -71,7 +71,6 @@ class Options:
     ----------
     bootstrap : int
         Replicates of the bootstrap over speakers; 0 for none.
-    seed : int
     allow_missing : bool
         Leave out trials without scores and scores without trials, and count them.
     utt2spk : Path or None
@@ -94,7 +93,6 @@ class ConditionMetrics:
         By variant.
     caveats : mapping
         Reasons why values are uninformative about privacy, see `metrics.caveats`.
-    scores : TrialScores
     replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
     """

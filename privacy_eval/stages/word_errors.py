@@ -150,7 +150,6 @@ class SetWordErrors:
 
     Attributes
     ----------
-    counts : WordErrors
     speaker_interval : tuple of float
         95 % bounds from the bootstrap over speakers; empty without.
     left_out : int
