@@ -246,7 +246,7 @@ def agrees(text: str, number: float) -> bool:
     return abs(float(text) - number) <= 0.5001 * 10.0 ** -len(text.partition(".")[2])
 
 
-def test_the_own_system_is_marked(beside: Path) -> None:
+def test_submitted_system_is_highlighted(beside: Path) -> None:
     marked = {".md": r"50%\_team \& Co †", ".txt": f"{ODD_NAME} †"}
     for extension, title in marked.items():
         for path in comparisons(beside, extension):
