@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import html
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -35,6 +34,7 @@ from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
+from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
@@ -130,8 +130,7 @@ class Record:
         for variant, values in metrics.items():
             for key, value in values.items():
                 low, high = self.metric(key).range
-                # The released scripts may return infinite values of any metric.
-                if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+                if not low - _SLACK <= value <= high + _SLACK:
                     raise PrivacyEvalError(
                         f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
                     )
@@ -251,9 +250,29 @@ class VerificationRecord(Record):
 
     def check_values(self, where: str) -> None:
         super().check_values(where)
+        for variant in VARIANTS:
+            self._check_consistency(variant, f"{where}: {variant}")
         self.check_keys(self.speaker_intervals, f"{where}: speaker_intervals")
         bounds = [b for values in self.speaker_intervals.values() for b in values.values()]
         _check_bounds((*bounds, self.eer_interval_if_independent or (0.0, 1.0)), where)
+
+    def _check_consistency(self, variant: Variant, where: str) -> None:
+        """Check a minimum against its metric, and a grade against its value, as printed."""
+        values, tag = self.metrics.get(variant, {}), self.zebra_tag.get(variant)
+        minimum, actual = values.get("cllr_min"), values.get("cllr")
+        if minimum is not None and actual is not None and minimum > actual + _SLACK:
+            raise PrivacyEvalError(
+                f"{where}: cllr_min {minimum:g} is above cllr {actual:g}, whose minimum it is"
+            )
+        individual = values.get("zebra_individual")
+        if tag is not None and individual is not None:
+            rounded = (max(individual + step, 0.0) for step in (-_SLACK, 0.0, _SLACK))
+            grades = dict.fromkeys(categorical_tag(value, variant=variant) for value in rounded)
+            if tag not in grades:
+                raise PrivacyEvalError(
+                    f"{where}: the ZEBRA category {tag!r} contradicts zebra_individual "
+                    f"{individual:g}, which is {' or '.join(grades)}"
+                )
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "model": self.condition.asv_model}
