@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         METRICS,
         TrialScores,
         cllr,
+        compare,
         evaluate,
         kaldi_eer,
         linkability,
@@ -56,6 +57,7 @@ __all__ = [
     "__version__",
     "cllr",
     "collect",
+    "compare",
     "evaluate",
     "evaluate_tree",
     "find_systems",
@@ -93,8 +95,8 @@ _MODULES = {
     "asv.model_folder": "load_backend",
     "io.scores": "pair read_scores read_trials",
     "io.scp": "read_vectors",
-    "metrics": "METRICS TrialScores cllr evaluate kaldi_eer linkability min_cllr min_dcf rocch_eer "
-    "score_metrics similarity_matrix speaker_bootstrap speechbrain_eer "
+    "metrics": "METRICS TrialScores cllr compare evaluate kaldi_eer linkability min_cllr min_dcf "
+    "rocch_eer score_metrics similarity_matrix speaker_bootstrap speechbrain_eer "
     "voice_similarity zebra",
     "protocol.protocol": "load_protocol",
     "report.figures.axes": "plot_det plot_ece plot_scores",

@@ -111,7 +111,8 @@ def _read(
     if not read:
         return None
     inputs.sha256(path, line_limit(key, len(keys[key].speaker)))
-    return pair(read_scores(inputs.load(path)), keys[key], allow_missing=access.allow_missing)
+    scores = read_scores(inputs.load(path), format="kaldi")
+    return pair(scores, keys[key], allow_missing=access.allow_missing)
 
 
 def _implausible(

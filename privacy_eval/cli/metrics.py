@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UsageError
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .options import (
     METRICS,
@@ -17,13 +19,28 @@ from .options import (
     choice,
     flag,
     log,
+    number,
     path,
+    value,
 )
 
 if TYPE_CHECKING:
-    from ..io.scores import PairedTrials
-    from ..metrics import Variant
+    from ..io.scores import PairedTrials, ScoreFile
+    from ..metrics import Metric, Variant
+    from ..metrics.comparison import Comparison
     from ..stages.privacy_metrics import ConditionMetrics
+
+#: Options that need a score file, whose trials have names.
+_OF_FILES = (
+    "trials",
+    "key_format",
+    "score_format",
+    "utt2spk",
+    "enroll_utt2spk",
+    "allow_missing",
+    "speakers",
+    "versus",
+)
 
 SCORES = path("F", "score file; - is stdin")
 
@@ -50,41 +67,61 @@ def add_files(options: Options) -> None:
     options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
     options.add_argument("--distance", **flag("the scores are distances: negate them"))
     add(options, "--variant")
-    formats = "text or json: output format; others: format of the scores (default: detected)"
-    options.add_argument(
-        "--format",
-        action=_Format,
-        choices=["text", "json", *SCORE_FORMATS],
-        default="text",
-        help=formats,
-        metavar="FORMAT",
-    )
+    scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
+    options.add_argument("--score-format", **scores)
+    versus = "scores of another system for the same trials: paired test; may be repeated"
+    options.add_argument("--versus", action="append", **path("F", versus))
+    enrolled = "speakers of the enrolled utterances or models"
+    options.add_argument("--enroll-utt2spk", **path("F", enrolled))
+    operating = "min DCF at this prior of targets; may be repeated"
+    options.add_argument("--p-target", action="append", **value("P", operating, type=number))
+    for name, what in (("--c-miss", "miss"), ("--c-fa", "false alarm")):
+        cost = f"cost of a {what}, of every --p-target or one for each; default: 1"
+        options.add_argument(name, action="append", **value("C", cost, type=number))
+    add(options, "--format")
 
 
-class _Format(argparse.Action):
-    """Option for the output format and, if repeated, the format of the scores."""
+def read_file(arguments: argparse.Namespace, path: Path) -> ScoreFile:
+    """Read a score file in any format; log the format if it is not Kaldi's."""
+    from ..io.scores import read_scores
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        name = "score_format" if values in SCORE_FORMATS else self.dest
-        setattr(namespace, name, values)
+    path = Path("/dev/fd/0") if path == Path("-") else path
+    scores = read_scores(path, format=arguments.score_format, distance=arguments.distance)
+    if arguments.score_format is None and scores.format != "kaldi":
+        log(f"privacy-eval: {path}: read as the format {scores.format}")
+    return scores
 
 
 def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTrials:
-    """Read scores and labels in any format; log the format if it is not Kaldi's."""
-    from ..io.scores import pair, read_scores, read_trials
+    """Read scores and labels in any format."""
+    from ..io.scores import pair, read_trials
 
-    path = Path("/dev/fd/0") if arguments.scores == Path("-") else arguments.scores
-    named = getattr(arguments, "score_format", None)
-    scores = read_scores(path, format=named, distance=arguments.distance)
-    if named is None and scores.format != "kaldi":
-        log(f"privacy-eval: {path}: read as the format {scores.format}")
+    scores = read_file(arguments, arguments.scores)
     if arguments.trials is None:
         return pair(scores, scores.key())
-    return pair(
-        scores,
-        read_trials(arguments.trials, format=arguments.key_format),
-        allow_missing=allow_missing,
-    )
+    key = read_trials(arguments.trials, format=arguments.key_format)
+    return pair(scores, key, allow_missing=allow_missing)
+
+
+def operating_points(arguments: argparse.Namespace) -> list[Metric]:
+    """Return the minimum detection costs at the operating points that were asked for."""
+    from ..metrics.registry import METRICS, min_dcf_metric
+
+    priors = arguments.p_target or []
+    costs = []
+    for option in ("c_miss", "c_fa"):
+        given = vars(arguments)[option] or [1]
+        if len(given) not in (1, len(priors)):
+            raise UsageError(
+                f"--{option.replace('_', '-')} is given {len(given)} times for {len(priors)} of "
+                "--p-target: give one for all of them, or one for each"
+            )
+        costs.append(given * len(priors) if len(given) == 1 else given)
+    try:
+        points = [min_dcf_metric(*point) for point in zip(priors, *costs, strict=True)]
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return [point for point in points if point.key not in METRICS]
 
 
 def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
@@ -112,23 +149,30 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_on_file(arguments)
     if arguments.nontarget is None:
         arguments.usage_error("--target goes with --nontarget")
-    if of_files := [
-        n for n in ("trials", "key_format", "utt2spk", "allow_missing", "speakers") if given[n]
-    ]:
+    if of_files := [name for name in _OF_FILES if given[name]]:
         arguments.usage_error(f"--{of_files[0].replace('_', '-')} goes with --scores")
-    _show(arguments, _of_arrays(arguments), {})
+    from ..metrics.registry import registered
+
+    with registered(operating_points(arguments)):
+        _show(arguments, _of_arrays(arguments), {})
     return 0
 
 
 def _run_on_file(arguments: argparse.Namespace) -> int:
     from ..io.scores import OPEN_END
+    from ..metrics.registry import registered
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import metric_options
 
+    if arguments.versus and not arguments.bootstrap:
+        raise UsageError("--versus compares bootstrap replicates: give --bootstrap N, too")
     options = metric_options(arguments, Path())
     trials = read_paired(arguments, options.allow_missing)
-    utt2spk = options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk"
-    found = evaluate_trials(trials, options, utt2spk)
+    speakers = (
+        options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk",
+        arguments.enroll_utt2spk,
+    )
+    others = {path: _read_same_trials(arguments, path, trials) for path in arguments.versus or ()}
     for file in trials.ends_open:
         log(f"privacy-eval: warning: {file}: {OPEN_END}")
     if trials.missing or trials.extra:
@@ -141,8 +185,25 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         more = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
     if arguments.speakers:
         more["speakers"] = _speakers(trials)
-    _show(arguments, found, more)
+    with registered(operating_points(arguments)):
+        evaluated = evaluate_trials(trials, options, *speakers)
+        compared = {
+            str(path): evaluate_trials(other, options, *speakers) for path, other in others.items()
+        }
+        _show(arguments, evaluated, more, compared)
     return 0
+
+
+def _read_same_trials(
+    arguments: argparse.Namespace, path: Path, trials: PairedTrials
+) -> PairedTrials:
+    """Read the scores of another system, which must be of the same trials."""
+    from ..io.scores import TrialKey, pair
+
+    if path == Path("-"):
+        raise UsageError("--versus takes files; only --scores may be stdin")
+    key = TrialKey(arguments.scores, trials.speaker, trials.utterance, "", trials.is_target)
+    return pair(read_file(arguments, path), key, hint="systems are compared on the same trials")
 
 
 def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
@@ -158,50 +219,137 @@ def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
     return [to_plain(speaker) for speaker in found]
 
 
-def _show(arguments: argparse.Namespace, found: ConditionMetrics, more: Mapping[str, Any]) -> None:
-    """Print metrics and intervals, with the additional fields `more`."""
-    from ..io.schema import to_plain
-    from ..metrics import VARIANTS, withholding_caveat
-    from ..metrics.eer import eer_percent
-
-    metrics, tags, intervals = found.metrics, found.tags, found.intervals
-    scores = found.scores
-    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
-    if arguments.format == "json":
-        plain: dict[str, object] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
-        plain["caveats"] = found.caveats
-        for variant in variants:
-            plain[variant] = {**to_plain(metrics[variant]), "zebra_tag": tags[variant]}
-        if intervals:
-            plain["intervals"] = to_plain({v: intervals[v] for v in variants})
-        print(json.dumps({**plain, **more}, indent=1, allow_nan=False))
-        return
-    for variant in variants:
-        title = [variant] if len(variants) > 1 else []
-        title += ["95 % intervals over speakers"] if intervals else []
-        if title:
-            print(f"# {', '.join(title)}")
-        for line in _lines(found, variant):
-            print(line)
-    for reason in dict.fromkeys(
-        caveat.reason
-        for key in metrics[variants[0]]
-        if (caveat := withholding_caveat(found.caveats, key)) is not None
-    ):
-        print(f"caveat: {reason}")
-    for speaker in more.get("speakers", ()):
-        print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
-
-
-def _lines(found: ConditionMetrics, variant: Variant) -> list[str]:
-    """Format a line per metric: name, value, unit and interval, in columns."""
+def _show(
+    arguments: argparse.Namespace,
+    evaluated: ConditionMetrics,
+    more: Mapping[str, Any],
+    compared: Mapping[str, ConditionMetrics] = MappingProxyType({}),
+) -> None:
+    """Print metrics, intervals and comparisons, with the additional fields `more`."""
     from tabulate import tabulate
 
+    from ..metrics import VARIANTS
+    from ..metrics.eer import eer_percent
+
+    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
+    comparisons = {v: _compare([evaluated, *compared.values()], v) for v in variants if compared}
+    if arguments.format == "json":
+        plain = _plain(evaluated, variants) | dict(more)
+        if comparisons:
+            plain["versus"] = _plain_versus(comparisons, list(compared))
+        print(json.dumps(plain, indent=1, allow_nan=False))
+        return
+    _print_text(evaluated, variants)
+    for speaker in more.get("speakers", ()):
+        print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
+    for variant, comparison in comparisons.items():
+        for place, (name, other) in enumerate(compared.items()):
+            print(f"\n# {arguments.scores} against {name} ({variant}), difference = first - other")
+            caveats = [*evaluated.caveats, *other.caveats]
+            keys = [k for k in comparison.values if _is_printed(caveats, k)]
+            print(tabulate(comparison.to_rows(place, keys), headers="keys", disable_numparse=True))
+    for name, other in compared.items():
+        for reason in _withholding_reasons(other):
+            print(f"caveat of {name}: {reason}")
+    if comparisons:
+        comparison = next(iter(comparisons.values()))
+        print(
+            f"p: two-sided, paired by the bootstrap over {comparison.n_speakers} speakers; "
+            f"{arguments.bootstrap} replicates resolve p down to {comparison.least_p_value:.3g}"
+        )
+
+
+def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Comparison:
+    from ..metrics.comparison import paired_comparison
+
+    replicates = [s.replicates for s in systems if s.replicates is not None]
+    return paired_comparison([s.metrics[variant] for s in systems], replicates, variant)
+
+
+def _plain(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> dict[str, Any]:
+    from ..io.schema import to_plain
+
+    scores, intervals = evaluated.scores, evaluated.intervals
+    plain: dict[str, Any] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
+    plain["caveats"] = evaluated.caveats
+    for variant in variants:
+        values = to_plain(evaluated.metrics[variant])
+        plain[variant] = {**values, "zebra_tag": evaluated.tags[variant]}
+    if intervals:
+        plain["intervals"] = to_plain({v: intervals[v] for v in variants})
+    return plain
+
+
+def _plain_versus(
+    comparisons: Mapping[Variant, Comparison], names: Sequence[str]
+) -> dict[str, Any]:
+    from ..io.schema import to_plain
+
+    return {
+        name: {v: to_plain(comparisons[v].differences[place]) for v in comparisons}
+        for place, name in enumerate(names)
+    }
+
+
+def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> None:
+    """Print a line per metric of the first variant and those that differ in others, then counts."""
+    from tabulate import tabulate
+
+    from ..metrics.confidence import least_replicates
+
+    scores, replicates = evaluated.scores, evaluated.replicates
+    counts = f"{scores.n_target} target and {scores.n_nontarget} nontarget trials"
+    if replicates is not None:
+        counts += f", {replicates.n_speakers} speakers with target trials"
+    printed: set[tuple[str, ...]] = set()
+    for variant in variants:
+        rows = [tuple(row.values()) for row in _rows(evaluated, variant)]
+        different = [row for row in rows if row not in printed]
+        title: list[str] = [variant] if len(variants) > 1 else []
+        if printed:
+            title.append("where it differs" if different else "the same values")
+        if evaluated.intervals:
+            title.append("95 % intervals over speakers")
+        if title:
+            print(f"# {', '.join(title)}")
+        if different:
+            print(tabulate(different, tablefmt="plain", disable_numparse=True))
+        printed.update(rows)
+    print(counts)
+    for reason in _withholding_reasons(evaluated):
+        print(f"caveat: {reason}")
+    if replicates is not None:
+        size = next(iter(replicates.values.values())).size
+        least = least_replicates(replicates.n_speakers)
+        if size < least:
+            needed = f"at least {least:.0f}" if least < 1e6 else "more speakers"
+            print(
+                f"caveat: {size} replicates are too few for 95 % intervals with "
+                f"{replicates.n_speakers} speakers (needed: {needed})"
+            )
+
+
+def _is_printed(caveats: Iterable[str], key: str) -> bool:
+    """Tell whether the values of a metric are printed in spite of the caveats of its systems."""
+    from ..metrics import CAVEATS, withholding_caveat
+
+    caveat = withholding_caveat({name: CAVEATS[name].reason for name in caveats}, key)
+    return caveat is None or caveat.printed
+
+
+def _withholding_reasons(evaluated: ConditionMetrics) -> list[str]:
+    """Return the reasons why values are withheld, each once."""
+    from ..metrics import METRICS, withholding_caveat
+
+    caveats = (withholding_caveat(evaluated.caveats, key) for key in METRICS)
+    return list(dict.fromkeys(c.reason for c in caveats if c is not None))
+
+
+def _rows(evaluated: ConditionMetrics, variant: Variant) -> list[dict[str, str]]:
+    """Format a row per metric: name, value with unit, and interval."""
     from ..metrics import Evaluation
 
-    scores, tag = found.scores, found.tags[variant]
+    scores, tag = evaluated.scores, evaluated.tags[variant]
     counts = scores.n_target, scores.n_nontarget
-    intervals = found.intervals.get(variant, {})
-    one = Evaluation(found.metrics[variant], tag, *counts, variant, found.caveats, intervals)
-    rows = [list(row.values()) for row in one.to_rows()]
-    return tabulate(rows, tablefmt="plain", disable_numparse=True).splitlines()
+    values, intervals = evaluated.metrics[variant], evaluated.intervals.get(variant, {})
+    return Evaluation(values, tag, *counts, variant, evaluated.caveats, intervals).to_rows()

@@ -256,7 +256,7 @@ def add_table_style(parser: Options) -> None:
 
 def add_results(parser: argparse.ArgumentParser) -> None:
     """Add the options for results, their protocol, and published results to compare with."""
-    results = path("results.json", "default: published results alone, or blank forms")
+    results = path("results.json", "default: published results alone")
     parser.add_argument("--results", nargs="+", **results)
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     add(parser, "--published")

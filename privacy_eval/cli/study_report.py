@@ -6,15 +6,6 @@ import argparse
 
 from .study import add_shared, load_study_tasks
 
-_TITLES = {
-    "discrete": "Discrete scores",
-    "gaussian": "Gaussian scores",
-    "clusters": "Nontarget scores between target scores",
-    "attacks": "Target selections, attackers and linkages",
-    "matrices": "Artificial voice similarity matrices",
-    "estimators": "Bias and spread of estimates",
-}
-
 EXAMPLE = "--out study --seed 1"
 
 
@@ -25,13 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
-    from ..report.figure_folder import read_captions
+    from ..report.figure_folder import pictures
     from ..report.figures import write_figures
-    from ..report.html import Front, Picture, Section, report_page
+    from ..report.html import Front, Section, report_page
     from ..report.table_set import write_tables
     from ..study.figures import study_figures
     from ..study.run import read_rows, study_digest
-    from ..study.tables import study_summary, study_tables, values_csv
+    from ..study.tables import SECTIONS, study_summary, study_tables, values_csv
 
     study, tasks, own = load_study_tasks(arguments)
     rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
@@ -44,18 +35,19 @@ def run(arguments: argparse.Namespace) -> int:
         figures,
         drawn_from={"study": study_digest(tasks, study, own)},
     )
-    captions = read_captions(figures)
-    sections = []
-    for experiment, title in _TITLES.items():
-        pictures = [
-            Picture(figures / f"{name}.png", caption)
-            for name, caption in captions.items()
-            if name.startswith(experiment)
-        ]
-        own_tables = [table for table in tables if table.name.startswith(experiment)]
-        if pictures or own_tables:
-            sections.append(Section(title, tables=tuple(own_tables), pictures=tuple(pictures)))
+    placed = pictures(figures)
+    sections = [
+        Section(
+            title,
+            tables=tuple(t for t in tables if t.section == title),
+            pictures=tuple(p for p in placed if p.section == title),
+        )
+        for title in SECTIONS.values()
+    ]
     front = Front(answers=(("What the study shows", tuple(study_summary(study, rows))),))
-    write_text(arguments.out / "report.html", report_page(study.title, sections, front))
+    write_text(
+        arguments.out / "report.html",
+        report_page(study.title, [s for s in sections if not s.is_empty], front),
+    )
     print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
     return 0

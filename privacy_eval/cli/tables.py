@@ -26,12 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report import text
-    from ..report.per_system import blank_tables, system_tables
+    from ..report.per_system import system_tables
     from ..report.products import TableOptions, tables_product
     from ..report.report import across_tables
     from .inputs import log_notes, report_sources, write_products
 
-    sources = report_sources(arguments)
+    sources = report_sources(arguments, needed=True)
     style, only = arguments.table_style, arguments.format
     options = TableOptions(style, only, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:
@@ -49,6 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
         for system in results.systems
         for folder in results.results_folders(system)
         for table in system_tables(results, system, folder, data.curves)
-    ] or blank_tables(results.protocol)
+    ]
     print("\n".join(render.write(table, style) for table in tables), end="")
     return 0

@@ -117,7 +117,9 @@ def assess(
     if not isinstance(scores, TrialScores):
         if key is None:
             raise ValueError("a score file needs its trial key")
-        paired = pair(read_scores(Path(scores)), read_trials(Path(key)), hint=_NOT_THE_KEY)
+        paired = pair(
+            read_scores(Path(scores), format="kaldi"), read_trials(Path(key)), hint=_NOT_THE_KEY
+        )
         remarks = tuple(f"{file}: {OPEN_END}" for file in paired.ends_open)
         scores = TrialScores.from_labels(paired.score, paired.is_target)
     elif key is not None:

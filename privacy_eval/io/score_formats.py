@@ -263,7 +263,7 @@ def guess_score_format(content: bytes, path: Path) -> str:
         return fitting[0]
     if "kaldi" in layouts or not layouts:
         return "kaldi"
-    raise _undecided(path, layouts, "score", "--format")
+    raise _undecided(path, layouts, "score", "--score-format")
 
 
 def guess_key_format(content: bytes, path: Path) -> str:

@@ -190,7 +190,7 @@ def line_limit(key: Path, trials: int) -> LineLimit:
 def read_scores(
     path: Path | Loaded,
     *,
-    format: str | None = "kaldi",
+    format: str | None = None,
     distance: bool = False,
     limit: LineLimit | None = None,
 ) -> ScoreFile:
@@ -256,7 +256,7 @@ def _other_format(content: bytes, path: Path, name: str) -> str:
         guess = guess_score_format(content, path)
     except PrivacyEvalError:
         return ""
-    return "" if guess == name else f" (looks like the format {guess}: --format {guess})"
+    return "" if guess == name else f" (looks like the format {guess}: --score-format {guess})"
 
 
 def read_trials(path: Path | Loaded, *, format: str | None = "kaldi") -> TrialKey:

@@ -9,12 +9,12 @@ import importlib.util
 import math
 import numbers
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..metrics import METRICS, Metric, MetricDescription, TrialScores
+from ..metrics import METRICS, Metric, MetricDescription, TrialScores, registry
 from ..metrics.registry import BUILT_IN, SUBJECTIVE
 from .files import digest, read_bytes
 from .names import check_name
@@ -193,8 +193,7 @@ def _load(text: str) -> UserMetric:
     return UserMetric(name, imported, digest(content))
 
 
-@contextlib.contextmanager
-def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
+def registered(metrics: Iterable[UserMetric]) -> contextlib.AbstractContextManager[None]:
     """Register metrics within a block, for evaluation, tables and figures; forget at its end also
     those registered by `register`.
 
@@ -214,17 +213,10 @@ def registered(metrics: Iterable[UserMetric]) -> Iterator[None]:
     >>> "span" in METRICS
     False
     """
-    entries = {
-        own.name: Metric(own.name, "scores", "own", own.name, own, range=(-math.inf, math.inf))
+    return registry.registered(
+        Metric(own.name, "scores", "own", own.name, own, range=(-math.inf, math.inf))
         for own in metrics
-    }
-    before = dict(METRICS)
-    METRICS.update(entries)
-    try:
-        yield
-    finally:
-        METRICS.clear()
-        METRICS.update(before)
+    )
 
 
 def register(described: Mapping[str, MetricDescription]) -> None:

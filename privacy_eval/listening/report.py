@@ -7,10 +7,9 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
 from ..numbers.report_data import ReportData, ReportSources
-from ..report.figure_folder import drawn_from
+from ..report.figure_folder import drawn_from, folder_digest, pictures
 from ..report.html import Section
 from ..report.products import Insert
-from ..report.report import folder_digest, pictures
 from .store import read_listening_test
 from .tables import listening_test_tables, objective_and_subjective, summary
 
@@ -44,7 +43,10 @@ def listening_section(folder: Path, data: ReportData) -> Section:
         subjective, cells, data.protocol, subjective.split, published=published
     )
     return Section(
-        "Subjective evaluation", tuple(summary(subjective)), tuple(tables), pictures(figures)
+        "Subjective evaluation",
+        tuple(summary(subjective)),
+        tuple(tables),
+        tuple(pictures(figures)),
     )
 
 

@@ -12,6 +12,9 @@ from .caveats import withholding_caveat as withholding_caveat
 from .cllr import Cllr as Cllr
 from .cllr import cllr as cllr
 from .cllr import min_cllr as min_cllr
+from .comparison import Comparison as Comparison
+from .comparison import Difference as Difference
+from .comparison import compare as compare
 from .confidence import BootstrapReplicates as BootstrapReplicates
 from .confidence import Interval as Interval
 from .confidence import speaker_bootstrap as speaker_bootstrap

@@ -32,14 +32,25 @@ class MinDcf:
     variant: Variant
 
 
-def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact") -> MinDcf:
-    """Compute min over thresholds of p miss + (1-p) false alarm, over min(p, 1-p); costs are 1.
+def min_dcf(
+    scores: TrialScores,
+    *,
+    p_target: float,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    variant: Variant = "exact",
+) -> MinDcf:
+    """Compute min over thresholds of p miss + (1-p) false alarm, over min(p, 1-p).
+
+    The prior p is `effective_prior`, so that costs of errors count like a prior.
 
     Parameters
     ----------
     scores : TrialScores
     p_target : float
         Prior of target trials, within 0 and 1.
+    c_miss, c_fa : float
+        Costs of a miss and of a false alarm, above 0.
     variant : {"exact", "challenge"}
         `exact`: thresholds between distinct scores, accept-all and reject-all included.
         `challenge`: a stable sort of the trials in file order and a threshold after every
@@ -52,7 +63,7 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
     Raises
     ------
     ValueError
-        `p_target` out of range.
+        `p_target` or a cost out of range.
 
     Examples
     --------
@@ -60,10 +71,47 @@ def min_dcf(scores: TrialScores, *, p_target: float, variant: Variant = "exact")
     0.5
     """
     check_scores(scores, variant)
+    prior = effective_prior(p_target, c_miss, c_fa)
+    value = float(batch_min_dcf(scores, prior, variant)[0])
+    return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
+
+
+def effective_prior(p_target: float, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
+    """Compute the prior that gives the same normalized costs of decisions where both errors cost 1.
+
+    Parameters
+    ----------
+    p_target : float
+        Prior of target trials, within 0 and 1.
+    c_miss, c_fa : float
+        Costs of a miss and of a false alarm, above 0.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        A value out of range.
+
+    References
+    ----------
+    Brümmer and du Preez (2006), "Application-independent evaluation of speaker detection".
+
+    Examples
+    --------
+    >>> effective_prior(0.01, c_miss=99)
+    0.5
+    """
     if not 0 < p_target < 1:
         raise ValueError(f"p_target must lie between 0 and 1, not {p_target}")
-    value = float(batch_min_dcf(scores, p_target, variant)[0])
-    return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
+    if not (0 < c_miss < np.inf and 0 < c_fa < np.inf):
+        raise ValueError(f"costs must be above 0, not {c_miss} and {c_fa}")
+    if c_miss == c_fa:
+        return p_target
+    missed, accepted = c_miss * p_target, c_fa * (1 - p_target)
+    return missed / (missed + accepted)
 
 
 def batch_min_dcf(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray:
@@ -110,7 +158,7 @@ def batch_min_dcf(trials: TrialSets, p_target: float, variant: Variant) -> Float
 
 
 def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
-    """Compute the least miss rate of all thresholds with at most a false-alarm rate.
+    """Compute the minimum miss rate of all thresholds within a limit of the false-alarm rate.
 
     Thresholds lie between distinct scores, so that equal scores are accepted or rejected together;
     nothing is interpolated. The number of false alarms that N nontargets allow is the integer part
@@ -162,8 +210,8 @@ def batch_miss_rate(trials: TrialSets, false_alarm: float) -> FloatArray:
     >>> batch_miss_rate(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.01)
     array([0.5])
     """
-    rate = Fraction(str(false_alarm))
-    allowed = [int(rate * n) for n in trials.nontarget_counts.tolist()]  # of any fraction
+    rate = Fraction(str(false_alarm))  # exact for any decimal fraction
+    allowed = [int(rate * n) for n in trials.nontarget_counts.tolist()]
     rejected = trials.nontarget_counts - np.array(allowed)
     # A target is missed if fewer than `rejected` nontargets are below it.
     missed = trials.nontargets_below < trials.target_sets.spread(rejected)

@@ -14,14 +14,14 @@ from .confidence import Interval, speaker_bootstrap
 from .registry import METRICS, score_metrics, zebra_tag
 from .trial_scores import TrialScores, Variant
 
-#: Speakers of trials: of the targets, shape (T,); enrolled and trial speaker of the nontargets,
+#: Speaker of each target trial, shape (T,); enrolled and trial speaker of each nontarget trial,
 #: shape (N, 2).
 Speakers = tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Value of every metric of one set of scores; a table when printed.
+    """Values of every metric on one set of scores, printed as a table.
 
     Attributes
     ----------
@@ -48,12 +48,10 @@ class Evaluation:
     scores: TrialScores | None = field(default=None, compare=False)
 
     def to_rows(self) -> list[dict[str, str]]:
-        """Format the metrics shown in tables as rows: metric, value with unit, interval."""
+        """Format the metrics as rows: metric, value with unit, interval."""
         rows = []
         for key, value in self.values.items():
             metric = METRICS[key]
-            if not metric.tabled:
-                continue
             caveat = withholding_caveat(self.caveats, key)
             text = marked_text(metric.format(value, detailed=True), caveat)
             if text != NOT_AVAILABLE:
@@ -155,7 +153,7 @@ def evaluate(
         trials = np.append(target, nontarget), np.repeat([True, False], counts)
         replicates = speaker_bootstrap(
             *trials,
-            *_sides(speakers, *counts),
+            *trial_sides(speakers, *counts),
             replicates=bootstrap,
             seed=seed,
         )
@@ -163,8 +161,24 @@ def evaluate(
     return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
 
 
-def _sides(speakers: Speakers, n_target: int, n_nontarget: int) -> tuple[Any, Any]:
-    """Return the enrolled and the trial speaker of every trial, targets first."""
+def trial_sides(speakers: Speakers, n_target: int, n_nontarget: int) -> tuple[Any, Any]:
+    """Return the enrolled and the trial speaker of each trial, targets first.
+
+    Parameters
+    ----------
+    speakers : pair of array_like
+        As of `evaluate`.
+    n_target, n_nontarget : int
+
+    Returns
+    -------
+    enrolled, trial : str arrays, shape (T + N,)
+
+    Raises
+    ------
+    ValueError
+        Other numbers of speakers.
+    """
     own, pairs = (np.asarray(side, dtype=np.str_) for side in speakers)
     if own.shape != (n_target,) or pairs.shape != (n_nontarget, 2):
         raise ValueError(

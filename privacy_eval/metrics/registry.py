@@ -5,10 +5,11 @@ Records, tables, figures, CSV and JSON read it: a new metric is its function and
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 
 from .cllr import batch_cllr, batch_min_cllr, cllr
 from .curves import dcf_profile, densities, det_curve
-from .detection import batch_min_dcf, batch_miss_rate
+from .detection import batch_min_dcf, batch_miss_rate, effective_prior
 from .eer import (
     batch_kaldi_eer,
     batch_rocch_eer,
@@ -59,7 +60,12 @@ class Label(NamedTuple):
 class MetricDescription:
     """What a results file says of a metric, enough to check and print its values.
 
-    The attributes are those of `Metric`; `detail` is a number of decimals.
+    Attributes
+    ----------
+    kind, unit, name, title, meaning, best, range, percent, counted, decimals, repeats_matter
+        As of `Metric`.
+    detail : int
+        Number of decimals in tables of one system.
     """
 
     kind: Kind
@@ -317,20 +323,47 @@ def _error_rate(key: str, name: str, *functions: Callable[..., Any], **fields: A
     return _of_scores(key, "fraction", name, *functions, **fields)
 
 
-def _min_dcf(p_target: float) -> Metric:
+def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metric:
+    """Make the entry of the minimum detection cost at an operating point.
+
+    Parameters
+    ----------
+    p_target, c_miss, c_fa : float
+        See `effective_prior`.
+
+    Returns
+    -------
+    Metric
+        Its key is such as `min_dcf_0.05`, with other costs than 1 such as `min_dcf_0.05_10_1`.
+
+    Raises
+    ------
+    ValueError
+        A value out of range.
+
+    Examples
+    --------
+    >>> min_dcf_metric(0.05).key, min_dcf_metric(0.05, c_miss=10).name
+    ('min_dcf_0.05', 'min DCF at 0.05, costs 10 and 1')
+    """
+    prior = effective_prior(p_target, c_miss, c_fa)
+    cost_key, costs = "", ""
+    if (c_miss, c_fa) != (1, 1):
+        cost_key, costs = f"_{c_miss:g}_{c_fa:g}", f", costs {c_miss:g} and {c_fa:g}"
     return _of_scores(
-        f"min_dcf_{p_target:g}",
+        f"min_dcf_{p_target:g}{cost_key}",
         "normalized cost",
-        f"min DCF at {p_target}",
-        lambda trials, *, variant: batch_min_dcf(trials, p_target, variant),
-        meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets; 1 is "
+        f"min DCF at {p_target:g}{costs}",
+        lambda trials, *, variant: batch_min_dcf(trials, prior, variant),
+        meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets"
+        f"{costs and f' and a miss and a false alarm cost {c_miss:g} and {c_fa:g}'}; 1 is "
         "that of ignoring the scores",
         source="NIST speaker recognition evaluations",
         best="higher",
         range=(0, 1),
-        title=f"Minimum detection cost at {p_target}",
-        column_label=Label(f"min DCF {p_target}", f"min DCF$_{{{p_target}}}$"),
-        heading_label=Label(f"min DCF at {p_target}"),
+        title=f"Minimum detection cost at {p_target:g}{costs}",
+        column_label=Label(f"min DCF {p_target:g}{costs}", f"min DCF$_{{{p_target:g}}}${costs}"),
+        heading_label=Label(f"min DCF at {p_target:g}{costs}"),
         detail=4,
         compared=False,
     )
@@ -516,8 +549,8 @@ METRICS: dict[str, Metric] = {
             line_number=zebra_number,
             repeats_matter=True,
         ),
-        _min_dcf(0.01),
-        _min_dcf(0.001),
+        min_dcf_metric(0.01),
+        min_dcf_metric(0.001),
         _miss_rate(0.01),
         _miss_rate(0.001),
         Metric(
@@ -667,6 +700,36 @@ def describe(key: str) -> Metric:
     """
     name = key.removeprefix(SUBJECTIVE)
     return METRICS[name] if name in METRICS else Metric(key, "scores", "", key)
+
+
+@contextlib.contextmanager
+def registered(metrics: Iterable[Metric]) -> Iterator[None]:
+    """Register metrics within a block, for evaluation, tables and figures.
+
+    Parameters
+    ----------
+    metrics : iterable of Metric
+        None with the key of a metric that is registered already.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with registered([min_dcf_metric(0.05)]):
+    ...     "min_dcf_0.05" in METRICS
+    True
+    >>> "min_dcf_0.05" in METRICS
+    False
+    """
+    before = dict(METRICS)
+    METRICS.update((metric.key, metric) for metric in metrics)
+    try:
+        yield
+    finally:
+        METRICS.clear()
+        METRICS.update(before)
 
 
 def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[str, float]:

@@ -366,8 +366,14 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
 
     Parameters
     ----------
+    name : str
+        Such as `vpc2024`, or a path.
     base : Path
         Folder that a relative path starts from.
+
+    Returns
+    -------
+    Protocol
 
     Raises
     ------

@@ -24,7 +24,7 @@ from ..numbers.notes import LEFT_OUT_MARK, OTHER_SOURCE_MARK, evaluated_text
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
-from .table import AVERAGE, Column, Table
+from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
@@ -163,6 +163,7 @@ def submissions_table(name: str) -> Table | None:
             "one of the challenge; anonymized training data: also submitted by the team",
         ),
         fit="landscape",
+        section=PUBLISHED,
     )
 
 
@@ -289,9 +290,10 @@ class _SplitTable:
             rows, best = self._block(metric, attack, systems, cells)
             bold |= {(first + row, 2 + column) for row, column in best}
             groups.append(tuple(rows))
+        title = self._title([metric for metric, _ in blocks], present)
         table = Table(
             name,
-            self._caption([metric for metric, _ in blocks], present),
+            self._caption(title),
             (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
             tuple(groups),
             headings=tuple(
@@ -302,6 +304,8 @@ class _SplitTable:
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
             notes=tuple(self._notes(blocks, groups, systems, shown)),
+            section=SIDE_BY_SIDE,
+            title=title[:1].upper() + title[1:],
         )
         return table_of_systems(table, self.cells, systems)
 
@@ -357,17 +361,20 @@ class _SplitTable:
             add(AVERAGE, "", averages, unranked)
         return rows, best
 
-    def _caption(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
+    def _title(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
         names = _enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
         titles = [a.title[:1].lower() + a.title[1:] for a in attacks if a]
         models = ""
         if titles:
             plural = "s" if len(titles) > 1 else ""
             models = f" under the {_enumerated(titles)} attack model{plural}"
+        return names + models
+
+    def _caption(self, title: str) -> str:
         split = self.protocol.split_title(self.split)
         model = self.layout.asv_model
         evaluated = evaluated_text(self.protocol.variant, asv_models=[model] if model else ())
-        return f"Objective results: {names}{models} ({split}).{self.layout.direction} {evaluated}"
+        return f"Objective results: {title} ({split}).{self.layout.direction} {evaluated}"
 
     def _notes(
         self,

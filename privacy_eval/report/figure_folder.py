@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrivacyEvalError
-from ..io.files import locked_folder, write_text
+from ..io.files import digest, locked_folder, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..results.arrays import FIGURE_FORMATS
 from ..version import __version__
+from .html import Picture
 
-#: Names and captions of the figures in a folder.
+#: Names, sections and captions of the figures in a folder.
 CAPTIONS = "captions.json"
 
 
@@ -30,7 +31,7 @@ class FigureFolder(Product):
     def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
         return all(os.path.isfile(self.note.parent / name) for name in noted.files)
 
-    def begin(self, captions: Mapping[str, str], files: Sequence[str]) -> None:
+    def begin(self, entries: Mapping[str, Mapping[str, str]], files: Sequence[str]) -> None:
         """Record the figures of this folder, and remove those drawn from other inputs."""
         out = self.note.parent
         try:
@@ -48,9 +49,8 @@ class FigureFolder(Product):
             if noted != now:
                 write_text(self.note, now.text())
             if not (out / CAPTIONS).is_file():
-                write_text(
-                    out / CAPTIONS, json.dumps(captions, indent=1, ensure_ascii=False) + "\n"
-                )
+                text = json.dumps(entries, indent=1, ensure_ascii=False)
+                write_text(out / CAPTIONS, f"{text}\n")
 
 
 def figure_folder(
@@ -73,6 +73,7 @@ def figure_folder(
         lambda *_: Content({}),
         subject=drawn_from,
         options={"formats": list(formats), "drawn_by": drawn_by},
+        revision=2,
     )
 
 
@@ -82,15 +83,32 @@ def drawn_from(folder: Path) -> Mapping[str, Any]:
     return {} if noted is None else noted.subject
 
 
-def read_captions(folder: Path) -> dict[str, str]:
-    """Captions of the figures in a folder by their names, in order.
+def folder_digest(folder: Path) -> str:
+    """Return a digest of the inputs of a folder of figures and of its captions."""
+    return digest(
+        json.dumps([drawn_from(folder), load_json(folder / CAPTIONS)], default=dict).encode()
+    )
+
+
+def pictures(folder: Path) -> list[Picture]:
+    """Return the figures in a folder, in order.
 
     Raises
     ------
     PrivacyEvalError
-        No such list, or a damaged one.
+        No list of their captions, or a damaged one.
     """
-    plain = load_json(folder / CAPTIONS)
-    if not isinstance(plain, dict) or not all(isinstance(v, str) for v in plain.values()):
-        raise PrivacyEvalError(f"{folder / CAPTIONS}: expected names and captions of figures")
-    return plain
+    entries = load_json(folder / CAPTIONS)
+    if not isinstance(entries, dict) or not all(
+        isinstance(entry, dict)
+        and entry.keys() == {"section", "caption"}
+        and all(isinstance(text, str) for text in entry.values())
+        for entry in entries.values()
+    ):
+        raise PrivacyEvalError(
+            f"{folder / CAPTIONS}: expected names, sections and captions of figures"
+        )
+    return [
+        Picture(folder / f"{name}.png", entry["caption"], section=entry["section"])
+        for name, entry in entries.items()
+    ]

@@ -27,7 +27,7 @@ _OfSet = TypeVar("_OfSet", bound=VerificationRecord | SimilarityRecord | Identif
 LETTER = {speech: speech[0] for speech in SPEECH}
 
 #: Speakers in a table of the least protected ones.
-LEAST_PROTECTED = 3
+WORST_SPEAKERS = 3
 
 
 def main_split(
@@ -133,23 +133,24 @@ class Form:
 
     @property
     def splits_with_values(self) -> list[str]:
-        """The splits with any value; all of a blank form."""
+        """The splits with any value."""
         present = {key[0] for key, cells in self.cells.items() if any(cells)}
-        splits = self.results.protocol.splits
-        return [s for s in splits if s in present or not self.results.systems]
+        return [s for s in self.results.protocol.splits if s in present]
 
-    def table(self, name: str, caption: str, groups: Iterable[Iterable[tuple[Key, Key]]]) -> Table:
+    def table(
+        self, name: str, title: str, caption: str, groups: Iterable[Iterable[tuple[Key, Key]]]
+    ) -> Table:
         """Make a table of the first split's block, the condition's columns, then the other
-        splits' blocks, of the data sets and splits with any value; of all in a blank form.
-        Groups contain row keys with the cells of their condition."""
-        blank, splits = not self.results.systems, self.splits_with_values
+        splits' blocks, of the data sets and splits with any value. Groups contain row keys with
+        the cells of their condition."""
+        splits = self.splits_with_values
         protocol = self.results.protocol
         data_sets = {d.id: d for d in self.data_sets or protocol.data_sets}
         present = {key[1] for key, cells in self.cells.items() if any(cells)}
         columns: list[Column] = []
         for split in splits:
-            title = protocol.split_title(split)
-            columns += [Column(title, align="l", rule=bool(columns)), *self.values]
+            heading = protocol.split_title(split)
+            columns += [Column(heading, align="l", rule=bool(columns)), *self.values]
             columns += self.condition if split == splits[0] else []
 
         def row(key: Key, condition: Key) -> Iterator[str]:
@@ -159,11 +160,8 @@ class Form:
                 yield from self.cells.get((split, *key), [""] * len(self.values))
                 yield from condition if split == splits[0] else ()
 
-        rows = [
-            [tuple(row(*keys)) for keys in group if blank or keys[0][0] in present]
-            for group in groups
-        ]
-        return _number_rows(Table(name, caption, tuple(columns), nonempty(rows)))
+        rows = [[tuple(row(*keys)) for keys in group if keys[0][0] in present] for group in groups]
+        return _number_rows(Table(name, caption, tuple(columns), nonempty(rows), title=title))
 
 
 def _number_rows(table: Table) -> Table:

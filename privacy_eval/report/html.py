@@ -30,17 +30,15 @@ class Picture:
         Inline HTML of it, whose names are escaped.
     facets : tuple of str
         Values to filter figures by: kind, attack model.
+    section : str
+        Its section of the report.
     """
 
     path: Path | None
     caption: str
     svg: str = ""
     facets: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Stem of its file, "" without one."""
-        return self.path.stem if self.path is not None else ""
+    section: str = ""
 
 
 @dataclass(frozen=True)

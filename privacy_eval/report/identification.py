@@ -18,8 +18,8 @@ from ..results.records import (
     IdentificationRecord,
     Results,
 )
-from .forms import LEAST_PROTECTED, Key, by_trial_set, main_split, set_groups
-from .table import Column, Table, aligned
+from .forms import WORST_SPEAKERS, Key, by_trial_set, main_split, set_groups
+from .table import AMONG_MANY, Column, Table, aligned
 
 _NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
 
@@ -88,7 +88,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
     records = [r for r in results.identification if r.speakers]
 
     def rows(r: IdentificationRecord) -> Iterator[Key]:
-        for s in r.speakers[:LEAST_PROTECTED]:
+        for s in r.speakers[:WORST_SPEAKERS]:
             rates = (f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second))
             yield str(r.speakers_size), s.speaker, str(s.n_tests), *rates
 
@@ -104,7 +104,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
         )
     notes += overlap_sentences(results)
     caption = (
-        f"The {LEAST_PROTECTED} most often found speakers of each trial set: {title} (in groups "
+        f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
     )
     table = _gallery_table(results.protocol, records, columns, rows)
@@ -129,7 +129,7 @@ def _gallery_table(
         Column("Attack model", align="l", sparse=True),
     )
     groups = set_groups(protocol, records, with_attack)
-    return Table("", "", (*identity, *columns), groups, fit="landscape")
+    return Table("", "", (*identity, *columns), groups, fit="landscape", section=AMONG_MANY)
 
 
 def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:

@@ -39,8 +39,8 @@ from ..results.records import (
 from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
 from .forms import (
-    LEAST_PROTECTED,
     LETTER,
+    WORST_SPEAKERS,
     Form,
     Key,
     by_trial_set,
@@ -52,7 +52,7 @@ from .forms import (
     set_groups,
 )
 from .identification import identification_speakers_table, identification_table, singling_out_table
-from .table import Column, Table, aligned
+from .table import FILES_ONLY, LEAST_PROTECTED, VARIANTS_DIFFER, Column, Table, aligned
 
 #: Columns that identify a trial condition of a set.
 _CONDITION = [Column("Enroll", rule=True), Column("Trial"), Column("Gen")]
@@ -108,8 +108,8 @@ _SPEAKER: Mapping[str, Column | None] = {
 def table_groups(
     results: Results, across: Iterable[Table] = (), curves: Curves | None = None
 ) -> list[list[Table]]:
-    """Return the tables of every system as groups of a table set, or the protocol's blank forms.
-    Comments state the provenance of the results.
+    """Return the tables of every system as groups of a table set. Comments state the provenance
+    of the results.
 
     Parameters
     ----------
@@ -122,8 +122,6 @@ def table_groups(
     groups = [across] if across else []
     folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
     tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
-    if not tables_of and not groups:
-        tables_of = {results.protocol.name: blank_tables(results.protocol)}
     bases = file_names(tables_of)
     groups += [
         [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
@@ -151,13 +149,12 @@ def system_tables(
         of_network = [] if name in _WITHOUT_NETWORK else networks
         return [*of_network, few] if few and name.startswith("intervals") else of_network
 
-    return [replace(t, notes=(*t.notes, *notes(t.name))) for t in tables if t.rows]
-
-
-def blank_tables(protocol: Protocol) -> list[Table]:
-    """Return a protocol's tables without values."""
-    forms = {*_verification_forms(protocol), "asr"}
-    return [t for t in _all_tables(Results(protocol), "no results") if t.name in forms]
+    section = f"System {system}{results_folder}"
+    return [
+        replace(t, section=t.section or section, notes=(*t.notes, *notes(t.name)))
+        for t in tables
+        if t.rows
+    ]
 
 
 def _verification_forms(protocol: Protocol) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -179,6 +176,9 @@ def _all_tables(part: Results, title: str) -> list[Table]:
     forms = _verification_forms(part.protocol)
     return [
         *(verification_table(part, f"asv_{s}", title, *forms["asv"], [s]) for s in splits),
+        replace(
+            verification_table(part, "asv", title, *forms.pop("asv"), splits), section=FILES_ONLY
+        ),
         *(verification_table(part, name, title, *form, splits) for name, form in forms.items()),
         recognition_table(part, title),
         emotion_table(part, title),
@@ -217,10 +217,8 @@ def verification_table(
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), r.caveats)
         partial += [(key, r)] if r.left_out else []
-    # Rows that were not evaluated are omitted, except in a blank form.
-    pairs = {(r.condition.enrollment, r.condition.trial) for r in records} or {
-        (c.enrollment, c.trial) for c in protocol.comparisons
-    }
+    # Rows that were not evaluated are omitted.
+    pairs = {(r.condition.enrollment, r.condition.trial) for r in records}
     note = "o: original, a: anonymized speech"
     if partial:
         note += (
@@ -239,9 +237,11 @@ def verification_table(
         [keys for keys in group if keys[0][2:] in pairs] for group in condition_groups(protocol)
     ]
     with_values = form.splits_with_values
-    of_split = f", {protocol.split_title(with_values[0])}" if len(with_values) == 1 else ""
+    heading = caption
+    if len(with_values) == 1:
+        heading += f", {protocol.split_title(with_values[0])}"
     evaluated = _evaluated(records, variant)
-    table = form.table(name, f"{caption}{of_split}: {title} ({note}). {evaluated}", groups)
+    table = form.table(name, heading, f"{heading}: {title} ({note}). {evaluated}", groups)
     return replace(table, notes=tuple(caveat_notes(records, keys, marked=True)))
 
 
@@ -263,8 +263,9 @@ def strongest_table(results: Results, title: str) -> Table:
         condition=[Column("Gen", rule=True)],
     )
     rows = [((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]
-    caption = f"The strongest of the attack models, by each metric: {title}."
-    table = form.table("strongest", f"{caption} {_evaluated(records, variant)}", [rows])
+    heading = "The strongest of the attack models, by each metric"
+    caption = f"{heading}: {title}. {_evaluated(records, variant)}"
+    table = form.table("strongest", heading, caption, [rows])
     return replace(table, fit="landscape")
 
 
@@ -323,8 +324,9 @@ def recognition_table(results: Results, title: str) -> Table:
     ]
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
     note = f"; LM: language model, {letters}" if len(models) > 1 else ""
-    caption = f"Speech recognition: {title} (o: original, a: anonymized speech{note})."
-    return form.table("asr", caption, groups)
+    heading = "Speech recognition"
+    caption = f"{heading}: {title} (o: original, a: anonymized speech{note})."
+    return form.table("asr", heading, caption, groups)
 
 
 def emotion_table(results: Results, title: str) -> Table:
@@ -347,11 +349,9 @@ def emotion_table(results: Results, title: str) -> Table:
     groups = [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion]
     folds = {len(r.folds) for r in results.emotion} - {0}
     few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
-    caption = (
-        f"Emotion recognition, unweighted average recall and recall of each emotion: {title} "
-        f"(o: original, a: anonymized speech{few})."
-    )
-    return form.table("emotion", caption, groups)
+    heading = "Emotion recognition, unweighted average recall and recall of each emotion"
+    caption = f"{heading}: {title} (o: original, a: anonymized speech{few})."
+    return form.table("emotion", heading, caption, groups)
 
 
 def trial_set_table(results: Results, title: str) -> Table:
@@ -382,9 +382,10 @@ def trial_set_table(results: Results, title: str) -> Table:
     names = [m.name for key, m in of_kind("utility").items() if key in utility]
     if {"pitch_correlation_mean", "pitch_correlation_std"} <= utility:
         names = ["pitch correlation (mean, standard deviation)", *names[2:]]
-    start = " and ".join(names + (["voice similarity"] if results.similarity else []))
+    heading = " and ".join(names + (["voice similarity"] if results.similarity else []))
+    heading = heading[:1].upper() + heading[1:]
     note = f" (*: {sum(partial.values())} utterances left out)" if partial else ""
-    return form.table("voice", f"{start[:1].upper()}{start[1:]}: {title}{note}.", groups)
+    return form.table("voice", heading, f"{heading}: {title}{note}.", groups)
 
 
 def interval_table(
@@ -405,13 +406,14 @@ def interval_table(
         [keys for keys in group if (split, *keys[0]) in cells]
         for group in condition_groups(protocol)
     ]
-    caption = (
+    heading = (
         f"95 % intervals of {', '.join(describe(key).name for key in keys)} from resampling "
-        f"speakers, {protocol.split_title(split)}: {title} "
-        f"(o: original, a: anonymized speech). {_evaluated(records, variant)}"
+        f"speakers, {protocol.split_title(split)}"
     )
+    evaluated = _evaluated(records, variant)
+    caption = f"{heading}: {title} (o: original, a: anonymized speech). {evaluated}"
     notes = (*caveat_notes(records, keys, marked=True), *bias_notes(keys))
-    return replace(form.table(name, caption, groups), notes=notes)
+    return replace(form.table(name, heading, caption, groups), notes=notes)
 
 
 def _interval_text(key: str, record: VerificationRecord, variant: Variant) -> str:
@@ -439,13 +441,15 @@ def average_interval_table(results: Results, title: str, curves: Curves) -> Tabl
         Column("Attack model", align="l", rule=True),
         *metric_columns(_AVERAGED),
     )
-    caption = (
+    heading = (
         "95 % intervals from resampling speakers of averages over data sets and genders with the "
-        f"protocol's weights: {title}."
+        "protocol's weights"
     )
+    caption = f"{heading}: {title}."
     resampled = [r for r in results.verification if r.speaker_intervals]
     notes = (*caveat_notes(resampled, _AVERAGED, marked=True), *bias_notes(_AVERAGED))
-    return Table("intervals_averages", caption, columns, nonempty(groups.values()), notes=notes)
+    rows = nonempty(groups.values())
+    return Table("intervals_averages", caption, columns, rows, notes=notes, title=heading)
 
 
 def _mean_text(mean: Mean) -> str:
@@ -460,7 +464,7 @@ def speakers_table(results: Results, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
 
     def rows(r: SimilarityRecord) -> list[Key]:
-        speakers = r.speakers[:LEAST_PROTECTED]
+        speakers = r.speakers[:WORST_SPEAKERS]
         return [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
 
     columns = (
@@ -470,13 +474,13 @@ def speakers_table(results: Results, title: str) -> Table:
         *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
     )
     caption = (
-        f"The {LEAST_PROTECTED} least protected speakers of each trial set: {title} (voice "
+        f"The {WORST_SPEAKERS} least protected speakers of each trial set: {title} (voice "
         "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
     groups = set_groups(results.protocol, results.similarity, rows)
-    return Table("speakers", caption, columns, groups)
+    return Table("speakers", caption, columns, groups, section=LEAST_PROTECTED)
 
 
 def averages_table(results: Results, title: str) -> Table:
@@ -494,8 +498,9 @@ def averages_table(results: Results, title: str) -> Table:
         notes.append(
             f"No average of {'; '.join(unknown)}: values of some data sets or genders are missing"
         )
-    caption = f"Averages over data sets: {title}."
-    return Table("averages", caption, columns, nonempty([known]), notes=tuple(notes))
+    heading = "Averages over data sets"
+    caption, groups = f"{heading}: {title}.", nonempty([known])
+    return Table("averages", caption, columns, groups, notes=tuple(notes), title=heading)
 
 
 def variants_table(results: Results, title: str) -> Table:
@@ -520,7 +525,7 @@ def variants_table(results: Results, title: str) -> Table:
         )
     columns = (*aligned("l", "Condition", "Metric"), *aligned("r", *VARIANTS))
     caption = f"Values that the released scripts print differently from their definition: {title}."
-    return Table("variants", caption, columns, nonempty(groups))
+    return Table("variants", caption, columns, nonempty(groups), section=VARIANTS_DIFFER)
 
 
 def eers_table(results: Results, title: str) -> Table:
@@ -533,7 +538,7 @@ def eers_table(results: Results, title: str) -> Table:
             rows.append((r.condition.name, *texts))
     columns = (*aligned("l", "Condition"), *aligned("r", "Kaldi", "SpeechBrain"))
     caption = f"EER, %, of Kaldi and of SpeechBrain where they differ: {title}."
-    return Table("eers", caption, columns, nonempty([rows]))
+    return Table("eers", caption, columns, nonempty([rows]), section=VARIANTS_DIFFER)
 
 
 def _of_sets() -> list[str]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from ..numbers.report_data import ReportData, ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
+from .figure_folder import folder_digest
 from .html import Section, report_page
 from .per_system import table_groups
-from .report import across_tables, folder_digest, report_sections
+from .report import across_tables, report_sections
 from .summary import summary_table
 from .table import Style
 from .table_set import table_files

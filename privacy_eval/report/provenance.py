@@ -10,7 +10,7 @@ from ..errors import counted
 from ..numbers.challenge_averages import challenge_averages
 from ..results.records import AnyRecord, Results
 from ..version import __version__
-from .table import Table, aligned
+from .table import PROVENANCE, Table, aligned
 
 # Number of lines on conditions that were not evaluated, of possibly hundreds.
 _ABSENT_SHOWN = 20
@@ -114,7 +114,7 @@ def _table(
             )
         )
     columns = aligned("l", "System", *titles, "Version", "Made from", "Options")
-    return Table(name, caption, tuple(columns), (tuple(rows),))
+    return Table(name, caption, tuple(columns), (tuple(rows),), section=PROVENANCE)
 
 
 def _inputs(provenance: Mapping[str, Any]) -> Iterator[str]:

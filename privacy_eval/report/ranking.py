@@ -21,7 +21,7 @@ from ..numbers.rankings import LACKS, NO_VALUES, Difference, RankedSystem, Ranki
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
-from .table import Column, Table
+from .table import SIDE_BY_SIDE, Column, Table
 
 
 def ranking_table(
@@ -96,6 +96,8 @@ def ranking_table(
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
         fit="shrunk",
+        section=SIDE_BY_SIDE,
+        title=_title(ranking, protocol),
     )
 
 
@@ -202,15 +204,19 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     return [metric.format(difference.value), interval_text(metric, difference.interval), text]
 
 
-def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[VerificationRecord]) -> str:
-    metric = METRICS[ranking.metric]
+def _title(ranking: Ranking, protocol: Protocol) -> str:
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""
+    return f"Ranking by {METRICS[ranking.metric].name}{under}"
+
+
+def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[VerificationRecord]) -> str:
+    metric = METRICS[ranking.metric]
     split = protocol.split_title(ranking.split)
     best = "most private" if ranking.metric != "gvd_db" else "most distinct"
     caption = (
-        f"Ranking by {metric.name}{under} ({split}), the {best} first: averages "
+        f"{_title(ranking, protocol)} ({split}), the {best} first: averages "
         "over data sets and genders with the protocol's weights."
     )
     if ranking.attack_model is None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.files import digest
 from ..metrics import METRICS
 from ..numbers.cells import cells_from_results
 from ..numbers.notes import caveat_notes
@@ -17,7 +14,7 @@ from ..numbers.report_data import ReportData, ReportSources
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
 from .answer import front
-from .figure_folder import drawn_from, read_captions
+from .figure_folder import drawn_from, pictures
 from .figures import KINDS
 from .forms import main_split
 from .html import Front, Picture, Section
@@ -26,7 +23,16 @@ from .per_system import system_tables
 from .provenance import provenance_tables
 from .ranking import ranking_tables
 from .summary import summary_table
-from .table import Table
+from .table import (
+    AMONG_MANY,
+    ANSWER,
+    LEAST_PROTECTED,
+    PROVENANCE,
+    PUBLISHED,
+    SIDE_BY_SIDE,
+    VARIANTS_DIFFER,
+    Table,
+)
 from .utility import utility_tables
 
 _VARIANTS = (
@@ -37,7 +43,6 @@ _SPEAKERS = (
     "An average hides unprotected speakers. These are the least protected by de-identification "
     "(voice similarity); the first screen names the speaker who is found most often."
 )
-_GALLERY_TABLES = tuple(f"-identification{e}" for e in ("", "_singling_out", "_speakers"))
 _CURVES = (
     "Point at a curve for its values. As files (PNG, PDF, pgfplots): privacy-eval figures "
     "--all-figures."
@@ -66,75 +71,60 @@ def report_sections(
         The figures are of other results, or damaged.
     """
     results = data.results
-    tables, notes = across_tables(data)
-    across = {table.name: table for table in tables}
-    split = main_split(data.protocol, results.verification)
-    protocol = data.protocol
-    ranked = f"ranking_{protocol.eer}_{protocol.average_attack_model}_{split}"
-    ranking = [across.pop(name) for name in [*across] if name.startswith(ranked)]
-    published = [across.pop(name) for name in [*across] if name == "published_systems"]
-    drawn = _figure_sections(data, figures) if figures is not None else []
-    plane = tuple(p for s in drawn for p in s.pictures if p.name == f"plane_{split}")
-    drawn = [replace(s, pictures=tuple(p for p in s.pictures if p not in plane)) for s in drawn]
+    across, notes = across_tables(data)
     main = summary_table(data)
-    parts = [(system, f) for system in results.systems for f in results.results_folders(system)]
+    systems = [(system, f) for system in results.systems for f in results.results_folders(system)]
     per_system = [
         [replace(t, name=f"{number}-{t.name}") for t in system_tables(results, *part, data.curves)]
-        for number, part in enumerate(parts)
+        for number, part in enumerate(systems)
     ]
-    variants, speakers, identified = (
-        tuple(t for tables in per_system for t in tables if t.name.endswith(ending))
-        for ending in (("-variants", "-eers"), "-speakers", _GALLERY_TABLES)
-    )
+    tables = [*across, *([main] if main is not None else ()), *provenance_tables(results)]
+    tables += [table for own in per_system for table in own]
+    drawn = _drawn(data, figures) if figures is not None else []
+
+    def section(title: str, *text: str, folded: bool = True) -> Section:
+        return Section(title, text, *_placed(title, tables, drawn), folded)
+
+    first = _placed(ANSWER, tables, drawn)
+    side_by_side, _ = _placed(SIDE_BY_SIDE, tables, ())
     sections = [
-        Section("Systems side by side", parts=tuple(_by_metric(across.values(), protocol))),
-        Section("The least protected speakers", (_SPEAKERS,), speakers, folded=True),
-        Section(
-            "Finding one person among many",
-            tuple(identification_sentences(results)),
-            identified,
-            folded=True,
-        ),
-        *drawn,
+        Section(SIDE_BY_SIDE, parts=tuple(_by_title(side_by_side))),
+        section(LEAST_PROTECTED, _SPEAKERS),
+        section(AMONG_MANY, *identification_sentences(results)),
+        *(section(kind.section, folded=kind.folded) for kind in KINDS if not kind.curves),
         _curves(data),
         *inserted,
     ]
-    for (system, folder), of_system in zip(parts, per_system, strict=True):
-        rest = [t for t in of_system if t not in (*variants, *speakers, *identified)]
-        rest = [t for t in rest if not t.name.endswith("-asv")]  # in those of the splits
+    for (system, folder), own in zip(systems, per_system, strict=True):
         title = f"System {system}{folder}"
-        folded = tuple(Section(_title(t, f": {system}{folder}"), (), (t,), (), True) for t in rest)
-        sections.append(Section(title, folded=True, parts=folded))
-    provenance = tuple(provenance_tables(results))
+        shown, _ = _placed(title, own, ())
+        parts = tuple(Section(t.title, tables=(t,), folded=True) for t in shown)
+        sections.append(Section(title, folded=True, parts=parts))
     sections += [
-        Section("Where the two variants differ", (_VARIANTS,), variants, folded=True),
-        Section("How each number was made", (_PROVENANCE,), provenance, folded=True),
-        Section("Published systems", tables=tuple(published), folded=True),
+        section(VARIANTS_DIFFER, _VARIANTS),
+        section(PROVENANCE, _PROVENANCE),
+        section(PUBLISHED),
     ]
-    first = (*ranking, *filter(None, [main]))
-    screen = replace(front(data), tables=first, pictures=plane)
-    return screen, [s for s in sections if not s.is_empty], notes
+    front_page = replace(front(data), tables=first[0], pictures=first[1])
+    return front_page, [s for s in sections if not s.is_empty], notes
 
 
-def _by_metric(tables: Iterable[Table], protocol: Protocol) -> Iterator[Section]:
-    """A part for each kind of table, of all splits; the first is open."""
-    splits = [protocol.split_title(s) for s in protocol.splits]
-    ends = [end for split in splits for end in (f" ({split})", f", {split}")]
+def _placed(
+    section: str, tables: Iterable[Table], drawn: Iterable[Picture]
+) -> tuple[tuple[Table, ...], tuple[Picture, ...]]:
+    """Select the tables and figures of a section."""
+    return tuple(t for t in tables if t.section == section), tuple(
+        p for p in drawn if p.section == section
+    )
+
+
+def _by_title(tables: Iterable[Table]) -> Iterator[Section]:
+    """A part for each title, with the tables of all splits; the first is open."""
     grouped: dict[str, list[Table]] = {}
     for table in tables:
-        grouped.setdefault(_title(table, *ends), []).append(table)
-    for title, of_title in grouped.items():
-        first = title == next(iter(grouped))
-        yield Section(title, tables=tuple(of_title), folded=not first)
-
-
-def _title(table: Table, *ends: str) -> str:
-    """The beginning of a table's caption, up to any of these."""
-    title = table.caption.removeprefix("Objective results: ")
-    for end in (*ends, " (o: "):
-        title = title.partition(end)[0]
-    title = re.split(r"\. (?=[A-Z])", title)[0]  # not of "Dev. set"
-    return title[:1].upper() + title[1:].rstrip(".")
+        grouped.setdefault(table.title, []).append(table)
+    for number, (title, of_title) in enumerate(grouped.items()):
+        yield Section(title, tables=tuple(of_title), folded=number > 0)
 
 
 def _curves(data: ReportData) -> Section:
@@ -183,22 +173,25 @@ def across_tables(
     if not published and len(results.systems) < 2:
         return [], caveat_notes(results.verification)
     options = {"metric": metric, "attack_model": attack_model}
-    found: list[Table] = []
+    main = main_split(data.protocol, results.verification)
+    rankings: list[Table] = []
     for split in data.protocol.splits:
-        found += ranking_tables(data, split=split, **options)
+        tables = ranking_tables(data, split=split, **options)
         if published and len(results.systems) > 1:
             # With published systems in between, no two submitted ones would be compared.
             alone = replace(data, cells=cells_from_results(results))
             own = ranking_tables(alone, split=split, **options)
-            found += [replace(table, name=f"{table.name}_own") for table in own]
+            tables += [replace(table, name=f"{table.name}_own") for table in own]
+        section = ANSWER if split == main else SIDE_BY_SIDE
+        rankings += [replace(table, section=section) for table in tables]
     notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
-    if not found:
+    if not rankings:
         under = f" under the attack model {attack_model}" if attack_model else ""
         notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")
     submissions = submissions_table(published) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
     tables += utility_tables(data)
-    return [*([submissions] if submissions else ()), *tables, *found], notes
+    return [*([submissions] if submissions else ()), *tables, *rankings], notes
 
 
 def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
@@ -206,36 +199,15 @@ def figures_source(sources: ReportSources, **options: object) -> dict[str, objec
     return {**sources.subject(), **options}
 
 
-def folder_digest(figures: Path) -> str:
-    """Return a digest of the inputs of a folder of figures and of its captions."""
-    return digest(json.dumps([drawn_from(figures), read_captions(figures)], default=dict).encode())
-
-
-def pictures(folder: Path, prefix: str = "") -> tuple[Picture, ...]:
-    """Return the figures in a folder whose names begin with `prefix`."""
-    return tuple(
-        Picture(folder / f"{name}.png", caption)
-        for name, caption in read_captions(folder).items()
-        if name.startswith(prefix)
-    )
-
-
-def _figure_sections(data: ReportData, folder: Path) -> list[Section]:
-    found = pictures(folder)
+def _drawn(data: ReportData, folder: Path) -> list[Picture]:
+    """Return the figures of a folder, which must be of these results."""
+    drawn = pictures(folder)
     if drawn_from(folder).get("results") != data.sources.digest():
         raise PrivacyEvalError(
             f"{folder}: figures of other or outdated results; draw them again "
             "with privacy-eval figures"
         )
-    return [
-        Section(
-            kind.section,
-            pictures=tuple(p for p in found if p.name.startswith(kind.name)),
-            folded=kind.folded,
-        )
-        for kind in KINDS
-        if not kind.curves
-    ]
+    return drawn
 
 
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:

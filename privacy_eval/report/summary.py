@@ -10,7 +10,7 @@ from ..numbers.notes import caveat_notes, few_replicates, interval_text
 from ..numbers.report_data import ReportData
 from ..results.signature import network_notes
 from .provenance import coverage
-from .table import Column, Table
+from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid")
 
@@ -56,4 +56,12 @@ def summary_table(data: ReportData) -> Table | None:
         Column("Conditions"),
         *titles,
     )
-    return Table("summary", caption, columns, tuple(groups), notes=tuple(notes), fit="shrunk")
+    return Table(
+        "summary",
+        caption,
+        columns,
+        tuple(groups),
+        notes=tuple(notes),
+        fit="shrunk",
+        section=ANSWER,
+    )

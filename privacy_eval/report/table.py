@@ -12,6 +12,18 @@ Style = Literal["challenge", "booktabs"]
 
 Item = TypeVar("Item")
 
+#: Sections of the report, by which tables and figures are placed in it.
+ANSWER = "Answer"
+SIDE_BY_SIDE = "Systems side by side"
+LEAST_PROTECTED = "The least protected speakers"
+AMONG_MANY = "Finding one person among many"
+VARIANTS_DIFFER = "Where the two variants differ"
+PROVENANCE = "How each number was made"
+PUBLISHED = "Published systems"
+
+#: Section of tables that are in files only.
+FILES_ONLY = "Files only"
+
 #: First cell of a row of averages, which stays last where rows are sorted.
 AVERAGE = "Weighted average"
 
@@ -67,6 +79,8 @@ class Table:
     name : str
         Name of its files and LaTeX label: ASCII without blanks.
     caption : str
+    section, title : str
+        Its section of the report, and its title there.
     columns : tuple of Column
     groups : tuple of groups of rows
         A rule is drawn between groups; a cell is plain text, "" is blank.
@@ -98,6 +112,8 @@ class Table:
     notes: tuple[str, ...] = ()
     comment: str = ""
     fit: Literal["as is", "shrunk", "landscape"] = "as is"
+    section: str = ""
+    title: str = ""
 
     @property
     def rows(self) -> list[tuple[str, ...]]:

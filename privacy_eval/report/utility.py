@@ -11,7 +11,7 @@ from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff, trade_offs
 from .across_systems import table_of_systems
-from .table import Column, Table
+from .table import SIDE_BY_SIDE, Column, Table
 
 
 def utility_tables(data: ReportData) -> list[Table]:
@@ -46,6 +46,8 @@ def _utility(data: ReportData, split: str) -> Table | None:
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
         notes=tuple(f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)),
+        section=SIDE_BY_SIDE,
+        title="Utility",
     )
     return table_of_systems(table, cells, systems)
 
@@ -90,15 +92,17 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
                 row.insert(1, "submitted" if row[0] in own else "published")
     attack = protocol.attack(protocol.average_attack_model).title.lower()
     note = f"Thresholds: {protocol.eer_thresholds_note}" if protocol.eer_thresholds_note else ""
+    title = f"Systems by the thresholds of the average EER ({attack})"
     return Table(
         f"thresholds_{split}",
-        f"Systems by the thresholds of the average EER ({attack}), "
-        f"{protocol.split_title(split)}: ranked by utility among those at or above each.",
+        f"{title}, {protocol.split_title(split)}: ranked by utility among those at or above each.",
         tuple(columns),
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         notes=(note,) if note else (),
         fit="shrunk",
+        section=SIDE_BY_SIDE,
+        title=title,
     )
 
 

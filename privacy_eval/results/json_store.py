@@ -46,6 +46,14 @@ def _descriptions(results: Results) -> dict[str, MetricDescription]:
 def read_json(path: Path) -> Results:
     """Read a results.json.
 
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Results
+
     Raises
     ------
     PrivacyEvalError

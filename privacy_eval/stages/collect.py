@@ -58,11 +58,24 @@ def collect(
 
     Parameters
     ----------
+    systems : iterable of System
+        As from `find_systems`.
+    out : Path
+        Folder with the `records/` of `evaluate_tree`.
+    protocol : Protocol
+    tree : Path
+        Folder that the paths in records are relative to.
     partial : bool
         Collect what exists; conditions without a record of the current score file and
         trial key are listed in `Results.not_evaluated`.
     stale : mapping
         Conditions with stale scores, mapped to the reason.
+    inputs : Inputs, optional
+        Files that were read before.
+
+    Returns
+    -------
+    Results
 
     Raises
     ------

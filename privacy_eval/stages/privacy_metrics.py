@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError
 from ..io.confine import outside_message
-from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, file_names, relative
 from ..io.inputs import Inputs
 from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
 from ..io.text_table import unique_fields
+from ..io.trial_speakers import trial_speakers
 from ..io.user_metrics import user_digests
 from ..metrics import (
     VARIANTS,
@@ -132,10 +132,22 @@ def evaluate(
 
     Parameters
     ----------
+    systems : iterable of System
+        As from `find_systems`.
     out : Path
         Where `records/` is written.
     tree : Path
         Folder that the paths in records are relative to.
+    options : Options
+    run : Run
+        Job split, dry run and progress.
+    inputs : Inputs, optional
+        Files that were read before; share it between calls to read each file once.
+
+    Returns
+    -------
+    Outcome
+        Conditions by what became of them: made, current, missing or failed.
     """
     systems = list(systems)
     products = condition_products(systems, out, tree, options)
@@ -183,11 +195,14 @@ def condition_cost(condition: ConditionFiles, options: Options = Options()) -> C
 
 
 def evaluate_trials(
-    trials: PairedTrials, options: Options, utt2spk: Path | Loaded | None
+    trials: PairedTrials,
+    options: Options,
+    utt2spk: Path | Loaded | None,
+    enroll_utt2spk: Path | None = None,
 ) -> ConditionMetrics:
-    """Compute all metrics of paired trials in both variants."""
+    """Compute all metrics of paired trials in both variants; speakers as `trial_speakers`."""
     scores = TrialScores.from_labels(trials.score, trials.is_target)
-    return evaluate_scores(scores, _bootstrap(trials, options, utt2spk))
+    return evaluate_scores(scores, _bootstrap(trials, options, utt2spk, enroll_utt2spk))
 
 
 def evaluate_scores(
@@ -204,25 +219,20 @@ def evaluate_scores(
 
 
 def _bootstrap(
-    trials: PairedTrials, options: Options, utt2spk: Path | Loaded | None
+    trials: PairedTrials,
+    options: Options,
+    utt2spk: Path | Loaded | None,
+    enroll_utt2spk: Path | None,
 ) -> BootstrapReplicates | None:
     """Compute bootstrap replicates of the metrics in both variants, if `options.bootstrap`."""
     if not options.bootstrap:
         return None
     if options.bootstrap < 2:
         raise PrivacyEvalError(f"a bootstrap needs at least 2 replicates, not {options.bootstrap}")
-    if utt2spk is None or not Path(utt2spk).is_file():
-        raise PrivacyEvalError(
-            f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
-            "speakers of the trial utterances: put utt2spk beside the trials or name it "
-            "with --utt2spk"
-        )
-    enrolled, trial_speakers = _trial_speakers(trials, utt2spk)
     return speaker_bootstrap(
         trials.score,
         trials.is_target,
-        enrolled,
-        trial_speakers,
+        *trial_speakers(trials, utt2spk, enroll_utt2spk),
         replicates=options.bootstrap,
         seed=options.seed,
         det_at=BAND_FALSE_ALARM,
@@ -309,7 +319,7 @@ class _ConditionRecord:
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         paired = pair(
-            read_scores(inputs.load(paths["scores"])),
+            read_scores(inputs.load(paths["scores"]), format="kaldi"),
             read_trials(inputs.load(paths["trials"])),
             allow_missing=self.options.allow_missing,
         )
@@ -361,17 +371,3 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         "bootstrap_seed": np.array(replicates.seed),
         "bootstrap_speakers": np.array(replicates.n_speakers),
     }
-
-
-def _trial_speakers(
-    trials: PairedTrials, utt2spk: Path | Loaded
-) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
-    speaker_of = read_utt2spk(utt2spk)
-    utterances, spoken = unique_fields(trials.utterance)
-    unknown = sorted(u for u in utterances if u not in speaker_of)
-    if unknown:
-        raise PrivacyEvalError(
-            f"{utt2spk}: {len(unknown)} trial utterances have no speaker: {abbreviate(unknown)}"
-        )
-    speakers, enrolled = unique_fields(trials.speaker)
-    return np.array(speakers)[enrolled], np.array([speaker_of[u] for u in utterances])[spoken]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from ..results.arrays import Arrays
 from .estimators import individual_ceiling, population_values
 from .protocol import EstimatorsExperiment, StudyProtocol
 from .scores import cllr_min_in_between
-from .tables import Rows, group_rows, metrics_of, nontargets_per_target, size_of
+from .tables import SECTIONS, Rows, group_rows, metrics_of, nontargets_per_target, size_of
 from .tasks import Row
 
 _MOST_TICKS = 6
@@ -50,45 +50,60 @@ _BANDS = (
 
 
 def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
-    """Yield every figure that has rows."""
-    gaussian, attacks = rows.get("gaussian", ()), rows.get("attacks", ())
-    if study.gaussian is not None and gaussian:
-        for x, y in study.gaussian.pairs:
-            yield Drawing(
-                f"gaussian_{x}_{y}",
-                f"Gaussian scores: {_name(x)} vs. {_name(y)}. A point per combination of "
-                "trial keys and deviations.",
-                partial(_gaussian_pair, gaussian, x, y, study.variant),
-            )
-        yield Drawing(
-            "gaussian_pairs",
-            "Gaussian scores: every metric against every other.",
-            partial(_gaussian_pairs, gaussian, study.variant),
-        )
+    """Yield every figure that has rows, with the section of its experiment."""
+    drawings: dict[str, Iterable[Drawing]] = {}
+    if study.gaussian is not None and rows.get("gaussian"):
+        drawings["gaussian"] = _gaussian(study.gaussian.pairs, rows["gaussian"], study.variant)
     if rows.get("clusters"):
-        yield from _clusters(rows["clusters"])
+        drawings["clusters"] = _clusters(rows["clusters"])
     if study.attacks is not None:
-        by_speech = group_rows(attacks, "speech").items()
-        for (speech, of_speech), (x, y) in itertools.product(by_speech, study.attacks.pairs):
-            yield Drawing(
-                style.file_stem("attacks", x, y, speech),
-                f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
-                f"{_combinations(of_speech)} Colour: difference of the means of target and "
-                "nontarget scores, in units of their pooled standard deviation.",
-                partial(_attacks_pair, of_speech, x, y, study.variant),
-            )
+        attacks = rows.get("attacks", ())
+        drawings["attacks"] = _attacks(study.attacks.pairs, attacks, study.variant)
     if rows.get("matrices"):
         blocks = [
             (row["title"], "", block(_arrays(row["matrices"]), study.variant))
             for row in rows["matrices"]
         ]
         caption = "Artificial voice similarity matrices."
-        yield Drawing("matrices", caption, partial(similarity_matrices, blocks))
+        drawings["matrices"] = [Drawing("matrices", caption, partial(similarity_matrices, blocks))]
     if study.estimators is not None and rows.get("estimators"):
-        yield from _estimators(study.estimators, rows["estimators"], study.variant)
+        drawings["estimators"] = _estimators(study.estimators, rows["estimators"], study.variant)
+    for experiment, of_experiment in drawings.items():
+        yield from (replace(drawing, section=SECTIONS[experiment]) for drawing in of_experiment)
 
 
 # Metric against metric
+
+
+def _gaussian(
+    pairs: Iterable[tuple[str, ...]], rows: Sequence[Row], variant: str
+) -> Iterator[Drawing]:
+    for x, y in pairs:
+        yield Drawing(
+            f"gaussian_{x}_{y}",
+            f"Gaussian scores: {_name(x)} vs. {_name(y)}. A point per combination of "
+            "trial keys and deviations.",
+            partial(_gaussian_pair, rows, x, y, variant),
+        )
+    yield Drawing(
+        "gaussian_pairs",
+        "Gaussian scores: every metric against every other.",
+        partial(_gaussian_pairs, rows, variant),
+    )
+
+
+def _attacks(
+    pairs: Sequence[tuple[str, ...]], rows: Sequence[Row], variant: str
+) -> Iterator[Drawing]:
+    by_speech = group_rows(rows, "speech").items()
+    for (speech, of_speech), (x, y) in itertools.product(by_speech, pairs):
+        yield Drawing(
+            style.file_stem("attacks", x, y, speech),
+            f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
+            f"{_combinations(of_speech)} Colour: difference of the means of target and "
+            "nontarget scores, in units of their pooled standard deviation.",
+            partial(_attacks_pair, of_speech, x, y, variant),
+        )
 
 
 def _gaussian_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:

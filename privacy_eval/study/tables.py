@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..io.csv_text import csv_text
@@ -32,28 +33,44 @@ _BUILT_IN = ("eer", "cllr_min", "linkability", "zebra_population", "zebra_indivi
 
 _OF_ATTACKS = ("eer", "cllr_min", "linkability")
 
+#: Experiments with their titles: the sections of the report.
+SECTIONS: Mapping[str, str] = {
+    "discrete": "Discrete scores",
+    "gaussian": "Gaussian scores",
+    "clusters": "Nontarget scores between target scores",
+    "attacks": "Target selections, attackers and linkages",
+    "matrices": "Artificial voice similarity matrices",
+    "estimators": "Bias and spread of estimates",
+}
+
 #: Entries of rows that are not parameters of their scores.
 _RESULTS = frozenset({"metrics", "estimates", "points", "curves", "matrices"})
 
 
 def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
     """Make every table that has rows."""
-    tables: list[Table] = []
+    tables: dict[str, list[Table]] = {experiment: [] for experiment in SECTIONS}
     if rows.get("discrete"):
-        tables.append(_discrete(rows["discrete"], study.variant))
+        tables["discrete"].append(_discrete(rows["discrete"], study.variant))
     if rows.get("gaussian"):
-        tables.append(_gaussian(rows["gaussian"], study.variant))
+        tables["gaussian"].append(_gaussian(rows["gaussian"], study.variant))
     if rows.get("clusters"):
-        tables.append(_clusters(rows["clusters"]))
+        tables["clusters"].append(_clusters(rows["clusters"]))
     for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():
-        tables.append(_attacks(speech, of_speech, study.variant))
+        tables["attacks"].append(_attacks(speech, of_speech, study.variant))
     if rows.get("matrices"):
-        tables.append(_matrices(rows["matrices"]))
+        tables["matrices"].append(_matrices(rows["matrices"]))
     if study.estimators is not None and rows.get("estimators"):
-        tables.append(_required(study.estimators, rows["estimators"], study.variant))
-        tables.append(_ceilings(rows["estimators"]))
-        tables.append(_estimates(study.estimators, rows["estimators"], study.variant))
-    return tables
+        tables["estimators"] += [
+            _required(study.estimators, rows["estimators"], study.variant),
+            _ceilings(rows["estimators"]),
+            _estimates(study.estimators, rows["estimators"], study.variant),
+        ]
+    return [
+        replace(table, section=SECTIONS[experiment])
+        for experiment, of_experiment in tables.items()
+        for table in of_experiment
+    ]
 
 
 def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:

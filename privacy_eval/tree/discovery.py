@@ -57,8 +57,7 @@ def find_systems(
     keys: Path | None = None,
     allow_outside: bool = False,
 ) -> list[System]:
-    """Find the systems below a results folder or a collection, sorted by name; none without
-    a folder `ASV-*` or `ASR-*`.
+    """Find the systems below a results folder or a collection of them.
 
     Parameters
     ----------
@@ -67,6 +66,7 @@ def find_systems(
     results : Path
         A folder with `ASV-*` in it, or one up to eight levels above (three through
         symlinks); hidden folders are skipped.
+    protocol : Protocol
     name : str, optional
         Select one of several systems, or name the only one (by default its path in the
         collection, or the folder's tag).
@@ -77,6 +77,11 @@ def find_systems(
         The only folder with trial keys.
     allow_outside : bool
         Read through symlinks to outside the tree, the results and the keys folder.
+
+    Returns
+    -------
+    list of System
+        By name; empty without a folder `ASV-*` or `ASR-*`.
 
     Raises
     ------

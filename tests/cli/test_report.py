@@ -474,7 +474,7 @@ def test_a_published_system_of_the_same_name_stays(
     assert {"B1", "B1 (published)"} <= set(systems) and len(systems) == 18 + 1
 
 
-def test_published_tables_alone_have_no_blank_forms(tmp_path: Path) -> None:
+def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
     run = cli("tables", "--published", "vpc2020", "--format", "latex", "--out", tmp_path / "D")
     assert run.code == 0
     names = {p.stem for p in (tmp_path / "D").glob("*.tex")}
@@ -565,7 +565,7 @@ def test_figures_are_drawn_once(measured: SpeechTree, tmp_path: Path) -> None:
     assert cli(*command) == drawn(out, 3, 0)
     captions = json.loads((out / "captions.json").read_text())
     assert len(captions) == 3 and set(captions) >= {CURVE}
-    assert all(captions.values())
+    assert all(entry["caption"] and entry["section"] for entry in captions.values())
     expected = {f"{name}.{kind}" for name in captions for kind in ("png", "pdf")}
     assert pictures(out) == {*expected, f"{CURVE}.tex"}
     before = times(out.iterdir())
@@ -785,7 +785,8 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
         *("Answer", "Systems side by side", LEAST, *FIGURES, "Curves"),
         *(OWN, VARIANTS, MADE, "Published systems"),
     ]
-    captions = json.loads((drawings / "captions.json").read_text())
+    entries = json.loads((drawings / "captions.json").read_text())
+    captions = {name: entry["caption"] for name, entry in entries.items()}
     for title, start in FIGURES.items():
         names = [n for n in captions if n.startswith(start)]
         assert page.images[title] == [(drawings / f"{n}.png").read_bytes() for n in names]
@@ -798,6 +799,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     assert page.tables["Answer"] == ["tab-ranking_eer_lazy-informed_dev", "tab-summary"]
     assert page.tables[VARIANTS] == ["tab-0-variants", "tab-0-eers"]
     assert page.tables[LEAST] == ["tab-0-speakers"]
+    assert {"Speaker verification, Dev. set", "Linkability"} <= set(page.texts[OWN])
     assert {"tab-0-asv_dev", "tab-0-voice", "tab-0-intervals_dev"} <= set(page.tables[OWN])
     assert {"tab-0-variants", "tab-0-speakers"}.isdisjoint(page.tables[OWN])
     similarity = read_json(results_of(measured)).similarity[0]

@@ -69,7 +69,7 @@ from privacy_eval.io.yaml_text import parse_yaml
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
 from privacy_eval.protocol.published import parse_p_values, parse_values
-from privacy_eval.report.figure_folder import read_captions
+from privacy_eval.report.figure_folder import pictures
 from privacy_eval.report.per_system import system_tables
 from privacy_eval.report.text import FORMATS
 from privacy_eval.results.arrays import Curves
@@ -342,7 +342,7 @@ def check_tags(content: bytes, found: Any) -> None:
 
 
 def check_captions(content: bytes, found: Any) -> None:
-    assert all(isinstance(value, str) for value in found.values())
+    assert all(isinstance(text, str) for one in found for text in (one.section, one.caption))
 
 
 def read_audio(path: Path) -> Any:
@@ -950,8 +950,8 @@ READERS: Mapping[str, Reader] = {
         samples_with_edits(_npz()), _read_curves, check=check_curves, name="records/x.npz"
     ),
     "captions": Reader(
-        json_with_edits({"a": "b", "c": "d"}),
-        lambda path: read_captions(path.parent),
+        json_with_edits({"a": {"section": "b", "caption": "c"}}),
+        lambda path: pictures(path.parent),
         check=check_captions,
         name="captions.json",
     ),

@@ -487,7 +487,7 @@ def test_matplotlibrc_of_the_current_folder_is_not_read(kind: str, tmp_path: Pat
     else:
         os.mkfifo(rc) if kind == "a pipe" else rc.mkdir()
     drawing = (
-        "from privacy_eval.cli import main; main(['tables', '--conf', 'vpc2020']);"
+        "from privacy_eval.cli import main; main(['tables', '--published', 'vpc2020']);"
         "import privacy_eval.report.figures.drawing, matplotlib;"
         "assert matplotlib.rcParams['font.size'] != 99"
     )

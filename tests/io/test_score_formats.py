@@ -102,7 +102,7 @@ def test_an_added_format_is_detected_and_an_option(
     detected = cli("metrics", "--scores", path, "--trials", path)
     assert detected.out == expected
     assert detected.err == f"privacy-eval: {path}: read as the format {name}\n"
-    options = ("--format", name, "--key-format", name)
+    options = ("--score-format", name, "--key-format", name)
     named = cli("metrics", "--scores", path, "--trials", path, *options)
     assert (named.out, named.err) == (expected, "")
 
@@ -111,14 +111,14 @@ def test_an_undecided_file_names_the_fields_of_all_formats_that_it_may_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SCORE_FORMATS, "label_first", LABEL_FIRST)  # type: ignore[arg-type]
-    with pytest.raises(PrivacyEvalError, match=r"--format label_first \(label, speaker, utt"):
+    with pytest.raises(PrivacyEvalError, match=r"--score-format label_first \(label, speaker, utt"):
         read_scores(write(tmp_path / "scores", "1 1 0 1\n0 1 0 1\n"), format=None)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a x 1 0\na y 0 1\n", "--format wespeaker .* --format speechbrain"),
+        ("a x 1 0\na y 0 1\n", "--score-format wespeaker .* --score-format speechbrain"),
         ("a x b 0.5\n", "column 3 or 4"),
         ("0.5 target\n", "scores:1: expected 3 fields"),
         ("1 a.wav b.wav\n", "scores:1: .*number.*'b.wav'"),
@@ -147,8 +147,8 @@ def test_ambiguous_key(tmp_path: Path) -> None:
 
 def test_a_known_other_format_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "scores", SCORES["speechbrain"])
-    with pytest.raises(PrivacyEvalError, match="scores:1: .*--format speechbrain"):
-        read_scores(path)
+    with pytest.raises(PrivacyEvalError, match="scores:1: .*--score-format speechbrain"):
+        read_scores(path, format="kaldi")
 
 
 def test_labels_that_contradict_the_key(tmp_path: Path) -> None:
@@ -258,9 +258,9 @@ def test_the_verb_reads_all_formats(tmp_path: Path, name: str) -> None:
     assert plain.code == 0, plain.err
     found = cli("metrics", "--scores", scores, "--trials", key)
     assert found.out == plain.out
-    named = cli("metrics", "--scores", scores, "--format", name, "--trials", key)
+    named = cli("metrics", "--scores", scores, "--score-format", name, "--trials", key)
     assert (named.out, named.err) == (plain.out, "")
-    alone = cli("metrics", "--scores", scores, "--format", name, "--format", "json")
+    alone = cli("metrics", "--scores", scores, "--score-format", name, "--format", "json")
     if name in LABELLED:
         assert '"n_target": 2' in alone.out
     else:

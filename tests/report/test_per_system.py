@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from latex_support import compiled, needs_latex
-from support import ANON, B1, B2, ODD_NAME, ORIG, changed, cli, imported, with_eer, with_first
+from support import ANON, B1, B2, ODD_NAME, ORIG, changed, imported, with_eer, with_first
 
 from privacy_eval import __version__
-from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.report.per_system import blank_tables, system_tables, table_groups
+from privacy_eval.report.per_system import system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.records import Results, VerificationRecord, merge
@@ -246,26 +245,6 @@ def test_one_missing_condition_leaves_three_cells_blank() -> None:
         assert [x for x, _ in changed] == ["", "", ""]
         record = results.verification[gone]
         assert changed[0][1] == f"{100 * record.metrics['challenge']['eer']:.3f}"
-
-
-def test_blank_forms(tmp_path: Path) -> None:
-    tables = {t.name: t for t in blank_tables(load_protocol("vpc2020"))}
-    assert list(tables) == [
-        "asv",
-        "rocch_eer",
-        "linkability",
-        "zebra",
-        "min_dcf",
-        "miss_rate",
-        "asr",
-    ]
-    asv = tables["asv"]
-    assert [row[1] for row in asv.rows] == [row_name(name, "dev") for name, *_ in ROWS]
-    assert all(row[2:5] == row[9:12] == ("", "", "") for row in asv.rows)
-    run = cli("tables", "--conf", "vpc2020")
-    assert run.code == 0 and run.out.count("vctk_dev_com") == 6 * 6
-    assert cli("tables", "--conf", "vpc2020", "--out", tmp_path).code == 0
-    assert len(list(tmp_path.glob("*asv.tex"))) == 1
 
 
 # --- intervals and variants

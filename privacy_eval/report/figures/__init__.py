@@ -18,7 +18,7 @@ from ...numbers.notes import drawn_notes
 from ...numbers.report_data import ReportData, Whiskers
 from ...products.freshness import Run
 from ...results.arrays import FIGURE_FORMATS
-from ..figure_folder import figure_folder, read_captions
+from ..figure_folder import figure_folder, pictures
 
 if TYPE_CHECKING:
     from .drawing import Drawing
@@ -31,8 +31,7 @@ class FigureKind:
     Attributes
     ----------
     name : str
-        Of its module here, whose function `figures` yields drawings of `ReportData`; the
-        names of its figures begin with it.
+        Of its module here, whose function `figures` yields drawings of `ReportData`.
     section : str
         Title of its section in the report.
     folded : bool
@@ -111,12 +110,12 @@ def curve_figures(data: ReportData) -> Iterator[tuple[FigureKind, Drawing]]:
 
 
 def _noted(kind: FigureKind, data: ReportData, *, everything: bool = False) -> Iterator[Drawing]:
-    """The figures of a kind, with the caveats of their values in their captions."""
+    """Yield the figures of a kind, with its section and the caveats of their values."""
     for drawing in kind.figures(data):
         if everything or drawing.default:
             notes = drawn_notes(data.results, drawing.conditions, drawing.metrics)
             caption = "".join([drawing.caption, *(f" {note}." for note in notes)])
-            yield replace(drawing, caption=caption)
+            yield replace(drawing, caption=caption, section=drawing.section or kind.section)
 
 
 def write_figures(
@@ -146,16 +145,16 @@ def write_figures(
     number, jobs = run.job
     folder = figure_folder(out, drawn_from, formats)
     if folder.is_current(Inputs()):
-        return 0, len(range(number - 1, len(read_captions(out)), jobs))
-    captions: dict[str, str] = {}
+        return 0, len(range(number - 1, len(pictures(out)), jobs))
+    entries: dict[str, dict[str, str]] = {}
     files: dict[str, list[str]] = {}
     shown = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
     for drawing in shown:
-        if drawing.name in captions:
+        if drawing.name in entries:
             raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
-        captions[drawing.name] = drawing.caption
+        entries[drawing.name] = {"section": drawing.section, "caption": drawing.caption}
         files[drawing.name] = [f"{drawing.name}.{f}" for f in drawing.formats if f in formats]
-    folder.begin(captions, [file for several in files.values() for file in several])
+    folder.begin(entries, [file for several in files.values() for file in several])
     mine = shown[number - 1 :: jobs]
     written = there = 0
     for drawing in mine:

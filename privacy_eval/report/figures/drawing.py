@@ -46,6 +46,8 @@ class Drawing:
         Metrics and conditions of the scores that it shows.
     default : bool
         Shown even if not all figures are requested.
+    section : str
+        Its section of the report; by default that of its kind.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Drawing:
     metrics: Collection[str] = ()
     conditions: Collection[TrialCondition] = ()
     default: bool = True
+    section: str = ""
 
     @functools.cached_property
     def canvas(self) -> Canvas:

@@ -17,6 +17,8 @@ from ...metrics import describe
 from ...numbers.cells import select
 from ...numbers.report_data import ReportData
 from ...numbers.trade_offs import UTILITY, TradeOff, trade_offs
+from ..forms import main_split
+from ..table import ANSWER
 from . import style
 from .drawing import Drawing
 
@@ -49,6 +51,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         if absent:
             caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
         under = data.protocol.average_attack_model
+        first = split == main_split(data.protocol, data.results.verification)
         eers = select(data.cells, metric=data.protocol.eer, attack_model=under, split=split)
         yield Drawing(
             style.file_stem("plane", split),
@@ -56,6 +59,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             functools.partial(plane, data, found, metrics),
             (data.protocol.eer,),
             {c for cell in eers.values() for c in cell.conditions},
+            section=ANSWER if first else "",
         )
 
 

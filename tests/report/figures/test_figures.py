@@ -14,8 +14,9 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import NOTE, Run
-from privacy_eval.report.figure_folder import read_captions
+from privacy_eval.report.figure_folder import pictures
 from privacy_eval.report.figures import all_figures, drawing, write_figures
+from privacy_eval.report.html import Picture
 
 NAMES = ["a", "b", "c"]
 
@@ -28,7 +29,9 @@ def drawn() -> list[str]:
 
 def few(names: list[str]) -> Iterator[drawing.Drawing]:
     for name in names:
-        yield drawing.Drawing(name, f"caption of {name}", functools.partial(Canvas, (1, 1)))
+        yield drawing.Drawing(
+            name, f"caption of {name}", functools.partial(Canvas, (1, 1)), section="S"
+        )
 
 
 def write(drawn: list[str], out: Path, drawn_from: str = "x", **options: Any) -> tuple[int, int]:
@@ -45,7 +48,8 @@ FILES = [f"{name}.{kind}" for name in NAMES for kind in ("pdf", "png")]
 def test_figures_and_captions(drawn: list[str], tmp_path: Path) -> None:
     assert write(drawn, tmp_path) == (3, 0)
     assert names(tmp_path) == FILES
-    assert read_captions(tmp_path) == {n: f"caption of {n}" for n in NAMES}
+    expected = [Picture(tmp_path / f"{n}.png", f"caption of {n}", section="S") for n in NAMES]
+    assert pictures(tmp_path) == expected
 
 
 def test_nothing_changed_nothing_drawn(drawn: list[str], tmp_path: Path) -> None:
@@ -68,7 +72,7 @@ def test_other_results_leave_no_figure_of_before(drawn: list[str], tmp_path: Pat
     drawn.remove("b")
     assert write(drawn, tmp_path, "y") == (2, 0)
     assert names(tmp_path) == ["a.pdf", "a.png", "c.pdf", "c.png", "mine.png"]
-    assert list(read_captions(tmp_path)) == ["a", "c"]
+    assert [p.path.stem for p in pictures(tmp_path) if p.path] == ["a", "c"]
 
 
 def test_jobs_share_the_figures(drawn: list[str], tmp_path: Path) -> None:
@@ -117,10 +121,10 @@ def test_a_list_of_strange_names_removes_nothing(drawn: list[str], tmp_path: Pat
 
 
 def test_damaged_captions(tmp_path: Path) -> None:
-    for text in ("[]", "{", '{"a": 1}'):
+    for text in ("[]", "{", '{"a": 1}', '{"a": {"caption": "c"}}'):
         (tmp_path / "captions.json").write_text(text)
         with pytest.raises(PrivacyEvalError, match="captions.json"):
-            read_captions(tmp_path)
+            pictures(tmp_path)
 
 
 def test_imported_results_have_bars_and_no_curves(

@@ -150,7 +150,9 @@ def test_new_kinds_need_one_file_and_one_entry(
     assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
     assert {p.suffix for p in out.glob("toy_plot.*")} == {".png", ".pdf"}
     _, sections, _ = report_sections(data, figures=out)
-    assert [(s.title, [p.name for p in s.pictures]) for s in sections] == [("Toys", ["toy_plot"])]
+    assert [(s.title, [p.path for p in s.pictures]) for s in sections] == [
+        ("Toys", [out / "toy_plot.png"])
+    ]
     assert isinstance(sections[0], Section)
 
 

@@ -1,0 +1,148 @@
+"""The verb `metrics` on two systems, on lists of enrolled utterances, at other operating points."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import cli, lines_to
+
+import privacy_eval as pe
+from privacy_eval.metrics import min_dcf, of_kind
+
+SPEAKERS = [f"id{n}" for n in range(8)]
+
+
+def trial_ids() -> list[tuple[str, str]]:
+    """Pair an enrolled utterance of every speaker with two of every speaker."""
+    return [(f"{a}/x/0.wav", f"{b}/x/{n}.wav") for a in SPEAKERS for b in SPEAKERS for n in (1, 2)]
+
+
+def is_target(trial: tuple[str, str]) -> bool:
+    return trial[0].split("/")[0] == trial[1].split("/")[0]
+
+
+def scores(folder: Path, name: str, seed: int, strength: float) -> Path:
+    draw = np.random.default_rng(seed).normal
+    return lines_to(
+        folder / name,
+        (f"{a} {b} {draw(strength * is_target((a, b)), 1):.6f}" for a, b in trial_ids()),
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[object]:
+    labels = (f"{int(is_target(t))} {' '.join(t)}" for t in trial_ids())
+    key = lines_to(tmp_path / "veri_test.txt", labels)
+    a, b = scores(tmp_path, "a", 1, 2.0), scores(tmp_path, "b", 2, 0.5)
+    return ["metrics", "--scores", a, "--versus", b, "--trials", key, "--key-format", "voxceleb"]
+
+
+def test_versus_as_json(files: list[object]) -> None:
+    run = cli(*files, "--bootstrap", 50, "--format", "json")
+    assert run.code == 0, run.err
+    plain = json.loads(run.out)
+    (name,) = plain["versus"]
+    assert name == str(files[4])
+    alone = json.loads(cli(*files[:3], *files[5:], "--format", "json").out)
+    other = json.loads(cli("metrics", "--scores", *files[4:], "--format", "json").out)
+    for variant in ("challenge", "exact"):
+        assert plain[variant] == alone[variant]
+        differences = plain["versus"][name][variant]
+        assert differences.keys() == of_kind("scores").keys()
+        for key, entry in differences.items():
+            assert entry["value"] == other[variant][key]
+            assert entry["difference"] == pytest.approx(alone[variant][key] - entry["value"])
+            assert entry["interval"]["low"] <= entry["interval"]["high"]
+            assert entry["p_value_holm"] == entry["p_value"]
+    assert plain["versus"][name]["exact"]["eer"]["p_value"] < 0.1
+
+
+def test_command_line_and_python_agree(files: list[object]) -> None:
+    plain = json.loads(cli(*files, "--bootstrap", 30, "--seed", 4, "--format", "json").out)
+    target = np.array([is_target(t) for t in trial_ids()])
+    sides = [[side.split("/")[0] for side in t] for t in trial_ids()]
+    speakers = np.array([s[0] for s in sides])[target], np.array(sides)[~target]
+    pairs = []
+    for path in (files[2], files[4]):
+        values = pe.read_scores(Path(str(path))).score
+        pairs.append((values[target], values[~target]))
+    result = pe.compare(*pairs, speakers=speakers, bootstrap=30, seed=4)
+    for key, entry in plain["versus"][str(files[4])]["exact"].items():
+        difference = result.differences[0][key]
+        assert entry["interval"]["low"] == pytest.approx(difference.interval.low)
+        assert entry["p_value"] == difference.p_value
+
+
+def test_versus_as_text(files: list[object], tmp_path: Path) -> None:
+    third = scores(tmp_path, "c", 3, 0.5)
+    run = cli(*files, "--versus", third, "--bootstrap", 50, "--variant", "exact")
+    assert run.code == 0, run.err
+    assert "\n16 target and 112 nontarget trials, 8 speakers" in run.out
+    assert run.out.count("p (Holm)") == 2
+    assert "Linkability" in run.out.split("#")[1]
+    assert "Miss rate" not in run.out.split("#")[2]  # withheld: too few nontargets
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        ([], 2, "--bootstrap"),
+        (["--bootstrap", "20", "--versus", "short"], 1, "do not contain the same trials"),
+        (["--bootstrap", "20", "--versus", "-"], 2, "stdin"),
+        (["--bootstrap", "20", "--c-miss", "1", "--c-miss", "2"], 2, "--c-miss"),
+        (["--p-target", "1.5", "--bootstrap", "20"], 2, "between 0 and 1"),
+        (["--p-target", "0.5", "--c-fa", "0", "--bootstrap", "20"], 2, "above 0"),
+    ],
+)
+def test_what_cannot_be_compared(
+    files: list[object], tmp_path: Path, change: list[str], code: int, words: str
+) -> None:
+    lines_to(tmp_path / "short", Path(str(files[4])).read_text().splitlines()[:-1])
+    run = cli(*files, *(str(tmp_path / w) if w == "short" else w for w in change))
+    assert (run.code, run.out) == (code, "")
+    assert words in run.err
+
+
+def test_operating_points(files: list[object]) -> None:
+    options = "--p-target", 0.05, "--p-target", 0.2, "--c-miss", 10, "--c-miss", 1, "--c-fa", 1
+    plain = json.loads(cli(*files[:3], *files[5:], *options, "--format", "json").out)
+    values = pe.read_scores(Path(str(files[2]))).score
+    target = np.array([is_target(t) for t in trial_ids()])
+    both = pe.TrialScores(values[target], values[~target])
+    costs = {"min_dcf_0.05_10_1": (0.05, 10, 1), "min_dcf_0.2": (0.2, 1, 1)}
+    for key, (p, miss, fa) in costs.items():
+        # By trying every threshold.
+        least = min(
+            p * miss * np.mean(both.target < t) + (1 - p) * fa * np.mean(both.nontarget >= t)
+            for t in [*values, np.inf]
+        ) / min(p * miss, (1 - p) * fa)
+        assert plain["exact"][key] == pytest.approx(least, rel=1e-12)
+        assert min_dcf(both, p_target=p, c_miss=miss, c_fa=fa).value == pytest.approx(least)
+    assert not any(key in pe.METRICS for key in costs)
+
+
+def test_few_replicates_are_noted(files: list[object]) -> None:
+    alone = [*files[:3], *files[5:]]
+    assert "replicates are too few" in cli(*alone, "--bootstrap", 2).out
+    assert "replicates are too few" not in cli(*alone, "--bootstrap", 400).out
+
+
+def test_the_second_variant_prints_what_differs(files: list[object], tmp_path: Path) -> None:
+    """Ties at a threshold: the challenge's variant counts them by their order."""
+    tied = lines_to(
+        tmp_path / "tied", (f"{a} {b} {int(is_target((a, b)))}" for a, b in trial_ids())
+    )
+    lines = tied.read_text().splitlines()
+    lines[::5] = [line[:-1] + "0" for line in lines[::5]]
+    lines_to(tied, lines)
+    alone = ["metrics", "--scores", tied, *files[5:]]
+    plain = json.loads(cli(*alone, "--format", "json").out)
+    first, second = cli(*alone).out.split("# exact, where it differs\n")
+    different = {k for k, v in plain["exact"].items() if v != plain["challenge"][k]}
+    titles = {pe.METRICS[key].sentence for key in different & pe.METRICS.keys()}
+    printed = {line.split("  ")[0] for line in second.split("16 target")[0].splitlines()}
+    assert printed and printed <= titles
+    assert "EER" not in printed and not set(first.splitlines()) & set(second.splitlines())

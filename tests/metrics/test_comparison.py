@@ -1,0 +1,117 @@
+"""Paired comparison of systems."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import privacy_eval as pe
+from privacy_eval.metrics import METRICS, TrialScores, score_metrics, speaker_bootstrap
+from privacy_eval.metrics.comparison import holm, paired_comparison, subtract
+from privacy_eval.metrics.confidence import difference_p_value, expanded_interval
+
+SPEAKERS = [f"s{n}" for n in range(6)]
+OWN = np.repeat(SPEAKERS, 5)
+PAIRS = np.array([(a, b) for a in SPEAKERS for b in SPEAKERS if a != b])
+
+Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def system(seed: int, strength: float = 1.0) -> Scores:
+    draw = np.random.default_rng(seed).normal
+    return draw(strength, 1, len(OWN)), draw(0, 1, len(PAIRS))
+
+
+def test_holm_as_worked_out_by_hand() -> None:
+    # Sorted 0.005, 0.01, 0.03, 0.04, times 4, 3, 2, 1: 0.02, 0.03, 0.06, 0.04 -> 0.06.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.7, 0.6]) == [1.0, 1.0]
+    assert holm([0.2]) == [0.2]
+
+
+def test_differences_of_each_replicate_one_by_one() -> None:
+    first, second = system(1, 2.0), system(2, 0.5)
+    result = pe.compare(first, second, speakers=(OWN, PAIRS), bootstrap=40, seed=3)
+    replicates = [
+        speaker_bootstrap(
+            np.concatenate(scores),
+            np.repeat([True, False], [len(OWN), len(PAIRS)]),
+            np.append(OWN, PAIRS[:, 0]),
+            np.append(OWN, PAIRS[:, 1]),
+            statistic=score_metrics,
+            replicates=40,
+            seed=3,
+        ).values
+        for scores in (first, second)
+    ]
+    for key, difference in result.differences[0].items():
+        drawn = [
+            0.0 if a == b else a - b
+            for a, b in zip(replicates[0][key].tolist(), replicates[1][key].tolist(), strict=True)
+        ]
+        interval = expanded_interval(drawn, len(SPEAKERS))
+        assert difference.interval.low == pytest.approx(interval.low, abs=1e-12)
+        assert difference.interval.high == pytest.approx(interval.high, abs=1e-12)
+        assert difference.p_value == difference_p_value(np.round(drawn, 12), len(SPEAKERS))
+        values = [score_metrics(TrialScores(*scores))[key] for scores in (first, second)]
+        assert (result.values[key], difference.value) == (values[0], values[1])
+        assert difference.difference == pytest.approx(values[0] - values[1], abs=1e-15)
+
+
+def test_a_monotone_map_changes_no_rank_based_metric() -> None:
+    target, nontarget = system(1)
+    result = pe.compare(
+        (target, nontarget), (3 * target, 3 * nontarget), speakers=(OWN, PAIRS), bootstrap=20
+    )
+    for key in ("eer", "rocch_eer", "cllr_min", "min_dcf_0.01"):
+        difference = result.differences[0][key]
+        assert difference.difference == difference.interval.low == difference.interval.high == 0
+        assert difference.p_value == difference.p_value_holm == 1
+    assert result.differences[0]["cllr"].difference != 0
+
+
+def test_holm_counts_the_other_systems() -> None:
+    others = [system(seed, 0.2) for seed in (2, 3, 4)]
+    alone = pe.compare(system(1, 3.0), others[0], speakers=(OWN, PAIRS), bootstrap=300)
+    together = pe.compare(system(1, 3.0), *others, speakers=(OWN, PAIRS), bootstrap=300)
+    assert alone.differences[0]["eer"].p_value_holm == alone.differences[0]["eer"].p_value
+    assert together.differences[0]["eer"].p_value == alone.differences[0]["eer"].p_value
+    for key in METRICS.keys() & together.values.keys():
+        p_values = [of_system[key].p_value for of_system in together.differences]
+        adjusted = [of_system[key].p_value_holm for of_system in together.differences]
+        assert adjusted == holm(p_values)
+    assert "p (Holm)" in repr(together) and "p (Holm)" not in repr(alone)
+
+
+def test_equal_infinities_do_not_differ() -> None:
+    assert subtract([np.inf, -np.inf, 1], [np.inf, 2, 3]).tolist() == [0, -np.inf, -2]
+    huge = np.full(len(OWN), -1e308), np.full(len(PAIRS), 1e308)  # their Cllr is infinite
+    systems = huge, system(1), huge
+    finite, same = pe.compare(
+        *systems, speakers=(OWN, PAIRS), bootstrap=10, variant="challenge"
+    ).differences
+    assert (same["cllr"].value, same["cllr"].difference, same["cllr"].p_value) == (math.inf, 0, 1)
+    assert finite["cllr"].difference == finite["cllr"].interval.low == math.inf
+
+
+def test_only_the_same_trials_are_compared() -> None:
+    def drawn(seed: int, trials: int) -> pe.metrics.BootstrapReplicates:
+        return speaker_bootstrap(
+            np.concatenate(system(1))[:trials],
+            np.repeat([True, False], [len(OWN), len(PAIRS)])[:trials],
+            np.append(OWN, PAIRS[:, 0])[:trials],
+            np.append(OWN, PAIRS[:, 1])[:trials],
+            replicates=5,
+            seed=seed,
+        )
+
+    values = [score_metrics(TrialScores(*system(1)))] * 2
+    whole = len(OWN) + len(PAIRS)
+    for other in (drawn(1, whole), drawn(0, whole - 1)):
+        with pytest.raises(ValueError, match="not paired"):
+            paired_comparison(values, [drawn(0, whole), other], "exact")
+    with pytest.raises(ValueError, match="nothing to compare"):
+        pe.compare(system(1), speakers=(OWN, PAIRS))
