@@ -257,7 +257,7 @@ def guess_score_format(content: bytes, path: Path) -> str:
     if "kaldi" in layouts and _is_score(first.split()[-1]):  # also 0 or 1
         return "kaldi"
     fitting = _fitting(first, path, layouts)
-    if len(fitting) > 1 and "kaldi" not in fitting:
+    if len(fitting) > 1:
         fitting = _fitting(content, path, layouts)
     if len(fitting) == 1:
         return fitting[0]

@@ -83,10 +83,6 @@ def collect(
         Unless `partial`: conditions without such a record.
     """
     systems, inputs = list(systems), inputs or Inputs()
-    unknown = [
-        f"{relative(path, tree)} (matches no condition of protocol {protocol.name})"
-        for path in sorted({path for system in systems for path in system.unmatched})
-    ]
     records, unscored = _evaluated(condition_products(systems, out, tree), stale, inputs)
     transcribed, untranscribed = _transcribed(systems, out, tree, inputs)
     absent = [*unscored, *untranscribed]
@@ -111,7 +107,7 @@ def collect(
         tuple(records),
         tuple(recognition),
         emotion=tuple(emotion),
-        not_evaluated=(*unknown, *absent, *read.refused),
+        not_evaluated=(*absent, *read.refused),
     )
 
 
