@@ -32,6 +32,7 @@ from ..metrics import (
 )
 from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
+from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..metrics.zebra import categorical_tag
@@ -127,6 +128,10 @@ class Record:
         if self.has_values and not any(metrics.values()):
             raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind(self.metric_kind))}")
         self.check_keys(metrics, f"{where}: metrics")
+        self.check_ranges(metrics, where)
+
+    def check_ranges(self, metrics: Mapping[str, Mapping[str, float]], where: str) -> None:
+        """Check that values are within the ranges of their metrics."""
         for variant, values in metrics.items():
             for key, value in values.items():
                 low, high = self.metric(key).range
@@ -401,6 +406,24 @@ class EmotionRecord(Record):
 
     def identity(self) -> tuple[str, ...]:
         return *self.place(), self.condition.speech
+
+    def check_values(self, where: str) -> None:
+        super().check_values(where)
+        self.check_keys({_NO_VARIANT: dict.fromkeys(mean_of_folds(self.folds))}, where)
+        self.check_ranges(self.folds, f"{where}: fold")
+        emotions = {key for fold in self.folds.values() for key in fold} - {"uar"}
+        for name, fold in self.folds.items():
+            recalls = [value for key, value in fold.items() if key != "uar"]
+            # An emotion that is not spoken has no recall, but counts 0 if it is predicted.
+            means = {sum(recalls) / n for n in range(len(recalls), len(emotions) + 1) if n}
+            if means and all(abs(fold.get("uar", -1) - mean) > _SLACK for mean in means):
+                raise PrivacyEvalError(
+                    f"{where}: fold {name}: the UAR is not the mean of the recalls, "
+                    f"{' or '.join(f'{100 * mean:.3f}' for mean in sorted(means))} %"
+                )
+        for key, mean in mean_of_folds(self.folds).items():
+            if abs(self.values.get(key, -1) - mean) > _SLACK:
+                raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "trial": self.condition.speech}
