@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..report import text
+    from ..report import table_formats
     from ..report.per_system import system_tables
     from ..report.products import TableOptions, tables_product
     from ..report.report import across_tables
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = data.results
     across, notes = across_tables(data, options.rank_by, options.attack_model)
     log_notes([*data.missing_arrays, *notes])
-    render = text.FORMATS[only or "text"]
+    render = table_formats.FORMATS[only or "text"]
     tables = across + [
         table
         for system in results.systems

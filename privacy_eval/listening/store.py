@@ -16,7 +16,7 @@ from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
 from ..io.files import atomic_path, digest, read_bytes, write_text
 from ..io.json_text import load_json
-from ..io.ratings import METRICS
+from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, to_plain
 from ..metrics import VARIANTS
 from ..protocol.protocol import protocol_from_dict
@@ -108,21 +108,21 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
 
 
 def _check(test: ListeningTest, path: Path) -> None:
-    """Check that all names are known."""
+    """Check that names belong to the protocol or the test."""
     protocol = test.protocol
     entries = _entries(test)
     systems = [e.system for e in entries] + [t.other_system for t in test.tests]
     metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
     data_sets = [d.id for d in protocol.data_sets]
-    for what, named, known in (
+    for what, named, allowed in (
         ("systems", [*systems, test.reference], (*test.systems, None)),
         ("quantities", [e.quantity for e in entries], (*QUANTITIES, SIMILARITY)),
         ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
         ("genders", [d.gender for d in test.detections], (*protocol.genders, None)),
         ("splits", [test.split], protocol.splits),
-        ("metrics", metrics, METRICS),
+        ("metrics", metrics, RATING_METRICS),
     ):
-        unknown = sorted(map(str, set(named) - set(known)))
+        unknown = sorted(map(str, set(named) - set(allowed)))
         if unknown:
             raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
     for d in test.detections:

@@ -10,7 +10,7 @@ from ..numbers.report_data import ReportData, ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .figure_folder import folder_digest
-from .html import Section, report_page
+from .page import Section, report_page
 from .per_system import table_groups
 from .report import across_tables, report_sections
 from .summary import summary_table

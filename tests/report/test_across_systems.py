@@ -34,7 +34,7 @@ from privacy_eval.report.across_systems import (
 )
 from privacy_eval.report.latex import latex_document, to_latex
 from privacy_eval.report.table import Table
-from privacy_eval.report.text import FORMATS, to_csv, to_markdown
+from privacy_eval.report.table_formats import FORMATS, to_csv, to_markdown
 from privacy_eval.results.records import Results, merge
 
 PROTOCOL = load_protocol("vpc2020")

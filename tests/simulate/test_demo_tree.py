@@ -18,7 +18,7 @@ from privacy_eval.io.kaldi_objects import read_matrix
 from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
 
@@ -64,7 +64,7 @@ def evaluated(tree: Path, protocol: str = "vpc2020") -> Results:
     ):
         run = cli(verb, *common, *more)
         assert run.code == 0, run.err
-    return read_json(tree / "out/results.json")
+    return read_results(tree / "out/results.json")
 
 
 def means(results: Results) -> dict[tuple[str, str], float]:
@@ -372,7 +372,7 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
 
 
 def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PrivacyEvalError, match="vpc2020: asv_models has no model trained on orig"):
+    with pytest.raises(PrivacyEvalError, match="vpc2020: asv_models lacks a model trained on orig"):
         write_demo_tree(tmp_path / "t", changed_protocol(asv_models=[]))
     values = load_protocol("vpc2022").to_dict()
     models = [{**m, "folder": "exp/m", "training_set": "train"} for m in values["asv_models"]]
@@ -382,7 +382,7 @@ def test_protocols_without_vector_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "radio.yaml").write_text(OTHER_PROTOCOL)
     run = cli("demo-tree", tmp_path / "t", "--conf", tmp_path / "radio.yaml")
     assert (run.code, run.out) == (1, "")
-    assert "radio: asv_models has no model trained on original" in run.err
+    assert "radio: asv_models lacks a model trained on original" in run.err
 
 
 @pytest.mark.parametrize("content", ["a file", "a folder", "another seed", "no marker"])

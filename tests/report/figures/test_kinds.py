@@ -17,7 +17,7 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
 from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
 from privacy_eval.report.figures.drawing import Drawing, write
-from privacy_eval.report.html import Section
+from privacy_eval.report.page import Section
 from privacy_eval.report.report import figures_source, report_sections
 from privacy_eval.results.records import IdentificationRecord, Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
