@@ -17,12 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
     add_table_style(parser)
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout: text")
-    ranked = value(
-        "METRIC",
-        "key in results.csv of the metric that ranks systems (default: eer)",
-        default="eer",
-    )
-    parser.add_argument("--rank-by", type=_ranking_metric, **ranked)
+    ranked = value("METRIC", "metric of the ranking, named as in results.csv (default: eer)")
+    parser.add_argument("--rank-by", type=_ranking_metric, default="eer", **ranked)
     attack = value("ID", "attack model of the ranking; default: the one that the protocol averages")
     parser.add_argument("--attack-model", **attack)
 
