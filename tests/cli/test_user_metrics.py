@@ -150,6 +150,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "key of dots": ({"key": "a..b"}, "not a valid identifier"),
     "long key": ({"key": "x" * 65}, "not a valid identifier"),
     "key of a listening test": ({"key": "subjective_eer"}, "not a valid identifier"),
+    "key of a table": ({"key": "voice"}, "'voice' is the name of a table"),
     "key like a built-in": ({"key": "EER"}, "reads like the built-in metric eer"),
     "name of a built-in": ({"name": "linkability"}, "reads like the built-in metric linkability"),
     "title of a built-in": ({"title": "e e r"}, "reads like the built-in metric eer"),
