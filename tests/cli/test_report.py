@@ -44,7 +44,7 @@ from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
-from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
 from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.arrays import FIGURE_FORMATS
@@ -252,7 +252,7 @@ def agrees(text: str, number: float) -> bool:
     return abs(float(text) - number) <= 0.5001 * 10.0 ** -len(text.partition(".")[2])
 
 
-def test_the_own_system_is_marked(beside: Path) -> None:
+def test_submitted_system_is_highlighted(beside: Path) -> None:
     marked = {".md": r"50%\_team \& Co †", ".txt": f"{ODD_NAME} †"}
     for extension, title in marked.items():
         for path in comparisons(beside, extension):

@@ -18,7 +18,7 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.user_metrics import registered
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.report_data import ReportSources
-from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.records import merge
 

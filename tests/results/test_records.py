@@ -338,7 +338,7 @@ UNPLACED: dict[str, Callable[[Plain], object]] = {
 def test_a_store_with_unplaced_values_breaks_no_output(
     change: Callable[[Plain], object], tmp_path: Path
 ) -> None:
-    from privacy_eval.report.per_system import table_groups
+    from privacy_eval.report.system_tables import table_groups
     from privacy_eval.report.table_set import write_tables
 
     plain = document(imported(ANON, protocol="vpc2022"))
