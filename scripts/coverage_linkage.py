@@ -48,8 +48,8 @@ def main() -> int:
             (difficulty, arguments.seed + i, arguments.replicates) for i in range(arguments.trees)
         ]
         with ProcessPoolExecutor(arguments.nj) as pool:
-            found = list(pool.map(one_tree, tasks, chunksize=5))
-        covered, truth, bias = (np.array(part) for part in zip(*found, strict=True))
+            outcomes = list(pool.map(one_tree, tasks, chunksize=5))
+        covered, truth, bias = (np.array(part) for part in zip(*outcomes, strict=True))
         for i, size in enumerate(SIZES):
             shares = (f"{100 * share:.1f}" for share in covered[:, :, i].mean(axis=0))
             biases = (f"{100 * b:+.1f}" for b in bias[:, :, i].mean(axis=0))
@@ -67,7 +67,7 @@ def main() -> int:
 def scored(
     model: VectorModel, voices: Array, enrolled: Array, tests: int, rng: np.random.Generator
 ) -> Array:
-    """Cosines of new utterances of voices with enrolled vectors, shape (tests, enrolled)."""
+    """Compute cosines of new utterances with enrolled vectors, shape (tests, enrolled)."""
     utterances = model.utterances(np.repeat(voices, tests, axis=0), rng)
     counts = np.ones(len(enrolled), dtype=np.int64)
     return np.asarray(
@@ -81,7 +81,7 @@ def enroll(model: VectorModel, voices: Array, rng: np.random.Generator) -> Array
 
 
 def one_tree(task: tuple[str, int, int]) -> tuple[Array, Array, Array]:
-    """Whether each method's intervals cover the truth; the truth; biases of the replicates."""
+    """Return whether each method's intervals cover the truth, the truth, and replicate biases."""
     difficulty, seed, replicates = task
     rng = np.random.default_rng([seed, list(DIFFICULTIES).index(difficulty)])
     model = VectorModel(dimension=8, between=2.0, decay=1.0, within=DIFFICULTIES[difficulty])
@@ -93,7 +93,7 @@ def one_tree(task: tuple[str, int, int]) -> tuple[Array, Array, Array]:
     beaten = beaters(scores, speaker)
     estimate = linkage_of_beaters(beaten, SPEAKERS, SIZES)
     names = tuple(f"s{i}" for i in range(SPEAKERS))
-    found = Identification(
+    identification = Identification(
         names, speaker, beaten, SPEAKERS, 0, (), 0, SIZES, estimate, rank=1, length=1
     )
     of_speakers = rng.multinomial(SPEAKERS, np.full(SPEAKERS, 1 / SPEAKERS), replicates)
@@ -103,7 +103,7 @@ def one_tree(task: tuple[str, int, int]) -> tuple[Array, Array, Array]:
         np.array(list(both_sides(scores, speaker, of_speakers))),
         linkage_of_beaters(beaten, SPEAKERS, SIZES, weights=of_tests),
     )
-    own = found.intervals(replicates, seed)
+    own = identification.intervals(replicates, seed)
     intervals = [own] + [[expanded_interval(v, SPEAKERS, 0.95) for v in x.T] for x in values[1:]]
     covered = [[i.low <= t <= i.high for i, t in zip(of, truth, strict=True)] for of in intervals]
     return np.array(covered), truth, np.array([x.mean(axis=0) - estimate for x in values])

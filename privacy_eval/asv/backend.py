@@ -45,7 +45,7 @@ _PLDA_ITERATIONS = 10
 
 _LDA_FLOOR = 1e-6
 
-#: Fraction of the total covariance below which within-speaker variation is rounding.
+#: Fraction of the total covariance below which within-speaker variation is a rounding error.
 _LDA_ROUNDING = 1e-12
 
 _SHORTEST = float(np.finfo(np.float32).tiny)
@@ -220,7 +220,7 @@ def normalize_length(vectors: FloatMatrix, *, scale_up: bool = True) -> FloatMat
 def speaker_means(
     vectors: FloatMatrix, members: Sequence[Sequence[int] | IntArray]
 ) -> tuple[FloatMatrix, IntArray]:
-    """Average the vectors of every speaker in float32, in order, as Kaldi's ivector-mean does.
+    """Average each speaker's vectors in float32 and in order, as Kaldi's ivector-mean does.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def plda_transform(
     *,
     normalization: LengthNormalization = "expected",
 ) -> FloatMatrix:
-    """Transform vectors into the space where PLDA's covariances are diagonal.
+    """Transform vectors into the space in which PLDA's covariances are diagonal.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def plda_scores(
 
 
 def cosine_scores(enrolled: FloatMatrix, trial: FloatMatrix) -> FloatMatrix:
-    """Compute the cosine of the angle between every two vectors.
+    """Compute the cosine similarity of every pair of vectors.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ def cosine_scores(enrolled: FloatMatrix, trial: FloatMatrix) -> FloatMatrix:
 
 
 def euclidean_scores(enrolled: FloatMatrix, trial: FloatMatrix) -> FloatMatrix:
-    """Compute the negative Euclidean distance between every two vectors.
+    """Compute the negative Euclidean distance of every pair of vectors.
 
     Parameters
     ----------
@@ -420,7 +420,7 @@ def euclidean_scores(enrolled: FloatMatrix, trial: FloatMatrix) -> FloatMatrix:
 def _in_blocks(
     block: Callable[[slice], NDArray[np.float64]], rows: int, columns: int
 ) -> FloatMatrix:
-    """Fill a score matrix by blocks of rows, whose double precision takes little memory."""
+    """Fill a score matrix by blocks of rows, to save memory in double precision."""
     scores = np.empty((rows, columns), dtype=np.float32)
     step = max(1, _BLOCK_BYTES // (8 * max(columns, 1)))
     for start in range(0, rows, step):
@@ -672,7 +672,7 @@ def _expectation_maximization(
 def _by_speaker(
     vectors: NDArray[np.float64], speakers: Sequence[str]
 ) -> tuple[NDArray[np.float64], IntArray, IntArray]:
-    """Compute mean vector and number of vectors of every speaker, and each vector's speaker."""
+    """Compute each speaker's mean vector and number of vectors, and the speaker of each vector."""
     names, number = np.unique(np.asarray(speakers), return_inverse=True)
     if len(speakers) != vectors.shape[0]:
         raise ValueError(f"{vectors.shape[0]} vectors but {len(speakers)} speakers")

@@ -1,4 +1,4 @@
-"""Identification in galleries: from x-vectors to the probability that a speaker is found.
+"""Identification in galleries: from x-vectors to the probability of identifying a speaker.
 
 Trial lists are not used: they rarely compare every test with every enrolled speaker.
 """
@@ -39,13 +39,13 @@ from .trials import Enrollment
 GALLERY_SIZES = tuple(f * 10**e for e in range(6) for f in (1, 2, 5) if f * 10**e > 1)
 
 
-#: Larger galleries are not used to compare speakers, as most have fewer enrolled speakers.
+#: Maximum size of galleries in which speakers are compared: most trees enroll few more.
 MAX_SPEAKERS_SIZE = 20
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """Speakers that a test may be linked to.
+    """Speakers among whom a test speaker is identified.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class Gallery:
     enrollment: Enrollment
 
     def present(self) -> Gallery:
-        """Return the gallery restricted to the speakers and utterances with vectors."""
-        members = self.enrollment.members.items()
-        found = {s: tuple(u for u in some if u in self.vectors) for s, some in members}
-        return replace(
-            self,
-            enrollment=replace(self.enrollment, members={s: u for s, u in found.items() if u}),
-        )
+        """Restrict the gallery to the speakers and utterances with vectors."""
+        present = {
+            speaker: tuple(u for u in utterances if u in self.vectors)
+            for speaker, utterances in self.enrollment.members.items()
+        }
+        members = {speaker: utterances for speaker, utterances in present.items() if utterances}
+        return replace(self, enrollment=replace(self.enrollment, members=members))
 
     @property
     def size(self) -> int:
@@ -119,11 +119,12 @@ class Identification:
 
     @property
     def speakers_size(self) -> int:
-        """Size of the galleries that speakers are compared in: the largest of at most 20."""
+        """Size of the galleries in which speakers are compared: the largest size up to 20, or 0."""
         return max((size for size in self.sizes if size <= MAX_SPEAKERS_SIZE), default=0)
 
     def speakers(self) -> tuple[SpeakerLinkage, ...]:
-        """Compute the linkage of each speaker, see `speaker_linkage`; none without such a size."""
+        """Compute the linkage of each speaker, see `speaker_linkage`; empty if no gallery is
+        small enough."""
         if not self.speakers_size:
             return ()
         size = self.speakers_size
@@ -168,7 +169,7 @@ def identify(
     allow_missing: bool = False,
     seed: int = 0,
 ) -> Identification:
-    """Compute how often test speakers are found among the enrolled ones.
+    """Compute how often test speakers are identified among the enrolled ones.
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def identify(
     sizes : sequence of int, optional
         Gallery sizes; by default 2, 5, 10, 20, 50, ... and the whole gallery.
     rank : int
-        Number of top scores among which the right speaker counts as found.
+        Number of top scores among which the right speaker must be.
     length : int
         Utterances per test: this many consecutive ones of a speaker, in the order of utt2spk, are
         averaged; the rest of a speaker's utterances is left out.
@@ -259,7 +260,7 @@ def identify(
 def _test_utterances(
     speaker_of: Mapping[str, str], enrolled: Container[str], length: int
 ) -> dict[str, list[str]]:
-    """Return the utterances of each enrolled test speaker, sorted, that fill whole tests."""
+    """Return the utterances of each enrolled test speaker, sorted and cut to whole tests."""
     utterances: dict[str, list[str]] = {}
     for utterance, speaker in speaker_of.items():
         utterances.setdefault(speaker, []).append(utterance)
@@ -270,8 +271,8 @@ def _test_utterances(
 def _check_distractors(
     distractors: Gallery, enrolled: Mapping[str, object], speaker_of: Mapping[str, str]
 ) -> None:
-    known = {*enrolled, *speaker_of.values()}
-    if both := sorted(known & set(distractors.enrollment.members)):
+    others = {*enrolled, *speaker_of.values()}
+    if both := sorted(others & set(distractors.enrollment.members)):
         raise PrivacyEvalError(
             f"{distractors.enrollment.path}: {len(both)} distractors are enrolled or test "
             f"speakers: {abbreviate(both)}"

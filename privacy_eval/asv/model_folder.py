@@ -39,7 +39,7 @@ class StoredBackend:
 
 
 def load_backend(folder: Path, load: Callable[[Path], Loaded] = load) -> StoredBackend:
-    """Read a back end: `plda`, and `mean.vec` and `transform.mat` if they exist.
+    """Read a back end: `plda`, and optionally `mean.vec` and `transform.mat`.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def train_from_vectors(vectors: Vectors, utt2spk: Path | Loaded, **options: Any)
 def save_vectors(
     folder: Path, ids: Sequence[str], matrix: FloatMatrix, utt2spk: Path, *, tree: Path
 ) -> int:
-    """Write x-vectors and the mean of every speaker's, as Kaldi's extraction script.
+    """Write x-vectors and their mean by speaker, as Kaldi's extraction script does.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _speakers(utt2spk: Path | Loaded, ids: Iterable[str], where: Path) -> dict[s
 
 
 class TreeVectors:
-    """The x-vectors that one model extracted from a tree's data sets, each read once.
+    """The x-vectors of a tree's data sets from one model, each read once.
 
     Parameters
     ----------
@@ -173,6 +173,8 @@ class TreeVectors:
         The model folder.
     allow_pipes, allow_outside : bool
         As in `read_vectors`.
+    load : callable, optional
+        Loads the scp, which is otherwise read from disk.
     """
 
     def __init__(
@@ -183,19 +185,22 @@ class TreeVectors:
         *,
         allow_pipes: bool = False,
         allow_outside: bool = False,
+        load: Callable[[Path], Path | Loaded] = Path,
     ) -> None:
         self._tree, self._protocol, self.folder = tree, protocol, folder
         self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
+        self._load = load
         self._read: dict[Path, Vectors] = {}
         self._locations: dict[Path, Mapping[str, str]] = {}
 
     def candidates(self, name: str, suffix: str) -> list[Path]:
-        """List possible paths of a set's x-vectors: its own, then those of its supersets."""
+        """List possible paths of a set's x-vectors: in its own folder, then in those of its
+        supersets."""
         names = (name, *self._protocol.supersets(name))
         return [self.folder / f"xvect_{n}{suffix}" / "xvector.scp" for n in names]
 
     def find(self, name: str, suffix: str) -> Path | None:
-        """Return the first candidate that exists."""
+        """Return the first existing candidate."""
         return next((p for p in self.candidates(name, suffix) if p.is_file()), None)
 
     def read(self, path: Path) -> Vectors:
@@ -211,8 +216,8 @@ class TreeVectors:
         return self._read[path]
 
     def locations(self, path: Path) -> Mapping[str, str]:
-        """Read the location of each x-vector from an scp, see `vector_locations`; from an archive
-        only the ids. Errors as in `read`."""
+        """Read the location of each x-vector from an scp, see `vector_locations`; an archive
+        gives ids only. Raises as `read` does."""
         if path not in self._locations:
             self._check_inside(path)
             locations = vector_locations(path)
@@ -222,13 +227,13 @@ class TreeVectors:
         return self._locations[path]
 
     def read_some(self, path: Path, ids: Collection[str]) -> Vectors:
-        """Read the x-vectors of some ids of an scp, or more than these; errors as of `read`."""
+        """Read at least the x-vectors of some ids of an scp; raises as `read` does."""
         return self._read[path] if path in self._read else self._vectors(path, ids)
 
     def _vectors(self, path: Path, only: Collection[str] | None = None) -> Vectors:
         self._check_inside(path)
         return read_vectors(
-            path,
+            self._load(path),
             tree=self._tree,
             allow_pipes=self._allow_pipes,
             allow_outside=self._allow_outside,

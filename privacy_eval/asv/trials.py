@@ -93,8 +93,8 @@ def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None
         return Enrollment(Path(spk2utt), members)
     lines = read_list(enrolls, "enrolls").lines
     listed = {u.decode("utf-8", "backslashreplace"): n for u, n in lines.items()}
-    known = {u for utterances in members.values() for u in utterances}
-    unknown = [u for u in listed if u not in known]
+    with_speaker = {u for utterances in members.values() for u in utterances}
+    unknown = [u for u in listed if u not in with_speaker]
     if unknown:
         raise PrivacyEvalError(
             f"{enrolls}:{listed[unknown[0]]}: {len(unknown)} utterances have no speaker in "
@@ -162,7 +162,7 @@ def score_trials(
     )
     of_speaker = np.split(enrolled_rows, np.cumsum([len(m) for m in members if m])[:-1])
     rows = trial.rows(
-        [u for u, known in zip(utterances, has_trial, strict=True) if known],
+        [u for u, scored in zip(utterances, has_trial, strict=True) if scored],
         f"the trials in {trials.path}",
     )
     means, counts = speaker_means(enrolled.matrix, of_speaker)

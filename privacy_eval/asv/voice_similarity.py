@@ -64,27 +64,27 @@ class SimilarityResult:
 
     @property
     def speaker_results(self) -> tuple[SpeakerSimilarity, ...]:
-        """List the speakers, the least protected first; in `exact` if computed."""
-        found = self.by_variant.get("exact") or next(iter(self.by_variant.values()))
+        """Results by speaker, the least protected first; of `exact` if computed."""
+        similarity = self.by_variant.get("exact") or next(iter(self.by_variant.values()))
         columns = (
             self.speakers,
-            found.speaker_deid().tolist(),
-            found.oo.diagonal.tolist(),
-            found.oa.diagonal.tolist(),
-            found.aa.diagonal.tolist(),
+            similarity.speaker_deid().tolist(),
+            similarity.oo.diagonal.tolist(),
+            similarity.oa.diagonal.tolist(),
+            similarity.aa.diagonal.tolist(),
             self.linkability,
-            found.oa.evidence.tolist(),
+            similarity.oa.evidence.tolist(),
         )
         each = [SpeakerSimilarity(*values) for values in zip(*columns, strict=True)]
         return tuple(sorted(each, key=lambda s: (s.deid, -(s.linkability or 0.0), s.speaker)))
 
     def arrays(self) -> dict[str, Any]:
         """Return the matrices of every variant, for the figures."""
-        found: dict[str, Any] = {"speakers": np.array(self.speakers)}
+        arrays: dict[str, Any] = {"speakers": np.array(self.speakers)}
         for variant, similarity in self.by_variant.items():
             for kind in _KINDS:
-                found[f"{variant}_{kind}"] = getattr(similarity, kind).values
-        return found
+                arrays[f"{variant}_{kind}"] = getattr(similarity, kind).values
+        return arrays
 
 
 def measure(
@@ -160,11 +160,11 @@ def measure(
                 linkability = tuple(
                     v if e else None for v, e in zip(values, enough.tolist(), strict=True)
                 )
-            del scores  # at large sizes there is room for one such matrix at a time
-        found = {variant: voice_similarity(*three) for variant, three in matrices.items()}
+            del scores  # large sets leave room for one such matrix only
+        by_variant = {variant: voice_similarity(*three) for variant, three in matrices.items()}
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{original.path}, {anonymized.path}: {error}") from error
-    return SimilarityResult(speakers, len(ids), len(speaker_of) - len(ids), found, linkability)
+    return SimilarityResult(speakers, len(ids), len(speaker_of) - len(ids), by_variant, linkability)
 
 
 def _select_utterances(
@@ -203,7 +203,7 @@ def _select_utterances(
 
 
 def files_2020(similarity: VoiceSimilarity) -> dict[str, bytes]:
-    """Return the files that the scripts of 2020 write for a trial set, by name.
+    """Format the files that the scripts of 2020 write for a trial set.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..report.figure_folder import pictures
     from ..report.figures import write_figures
-    from ..report.html import Front, Section, report_page
+    from ..report.page import Front, Section, report_page
     from ..report.table_set import write_tables
     from ..study.figures import study_figures
     from ..study.run import read_rows, study_digest

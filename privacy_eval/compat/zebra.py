@@ -79,13 +79,13 @@ class ZebraProfile:
 
     @property
     def tag(self) -> str | None:
-        """The category; None of implausible scores."""
+        """Category; None if the scores are implausible."""
         graded = withholding_caveat(self.caveats, "zebra_individual") is None
         return self.zebra.tag if graded else None
 
     @property
     def text(self) -> str:
-        """The three lines that the toolkit prints, and any caveat."""
+        """The three lines that the toolkit prints, followed by any caveats."""
         values = {"zebra_population": self.zebra.population}
         values["zebra_individual"] = self.zebra.individual
         lines = [self.label, *format_metrics(values, self.tag, self.caveats)]
@@ -124,16 +124,15 @@ def assess(
         scores = TrialScores.from_labels(paired.score, paired.is_target)
     elif key is not None:
         raise ValueError("labelled scores need no trial key")
-    found = zebra(scores, variant=variant, tags=tags)
+    disclosure = zebra(scores, variant=variant, tags=tags)
     caveats = find_caveats(kaldi_eer(scores).value, scores.n_target, scores.n_nontarget)
-    return ZebraProfile(label, found, ece_profile(scores), caveats, remarks)
+    return ZebraProfile(label, disclosure, ece_profile(scores), caveats, remarks)
 
 
 def plot(
     profiles: Sequence[ZebraProfile], *, over: Over = "log odds", name: str = "zebra"
 ) -> Drawing:
-    """Plot profiles with that of full privacy; `canvas` of the returned drawing is the matplotlib
-    figure.
+    """Plot profiles beside that of full privacy; the drawing's `canvas` is the matplotlib figure.
 
     Raises
     ------
@@ -259,7 +258,7 @@ _NO_DISPLAY = "no display; write the plot to a file instead: privacy-eval zebra 
 
 
 def _plot(profiles: Sequence[ZebraProfile], over: Over) -> Plot:
-    """Plot profiles, each in a style of its own even if labels are equal."""
+    """Plot profiles, each in its own style even if labels are equal."""
     keys = [f"{number} {p.label}" for number, p in enumerate(profiles)]
     styles = style.system_styles(keys)
     panel = profile_panel(

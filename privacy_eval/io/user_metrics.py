@@ -22,6 +22,12 @@ from .names import check_name
 # Longest name and description of a metric, and most decimals, that results files may state.
 _MAX_NAME, _MAX_TEXT, _MAX_DECIMALS = 64, 200, 12
 
+#: Names of other tables, whose files the table of a metric would replace.
+_TABLES = frozenset(
+    "asr asv averages eers emotion identification intervals min_dcf miss_rate pitch ranking ser "
+    "sets similarity speakers strongest summary thresholds utility variants voice zebra".split()
+)
+
 
 @dataclass(frozen=True)
 class UserMetric:
@@ -29,7 +35,6 @@ class UserMetric:
 
     Attributes
     ----------
-    name : str
     function : callable
     sha256 : str
         Of the file that defines it: results of another version are rebuilt.
@@ -62,14 +67,6 @@ class UserMetric:
 def check_user_metric(text: str) -> str:
     """Check the form `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION`, and that the name does not
     resemble the key or title of a built-in metric; return the text.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -134,6 +131,9 @@ def check_descriptions(described: Mapping[str, MetricDescription], where: str) -
 
 
 def _check_not_built_in(name: str, where: str) -> None:
+    """Check that a name is not mistaken for a built-in metric or a table."""
+    if name in _TABLES:
+        raise PrivacyEvalError(f"{where}: {name!r} is the name of a table")
     for metric in map(METRICS.__getitem__, sorted(BUILT_IN)):
         titles = (metric.key, metric.name, metric.sentence, metric.column.title)
         if _letters(name) in map(_letters, titles):
@@ -147,14 +147,6 @@ def _letters(title: str) -> str:
 
 def load_user_metrics(texts: Iterable[str]) -> list[UserMetric]:
     """Import metrics, each named as `check_user_metric` describes.
-
-    Parameters
-    ----------
-    texts : iterable of str
-
-    Returns
-    -------
-    list of UserMetric
 
     Raises
     ------
@@ -197,14 +189,6 @@ def registered(metrics: Iterable[UserMetric]) -> contextlib.AbstractContextManag
     """Register metrics within a block, for evaluation, tables and figures; forget at its end also
     those registered by `register`.
 
-    Parameters
-    ----------
-    metrics : iterable of UserMetric
-
-    Returns
-    -------
-    context manager
-
     Examples
     --------
     >>> with registered([UserMetric("span", lambda scores: 1.0, "")]):
@@ -242,10 +226,6 @@ def register(described: Mapping[str, MetricDescription]) -> None:
 
 def user_digests() -> dict[str, str]:
     """Return the digests of the registered metrics of the user by their name.
-
-    Returns
-    -------
-    dict of str to str
 
     Examples
     --------

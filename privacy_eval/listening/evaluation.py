@@ -26,7 +26,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from ..io.ratings import METRICS, ORIGINAL_SYSTEM, Ratings, joint_codes
+from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, score_metrics
 from ..metrics.curves import Det, det_curve
 from ..metrics.eer import equal_rate
@@ -42,16 +42,16 @@ QUANTITIES = (
     "similarity_different_speaker",
 )
 
-#: Both kinds of pairs of one system: speaker verification by its similarity ratings.
+#: Speaker verification by similarity ratings of both kinds of pairs of one system.
 SIMILARITY = "similarity"
 
 #: Metrics of speaker verification by similarity ratings; other tasks have the EERs only.
 DETECTION_METRICS = ("eer", "rocch_eer", "cllr_min", "cllr")
 
-#: Evaluators with fewer ratings of a metric are flagged.
+#: Minimum number of an evaluator's ratings of a metric; fewer are flagged.
 MIN_RATINGS = 10
 
-#: Evaluators whose agreement with the others is lower are flagged.
+#: Minimum agreement of an evaluator with the others; less is flagged.
 MIN_AGREEMENT = 0.1
 
 ONE_VALUE, FEW_RATINGS, DISAGREES = "one value", "few ratings", "disagrees"
@@ -377,7 +377,7 @@ def evaluate_ratings(
         systems=order,
         split=split,
         n_evaluators=len(set(ratings.evaluator.tolist())),
-        n_ratings={m: int(np.count_nonzero(ratings.metric == m)) for m in METRICS},
+        n_ratings={m: int(np.count_nonzero(ratings.metric == m)) for m in RATING_METRICS},
         distributions=tuple(distribution for distribution, _ in distributions),
         tests=tuple(t for quantity in QUANTITIES for t in _significance(pool, quantity)),
         detections=tuple(detection for detection, _ in detections),
@@ -413,7 +413,8 @@ def _without(ratings: Ratings, excluded: Sequence[str]) -> Ratings:
 
 
 def _by_name(sources: Mapping[str, str]) -> dict[str, str]:
-    """Digests by file name, independent of the folder; by path if two files share a name."""
+    """Return digests by file name, independent of the folder, or by path if two files share a
+    name."""
     names = {path: Path(path).name for path in sources}
     unique = len(set(names.values())) == len(names)
     return {names[path] if unique else path: sha256 for path, sha256 in sources.items()}
@@ -501,7 +502,7 @@ def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, De
 
 
 def detection_metrics(quantity: str) -> tuple[str, ...]:
-    """Return the metrics of a detection task."""
+    """List the metrics of a detection task."""
     return DETECTION_METRICS if quantity == SIMILARITY else DETECTION_METRICS[:2]
 
 
@@ -544,7 +545,7 @@ def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator
         by_evaluator = r.evaluator == name
         others, sum_of_others = total - sums(by_evaluator)
         mean = np.divide(sum_of_others, others, where=others > 0, out=np.zeros(items))
-        for metric in METRICS:
+        for metric in RATING_METRICS:
             rows = np.flatnonzero(by_evaluator & (r.metric == metric))
             if not rows.size:
                 continue
@@ -563,7 +564,7 @@ def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float | None:
-    """Spearman's correlation; None if either is constant."""
+    """Compute Spearman's correlation; None if either is constant."""
     if one.size < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return None
     return float(scipy.stats.spearmanr(one, other).statistic)

@@ -20,8 +20,7 @@ from ..protocol.protocol import Protocol
 from ..report.figures import det, style
 from ..report.figures.drawing import Drawing
 from ..report.figures.plot import Panel, Plot, in_pairs
-from ..report.figures.scatter import Axis, points_of, scatter
-from ..report.figures.scatter import Panel as ScatterPanel
+from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
 from ..report.figures.selection import MOST_SYSTEMS
 from ..report.figures.style import SystemStyle
 from .evaluation import (
@@ -149,7 +148,7 @@ def scatter_figures(cells: Cells, protocol: Protocol, split: str) -> Iterator[Dr
             sets = [t for t in protocol.trial_sets() if (t.split, t.data_set) == (split, data_set)]
             points = points_of(cells, x, y, sets, lambda t: t.gender)
             if points:
-                panels.append(ScatterPanel(style.escape_mathtext(data_set.title), x, y, points))
+                panels.append(MetricPair(style.escape_mathtext(data_set.title), x, y, points))
         if panels:
             systems = [ORIGINAL_COLUMN, *cells.systems]
             yield Drawing(
@@ -256,24 +255,25 @@ def _det_pages(
     name: str,
     where: str,
     title: str,
-    found: Mapping[str, Sequence[det.Line]],
+    by_quantity: Mapping[str, Sequence[det.Line]],
     styles: Mapping[str, SystemStyle],
 ) -> Iterator[Drawing]:
-    """A figure of some quantities, or several pages of systems, all with original speech."""
-    names = list(dict.fromkeys(line.name for lines in found.values() for line in lines))
-    pair = SIMILARITY in found
+    """Draw some quantities in one figure, or in several pages of systems, each with original
+    speech."""
+    names = list(dict.fromkeys(line.name for lines in by_quantity.values() for line in lines))
+    pair = SIMILARITY in by_quantity
     for page, number, part in style.numbered_pages(
         [n for n in names if n != ORIGINAL_COLUMN] or names, MOST_SYSTEMS if pair else MOST_CURVES
     ):
         visible = {*page, ORIGINAL_COLUMN}
         panels = [
             det.det_panel(of_page, styles, title=_TASKS[quantity])
-            for quantity, lines in found.items()
+            for quantity, lines in by_quantity.items()
             if (of_page := [line for line in lines if line.name in visible])
         ]
         above = f"{title[:1].upper()}{title[1:]}"
         what = _BOTH_KINDS if pair else _TASKS_CAPTION
-        if any(found.get(quantity) for quantity in QUANTITIES[2:]):
+        if any(by_quantity.get(quantity) for quantity in QUANTITIES[2:]):
             what += _LEFT_OPEN
         if len(panels) == 1:
             plot = det.det_plot(panels[0], title=above)

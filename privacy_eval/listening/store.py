@@ -16,7 +16,7 @@ from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
 from ..io.files import atomic_path, digest, read_bytes, write_text
 from ..io.json_text import load_json
-from ..io.ratings import METRICS
+from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, to_plain
 from ..metrics import VARIANTS
 from ..protocol.protocol import protocol_from_dict
@@ -32,8 +32,6 @@ from .evaluation import (
 )
 
 FORMAT = "privacy_eval subjective 2"
-#: Previous format, still read, with the protocol in the entry `config`.
-_PREVIOUS = "privacy_eval subjective 1"
 
 _STEM = "subjective"
 
@@ -96,9 +94,6 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
         results.
     """
     plain = load_json(path)
-    if isinstance(plain, dict) and plain.get("format") == _PREVIOUS and "protocol" not in plain:
-        plain = {"protocol" if name == "config" else name: value for name, value in plain.items()}
-        plain["format"] = FORMAT
     if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
         raise PrivacyEvalError(f"{path}: not a subjective.json (expected the format {FORMAT!r})")
     protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
@@ -108,21 +103,21 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
 
 
 def _check(test: ListeningTest, path: Path) -> None:
-    """Check that all names are known."""
+    """Check that names belong to the protocol or the test."""
     protocol = test.protocol
     entries = _entries(test)
     systems = [e.system for e in entries] + [t.other_system for t in test.tests]
     metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
     data_sets = [d.id for d in protocol.data_sets]
-    for what, named, known in (
+    for what, named, allowed in (
         ("systems", [*systems, test.reference], (*test.systems, None)),
         ("quantities", [e.quantity for e in entries], (*QUANTITIES, SIMILARITY)),
         ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
         ("genders", [d.gender for d in test.detections], (*protocol.genders, None)),
         ("splits", [test.split], protocol.splits),
-        ("metrics", metrics, METRICS),
+        ("metrics", metrics, RATING_METRICS),
     ):
-        unknown = sorted(map(str, set(named) - set(known)))
+        unknown = sorted(map(str, set(named) - set(allowed)))
         if unknown:
             raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
     for d in test.detections:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import abbreviate
-from ..io.ratings import METRICS, ORIGINAL_SYSTEM
+from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..numbers.cells import (
     ORIGINAL_ATTACK,
@@ -27,7 +27,7 @@ from ..numbers.cells import (
 )
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published
-from ..report.across_systems import heading_of, table_of_systems
+from ..report.comparison_tables import heading_of, table_of_systems
 from ..report.table import Column, Table, aligned
 from ..results.records import Results
 from .evaluation import (
@@ -43,13 +43,13 @@ from .evaluation import (
 #: Prefix of metrics of ratings in cells, before the objective metric's name.
 PREFIX = "subjective_"
 
-#: The variant shown: normalized ratings are full of ties.
+#: Variant in tables: normalized ratings are full of ties.
 VARIANT: Variant = "exact"
 
-#: A p-value below it is significant.
+#: Significance level of p-values.
 SIGNIFICANT = 0.01
 
-#: The attack model of the objective metrics.
+#: Attack model of the objective metrics.
 ATTACK = "ignorant"
 
 #: Titles of quantities in tables and figures.
@@ -67,7 +67,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "subjective_tests_speech": QUANTITIES[:2],
 }
 
-#: P-values as printed, and whether they are significant, by row and column.
+#: Printed p-values with their significance, by row and column.
 PValues = Mapping[tuple[str, str], tuple[str, bool]]
 
 
@@ -94,8 +94,8 @@ def objective_and_subjective(
     results: Results | None = None,
     published: str | None = None,
 ) -> Cells:
-    """Collect metrics of speaker verification by machines and by human listeners, of a
-    listening test and of a published one: the values of Table 18 and Figures 27-30."""
+    """Collect the values of Table 18 and Figures 27-30: speaker verification by machines and by
+    human listeners, of a listening test and of a published one."""
     parts = []
     if test is not None:
         parts.append(_submitted_cells(test, results))
@@ -158,7 +158,7 @@ def listening_test_tables(
 
 
 def summary_table(test: ListeningTest) -> Table:
-    """Ratings of every system: number, mean and quartiles after normalization."""
+    """Tabulate the ratings of each system: number, mean and quartiles after normalization."""
     groups: dict[str, list[tuple[str, ...]]] = {}
     for d in test.distributions:
         normalized = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
@@ -191,7 +191,7 @@ def significance_table(
     cells: Cells,
     notes: tuple[str, ...] = (),
 ) -> Table | None:
-    """P-values between every two systems, a block for each quantity: Table 16 or 17.
+    """Tabulate the p-values of every pair of systems, in a block per quantity: Table 16 or 17.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def significance_table(
 
 
 def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> Table | None:
-    """Objective metrics and those of normalized similarity ratings: Table 18."""
+    """Tabulate objective metrics and those of normalized similarity ratings: Table 18."""
     rated = {p.system for p in cells.values if p.metric.startswith(PREFIX) and p.split == split}
     systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in rated]
     if not systems:
@@ -240,13 +240,13 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
     for metric, (prefix, attack, kind) in itertools.product(
         DETECTION_METRICS, (("", ATTACK, "objective"), (PREFIX, None, "subjective"))
     ):
-        found = [
+        rows = [
             [cells.get(CellKey(prefix + metric, attack, split, *t, s)) for s in systems]
             for t in trial_sets
         ]
-        if any(map(any, found)):
+        if any(map(any, rows)):
             blocks[heading_of(describe(metric), f" \u2013 {kind}")] = [
-                [cell.text if cell else "" for cell in row] for row in found
+                [cell.text if cell else "" for cell in row] for row in rows
             ]
     present = [i for i in range(len(trial_sets)) if any(any(b[i]) for b in blocks.values())]
     titles = [(protocol.data_set(d).title, protocol.genders[g]) for d, g in trial_sets]
@@ -269,7 +269,7 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
 
 
 def pooled_table(test: ListeningTest) -> Table | None:
-    """Metrics of all normalized similarity ratings of a system together."""
+    """Tabulate the metrics of all normalized similarity ratings of each system."""
     rows = tuple(
         (
             d.system,
@@ -295,7 +295,7 @@ def pooled_table(test: ListeningTest) -> Table | None:
 
 
 def variants_table(test: ListeningTest) -> Table | None:
-    """Values whose two variants print differently, as ratings have many ties."""
+    """Tabulate values that print differently in the two variants, as ratings have many ties."""
     protocol = test.protocol
     rows = []
     for d, key in itertools.product(_verification(test), DETECTION_METRICS):
@@ -317,7 +317,7 @@ def variants_table(test: ListeningTest) -> Table | None:
 
 
 def evaluators_table(test: ListeningTest) -> Table | None:
-    """Flagged evaluators; their ratings are included."""
+    """Tabulate flagged evaluators, whose ratings are included."""
     if not test.flagged:
         return None
     rows = [
@@ -348,7 +348,9 @@ def evaluators_table(test: ListeningTest) -> Table | None:
 
 def summary(test: ListeningTest) -> list[str]:
     """Describe the test in a few sentences."""
-    rated = ", ".join(f"{test.n_ratings[m]} of {m}" for m in METRICS if test.n_ratings.get(m))
+    rated = ", ".join(
+        f"{test.n_ratings[m]} of {m}" for m in RATING_METRICS if test.n_ratings.get(m)
+    )
     lines = [
         f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
         f"ratings: {rated}. Ratings were converted to normalized ranks per evaluator; tables and "
@@ -369,7 +371,7 @@ def summary(test: ListeningTest) -> list[str]:
 
 
 def _verification(test: ListeningTest) -> Iterator[Detection]:
-    """Detections by similarity that tables show: pooled, and by data set and gender."""
+    """List detections by similarity in tables: pooled, and by data set and gender."""
     for d in test.detections:
         if d.quantity == SIMILARITY and (d.data_set is None) == (d.gender is None):
             yield d
@@ -380,7 +382,7 @@ def _by_first_cell(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[tuple[str, ..
 
 
 def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
-    """Values of the test, and the objective ones of the same systems."""
+    """Return the values of the test, with the objective ones of the same systems."""
     values: dict[CellKey, Cell] = {}
     notes: tuple[str, ...] = ()
     systems = tuple(system_column(s) for s in test.systems if s != ORIGINAL_SYSTEM)
@@ -405,7 +407,7 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
 
 
 def listening_column(system: str) -> str:
-    """The column of a system of a listening test in tables and figures of several sources."""
+    """Name the column of a listening test's system beside other sources."""
     return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else system_column(system)
 
 
@@ -419,7 +421,7 @@ def _submitted_p_values(test: ListeningTest, quantity: str) -> PValues:
 
 
 def _published_p_values(name: str) -> tuple[dict[str, PValues], list[str]]:
-    """P-values by quantity, and the systems in the order of the document."""
+    """Return published p-values by quantity, and the systems in the document's order."""
     values: dict[str, dict[tuple[str, str], tuple[str, bool]]] = {}
     systems: dict[str, None] = {}
     for p in load_p_values(name):

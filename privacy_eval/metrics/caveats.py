@@ -22,7 +22,7 @@ MAX_ORIGINAL_EER = 0.20
 #: (Doddington's rule of 30).
 MIN_FALSE_ALARMS = 30
 
-#: Numbers of nontarget scores that these need, by the false-alarm rate.
+#: Minimum number of nontarget scores by the false-alarm rate of the miss rate.
 _MIN_NONTARGETS = {"0.01": 100 * MIN_FALSE_ALARMS, "0.001": 1000 * MIN_FALSE_ALARMS}
 
 #: Printed instead of a value or category that does not exist.
@@ -41,13 +41,13 @@ class Caveat:
     reason : str
         A sentence without its period.
     metric : str
-        The only metric that it concerns; "" for all metrics on scores.
+        Key of the only metric concerned; "" for all metrics on scores.
     ranked : bool
         Values are ranked, may be the best and have a ZEBRA category.
     printed : bool
         Values are printed; else `NOT_AVAILABLE`, except in JSON and CSV.
     announced : bool
-        Logged even if the metric is not shown.
+        Logged even if the metric is in no table.
     """
 
     reason: str
@@ -57,7 +57,7 @@ class Caveat:
     announced: bool = True
 
     def concerns(self, metric: str) -> bool:
-        """Whether values of a metric on scores are to be read with this caveat.
+        """Tell whether the caveat applies to a metric on scores.
 
         Parameters
         ----------
@@ -125,9 +125,9 @@ def find_caveats(
     Parameters
     ----------
     eer : float or None
-        Kaldi's, as a fraction; None where it is not known.
+        Kaldi's, as a fraction; None if unknown.
     n_target, n_nontarget : int or None
-        Numbers of trials; None where they are not known.
+        Numbers of trials; None if unknown.
     is_original : bool
         Original speech, scored with a model trained on original speech.
 
@@ -143,49 +143,48 @@ def find_caveats(
     >>> list(find_caveats(0.25, 500, 30000, is_original=True))
     ['weak_attacker']
     """
-    found = set()
+    keys: set[str] = set()
     if eer is not None and IMPLAUSIBLE_EER < eer < math.inf:
         if not (n_target and n_nontarget):
-            found.add(INVERTED)
+            keys.add(INVERTED)
         elif bengio_mariethoz_interval(min(eer, 1.0), n_target, n_nontarget)[0] > 0.5:
-            found.add(INVERTED)
-    if is_original and eer is not None and eer > MAX_ORIGINAL_EER and not found:
-        found.add(WEAK_ATTACKER)
+            keys.add(INVERTED)
+    if is_original and eer is not None and eer > MAX_ORIGINAL_EER and not keys:
+        keys.add(WEAK_ATTACKER)
     if n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
-        found.add("few_targets")
+        keys.add("few_targets")
     for rate, least in _MIN_NONTARGETS.items():
         if n_nontarget is not None and n_nontarget < least:
-            found.add(f"few_nontargets_{rate}")
-    return {key: caveat.reason for key, caveat in CAVEATS.items() if key in found}
+            keys.add(f"few_nontargets_{rate}")
+    return {key: caveat.reason for key, caveat in CAVEATS.items() if key in keys}
 
 
-def withholding_caveat(found: Mapping[str, str], metric: str) -> Caveat | None:
+def withholding_caveat(caveats: Mapping[str, str], metric: str) -> Caveat | None:
     """Return the caveat for which a value must be neither ranked nor graded.
 
     Parameters
     ----------
-    found : mapping
-        As from `find_caveats`.
+    caveats : mapping of str to str
+        Reasons by key, as from `find_caveats`.
     metric : str
         On scores.
 
     Returns
     -------
     Caveat or None
-        Of several, one for which the value is not even printed.
+        The strictest, if there are several: one that forbids printing goes first.
 
     Examples
     --------
     >>> withholding_caveat(find_caveats(0.3, 10, 100), "eer") is None
     True
     """
-    known = (CAVEATS[key] for key in found if key in CAVEATS)
-    return worst_caveat(c for c in known if c.concerns(metric))
+    applicable = (CAVEATS[key] for key in caveats if key in CAVEATS)
+    return worst_caveat(c for c in applicable if c.concerns(metric))
 
 
 def worst_caveat(caveats: Iterable[Caveat | None]) -> Caveat | None:
-    """Return the caveat of a mean: of those of its parts for which values are withheld, one for
-    which they are not even printed.
+    """Return the strictest withholding caveat among the parts of a mean, or None.
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ def worst_caveat(caveats: Iterable[Caveat | None]) -> Caveat | None:
 
 
 def marked_text(text: str, caveat: Caveat | None) -> str:
-    """Return a formatted value as it is printed with a caveat.
+    """Mark a formatted value as its caveat demands, or replace it.
 
     Parameters
     ----------
@@ -227,7 +226,7 @@ def marked_text(text: str, caveat: Caveat | None) -> str:
 
 
 def note_of(caveat: Caveat) -> str:
-    """Format a caveat as a note, after the mark that replaces or follows its values.
+    """Format a caveat as a table note, preceded by the mark of its values.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Cllr:
-    """A cost in bit, with the trials it comes from.
+    """A cost in bit, with the numbers of trials.
 
     Attributes
     ----------
@@ -145,11 +145,11 @@ def batch_cllr(replicates: Replicates, *, variant: Variant) -> FloatArray:
         for cost, n, total in zip(of.mean_costs(softplus), counts, totals, strict=True)
     ]
     with np.errstate(over="ignore"):  # each half is finite, their sum wherever the cost is
-        found = halves[0] + halves[1]
+        costs = halves[0] + halves[1]
     if variant == "challenge":
         lowest, _, _, highest = replicates.extremes
-        found[(-lowest > _LOG_MAX) | (highest > _LOG_MAX)] = np.inf
-    return np.asarray(found)
+        costs[(-lowest > _LOG_MAX) | (highest > _LOG_MAX)] = np.inf
+    return np.asarray(costs)
 
 
 def softplus(x: FloatArray) -> FloatArray:
@@ -172,7 +172,7 @@ def softplus(x: FloatArray) -> FloatArray:
 
 
 def _half_cost(values: FloatArray, sign: float) -> float:
-    """Average log2(1 + exp(sign * values)) / 2, in pieces that stay in the cache."""
+    """Average log2(1 + exp(sign * values)) / 2, in pieces that fit into the cache."""
     total = 0.0
     for start in range(0, values.size, _CHUNK):
         costs = softplus(sign * values[start : start + _CHUNK])
@@ -184,7 +184,7 @@ def _half_cost(values: FloatArray, sign: float) -> float:
 
 
 def _weighted_softplus(llr: FloatArray, weight: IntArray, sets: Sets) -> FloatArray:
-    """Average log2(1 + exp(llr)) over the blocks of each set with trials of the class, where
-    llr is finite or costs nothing."""
+    """Average log2(1 + exp(llr)) over the blocks of each set, by their trials of one class; an
+    infinite llr must cost nothing."""
     costs = softplus(np.where(weight > 0, llr, 0)) * weight
     return np.asarray(sets.sums(costs) / sets.sums(weight) / np.log(2))

@@ -151,7 +151,7 @@ def speaker_bootstrap(
     Examples
     --------
     >>> from privacy_eval.metrics import rocch_eer
-    >>> found = speaker_bootstrap(
+    >>> bootstrap = speaker_bootstrap(
     ...     [2.0, 0.0, 1.0, 3.0],
     ...     [True, False, False, True],
     ...     ["a", "a", "b", "b"],
@@ -160,7 +160,7 @@ def speaker_bootstrap(
     ...     replicates=10,
     ...     seed=0,
     ... )
-    >>> found.interval("eer").high
+    >>> bootstrap.interval("eer").high
     0.0
     """
     if replicates < 2:
@@ -177,7 +177,7 @@ def speaker_bootstrap(
     )
     sides = np.divmod(pairs, names.size + 1)
     presorted = PresortedTrials(ascending, labels, pair)
-    found: list[Mapping[str, ArrayLike]] = []
+    values: list[Mapping[str, ArrayLike]] = []
     curves: list[FloatArray] = []
     done, at_once = 0, max(_TRIALS_AT_ONCE // labels.size, 1)
     while done < replicates:
@@ -192,7 +192,7 @@ def speaker_bootstrap(
         times = times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)]
         if times.size:
             sample = Replicates(presorted, times)
-            found += (
+            values += (
                 [batch_metrics(sample)]
                 if statistic is None
                 else [_by_name(statistic(one)) for one in sample]
@@ -200,7 +200,7 @@ def speaker_bootstrap(
             curves += [] if det_at is None else [batch_miss_rates(sample, det_at)]
             done += len(times)
     return BootstrapReplicates(
-        values={name: np.hstack([of_sample[name] for of_sample in found]) for name in found[0]},
+        values={name: np.hstack([sample[name] for sample in values]) for name in values[0]},
         n_speakers=int(np.unique(enrolled[labels]).size),
         design=_design(names, enrolled, trial),
         seed=seed,
@@ -272,7 +272,7 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
 
 
 def least_replicates(n: int, level: float = 0.95) -> float:
-    """Compute how many replicates `difference_p_value` needs to fall below 1 - level.
+    """Compute the fewest replicates with which `difference_p_value` can fall below 1 - level.
 
     With fewer, `expanded_interval` is the whole range of the replicates, and too narrow.
 
@@ -321,22 +321,21 @@ def expanded_tail(tail: float, n: int) -> float:
     return float(scipy.special.ndtr(np.sqrt(n / (n - 1)) * scipy.special.stdtrit(n - 1, tail)))
 
 
-def _by_name(found: object) -> Mapping[str, float]:
-    if isinstance(found, Mapping):
-        return found
-    raise TypeError(
-        f"statistic must return metrics by name, such as {{'eer': 0.1}}, not {type(found).__name__}"
-    )
+def _by_name(values: object) -> Mapping[str, float]:
+    if isinstance(values, Mapping):
+        return values
+    kind = type(values).__name__
+    raise TypeError(f"statistic must return metrics by name, such as {{'eer': 0.1}}, not {kind}")
 
 
 def _speakers(
     enrolled: NDArray[np.str_], trial_speaker: NDArray[np.str_], is_target: NDArray[np.bool_]
 ) -> tuple[NDArray[np.str_], IntArray, IntArray, list[IntArray]]:
-    """Enumerate the speakers of both sides by name, and group those drawn together."""
+    """Enumerate the speakers of both sides by name, and group those that are drawn together."""
     sides = enrolled.tolist(), trial_speaker.tolist()
-    known = {name: number for number, name in enumerate(sorted({*sides[0], *sides[1]}))}
-    names = np.array(list(known))
-    first, second = (np.fromiter(map(known.__getitem__, side), np.int64) for side in sides)
+    numbers = {name: number for number, name in enumerate(sorted({*sides[0], *sides[1]}))}
+    names = np.array(list(numbers))
+    first, second = (np.fromiter(map(numbers.__getitem__, side), np.int64) for side in sides)
     wrong = np.flatnonzero((first == second) != is_target)
     if wrong.size:
         row = int(wrong[0])
@@ -348,7 +347,7 @@ def _speakers(
     role = np.zeros(names.size, dtype=np.int64)
     role[np.unique(first)] |= 1
     role[np.unique(second)] |= 2
-    # Without a target trial a speaker is an impostor on either side.
+    # A speaker without target trials is an impostor, on either side.
     has_target = np.zeros(names.size, dtype=np.bool_)
     has_target[first[is_target]] = True
     role[has_target] |= 4
@@ -365,7 +364,7 @@ def _design(names: NDArray[np.str_], enrolled: IntArray, trial: IntArray) -> str
 
 
 def seeded_by(seed: int, people: list[list[str]]) -> np.random.Generator:
-    """Return a generator that is determined by the seed and the speakers.
+    """Return a random generator determined by the seed and the speakers.
 
     Parameters
     ----------
@@ -387,7 +386,7 @@ def seeded_by(seed: int, people: list[list[str]]) -> np.random.Generator:
 
 
 def text_digest(plain: list[Any]) -> str:
-    """Compute the SHA-256 of names and numbers.
+    """Return the SHA-256 of names and numbers.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ _DET_BINS = 249
 _DENSITY_POINTS = 256
 _DENSITY_BINS = 2048
 
-#: Rates at which bands about DET curves are computed: the normal distribution function, without
-#: `scipy.special`, which every command would load.
+#: Rates at which bands about DET curves are computed: values of the normal distribution function,
+#: computed without `scipy.special`, which every command would load.
 BAND_FALSE_ALARM = np.array([math.erfc(-x / math.sqrt(2)) / 2 for x in np.linspace(-3.2, 3.2, 65)])
 
 
@@ -130,7 +130,7 @@ def det_curve(scores: TrialScores) -> Det:
 
 
 def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
-    """Compute the least miss rates of all thresholds with at most some false-alarm rates.
+    """Compute the minimum miss rates of each set of trials under limits of the false-alarm rate.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
     array([[0. , 0.5]])
     """
     sets, totals = trials.target_sets, trials.nontarget_counts[:, None]
-    # Rates that are ratios of counts, but for rounding, allow as many false alarms.
+    # A rate that is k/N up to rounding allows k false alarms.
     rejected = totals - (np.asarray(false_alarm) * totals * (1 + 1e-12)).astype(np.int64)
     # A target is missed if fewer than `rejected` nontargets are below it. Offsets keep the sets
     # apart, so that one search serves all.
@@ -264,7 +264,7 @@ def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
     below = np.searchsorted(ascending, edges)
     below[-1] = ascending.size
     counts = np.diff(below)
-    # All in units of the range, so that no score is too large or too small.
+    # Work in units of the range, so that no score overflows or underflows.
     held = np.flatnonzero(counts)
     centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size
     std = float(np.sqrt((weight * (centre - (weight * centre).sum()) ** 2).sum()))
@@ -281,7 +281,7 @@ def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
 
 
 def prior_grid(prior_log_odds: ArrayLike | None = None) -> FloatArray:
-    """Return the priors that curves are computed at.
+    """Return the prior log odds at which curves are computed.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def batch_min_dcf(trials: TrialSets, p_target: float, variant: Variant) -> Float
 
 
 def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
-    """Compute the least miss rate of all thresholds with at most a false-alarm rate.
+    """Compute the minimum miss rate of all thresholds within a limit of the false-alarm rate.
 
     Thresholds lie between distinct scores, so that equal scores are accepted or rejected together;
     nothing is interpolated. The number of false alarms that N nontargets allow is the integer part
@@ -210,8 +210,8 @@ def batch_miss_rate(trials: TrialSets, false_alarm: float) -> FloatArray:
     >>> batch_miss_rate(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.01)
     array([0.5])
     """
-    rate = Fraction(str(false_alarm))
-    allowed = [int(rate * n) for n in trials.nontarget_counts.tolist()]  # of any fraction
+    rate = Fraction(str(false_alarm))  # exact for any decimal fraction
+    allowed = [int(rate * n) for n in trials.nontarget_counts.tolist()]
     rejected = trials.nontarget_counts - np.array(allowed)
     # A target is missed if fewer than `rejected` nontargets are below it.
     missed = trials.nontargets_below < trials.target_sets.spread(rejected)

@@ -18,12 +18,12 @@ from .pav import FloatArray, IntArray, PavBlocks
 from .replicates import Replicates
 from .trial_scores import TrialScores, TrialSets, Variant, check_scores
 
-#: Beyond chance (50 %) by more than few trials explain: scores have the wrong sign, or are all
-#: equal. The highest in the 2020 supplement is 60.4 % (table 3).
+#: Above chance (50 %) by more than the variance of few trials: scores have the wrong sign, or are
+#: all equal. The highest in the 2020 supplement is 60.4 % (table 3).
 IMPLAUSIBLE_EER = 0.65
 
-# Of SpeechBrain's EER: thresholds evaluated per search step.
-_TRIED = 64
+# Thresholds per step of SpeechBrain's EER search.
+_THRESHOLDS_PER_STEP = 64
 # Up to this number of trials per class, float32 rates resolve a single trial.
 _DISTINCT_RATES = 1 << 21
 
@@ -51,7 +51,7 @@ class Eer:
 
     @property
     def interval_if_independent(self) -> tuple[float, float]:
-        """95 % interval under independent trials, too narrow: see `bengio_mariethoz_interval`."""
+        """95 % interval for independent trials; too narrow, see `bengio_mariethoz_interval`."""
         return bengio_mariethoz_interval(self.value, self.n_target, self.n_nontarget)
 
 
@@ -80,7 +80,7 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     def stops(i: int) -> bool:
         return bool(scores.single.nontarget[max(0, n - 1 - int(n * i / t.size))] < t[i])
 
-    # t ascends and n is taken in descending order, so what stops once stops ever after.
+    # t ascends and the nontargets descend: once the condition holds, it holds for all later i.
     index = bisect.bisect_left(range(t.size - 1), True, key=stops)
     return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
 
@@ -160,10 +160,10 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
     # crossing of the rates and then rises, so only thresholds next to it matter.
     crossing, end = 0, n_thresholds
     while crossing < end:
-        tried = np.arange(crossing, end, -(-(end - crossing) // _TRIED))
-        first = int(np.argmax(np.append(np.less_equal(*rates(tried)[::-1]), True)))
-        end = int(tried[first]) if first < tried.size else end
-        crossing = int(tried[first - 1]) + 1 if first else end
+        candidates = np.arange(crossing, end, -(-(end - crossing) // _THRESHOLDS_PER_STEP))
+        first = int(np.argmax(np.append(np.less_equal(*rates(candidates)[::-1]), True)))
+        end = int(candidates[first]) if first < candidates.size else end
+        crossing = int(candidates[first - 1]) + 1 if first else end
 
     @functools.cache
     def gaps(i: int) -> tuple[float, float]:
@@ -224,7 +224,7 @@ def batch_speechbrain_eer(replicates: Replicates, *, variant: Variant) -> FloatA
         reached = np.greater_equal(*rates(middle))
         low, crossing = np.where(reached, low, middle + 1), np.where(reached, middle, crossing)
     before = np.maximum(crossing - 1, 0)
-    first = sum(errors(before)) == 0  # no trial is rejected: no threshold of SpeechBrain's
+    first = sum(errors(before)) == 0  # rejects no trial: SpeechBrain has no such threshold
     best_gap = np.abs(np.subtract(*(r.astype(np.float64) for r in rates(before))))
     gap = np.abs(np.subtract(*rates(crossing)))
     pairs = zip(rates(before), rates(crossing), strict=True)
@@ -233,8 +233,7 @@ def batch_speechbrain_eer(replicates: Replicates, *, variant: Variant) -> FloatA
 
 
 def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
-    """Compute the EER of the ROC convex hull, at most 0.5: its intersection with miss =
-    false alarm.
+    """Compute the EER of the ROC convex hull, where it meets miss = false alarm; at most 0.5.
 
     Parameters
     ----------
@@ -279,7 +278,7 @@ def batch_rocch_eer(trials: TrialSets, *, variant: Variant) -> FloatArray:
     missed, rejected = sets.before(blocks.targets), sets.before(blocks.nontargets)
     ends = missed + blocks.targets, rejected + blocks.nontargets
     before = ends[0] / sets.spread(n_target) < 1 - ends[1] / sets.spread(n_nontarget)
-    at = sets.first + sets.sums(before.astype(np.int64))  # the block that the curves cross in
+    at = sets.first + sets.sums(before.astype(np.int64))  # the block in which the curves cross
     miss, next_miss = missed[at] / n_target, ends[0][at] / n_target
     false_alarm, next_false_alarm = 1 - rejected[at] / n_nontarget, 1 - ends[1][at] / n_nontarget
     gap_before, gap_after = false_alarm - miss, next_miss - next_false_alarm
@@ -287,8 +286,7 @@ def batch_rocch_eer(trials: TrialSets, *, variant: Variant) -> FloatArray:
 
 
 def equal_rate(miss: FloatArray, false_alarm: FloatArray) -> float:
-    """Find the rate at which a curve intersects miss = false alarm, interpolating linearly in the
-    rates between its points.
+    """Find the rate where a curve meets miss = false alarm, by linear interpolation.
 
     Parameters
     ----------
@@ -411,7 +409,7 @@ class SpeakerEer:
 def speaker_eers(
     scores: ArrayLike, is_target: ArrayLike, enrolled: ArrayLike, *, min_targets: int = 10
 ) -> tuple[SpeakerEer, ...]:
-    """Compute the EER of each enrolled speaker, which an EER of all trials hides.
+    """Compute the EER of each enrolled speaker, which the pooled EER hides.
 
     Parameters
     ----------
@@ -435,14 +433,14 @@ def speaker_eers(
     Examples
     --------
     >>> labels = [True, True, False, False, True, False]
-    >>> found = speaker_eers([3, 1, 2, 0, 0, 9], labels, list("aaaabb"), min_targets=2)
-    >>> [(s.speaker, s.eer) for s in found]
+    >>> eers = speaker_eers([3, 1, 2, 0, 0, 9], labels, list("aaaabb"), min_targets=2)
+    >>> [(s.speaker, s.eer) for s in eers]
     [('a', 0.5)]
     """
     values, labels = np.asarray(scores), np.asarray(is_target)
     names, speaker = np.unique(np.asarray(enrolled), return_inverse=True)
     order = np.argsort(speaker, kind="stable")
-    found = []
+    eers = []
     for name, rows in zip(
         names.tolist(), np.split(order, np.cumsum(np.bincount(speaker))[:-1]), strict=True
     ):
@@ -450,5 +448,5 @@ def speaker_eers(
         if n_target < max(min_targets, 1) or n_target == rows.size:
             continue
         eer = kaldi_eer(TrialScores.from_labels(values[rows], labels[rows])).value
-        found.append(SpeakerEer(name, min(eer, 0.5), n_target, rows.size - n_target))
-    return tuple(sorted(found, key=lambda s: (s.eer, s.speaker)))
+        eers.append(SpeakerEer(name, min(eer, 0.5), n_target, rows.size - n_target))
+    return tuple(sorted(eers, key=lambda s: (s.eer, s.speaker)))

@@ -14,14 +14,14 @@ from .confidence import Interval, speaker_bootstrap
 from .registry import METRICS, score_metrics, zebra_tag
 from .trial_scores import TrialScores, Variant
 
-#: Speakers of trials: of the targets, shape (T,); enrolled and trial speaker of the nontargets,
+#: Speaker of each target trial, shape (T,); enrolled and trial speaker of each nontarget trial,
 #: shape (N, 2).
 Speakers = tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Value of every metric of one set of scores; a table when printed.
+    """Values of every metric on one set of scores, printed as a table.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ def evaluate(
 
 
 def trial_sides(speakers: Speakers, n_target: int, n_nontarget: int) -> tuple[Any, Any]:
-    """Return the enrolled and the trial speaker of every trial, targets first.
+    """Return the enrolled and the trial speaker of each trial, targets first.
 
     Parameters
     ----------

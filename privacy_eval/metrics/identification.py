@@ -26,7 +26,7 @@ from .trial_scores import BoolArray
 #: Maximum number of scores compared at a time, to bound the memory.
 _BLOCK = 4_000_000
 
-#: Maximum number of speakers in singling out; of more, a sample is drawn.
+#: Maximum number of speakers in singling out; a larger set is sampled.
 _MAX_SINGLED = 200
 
 #: Minimum number of tests for an informative linkage of a single speaker.
@@ -46,7 +46,7 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
     Returns
     -------
     int array, shape (tests,)
-        0 where the right speaker is found; the rank less 1.
+        Rank of the right speaker, less 1.
 
     Raises
     ------
@@ -61,20 +61,20 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
     values, columns = np.asarray(scores), np.asarray(own)
     if values.ndim != 2 or columns.shape != values.shape[:1] or not values.size:
         raise PrivacyEvalError(
-            f"expected scores of tests by enrolled speakers and a column for each test, not "
-            f"arrays of shapes {values.shape} and {columns.shape}"
+            f"expected scores of shape (tests, speakers) and one column per test, got shapes "
+            f"{values.shape} and {columns.shape}"
         )
     if not _within(columns, values.shape[1]):
         raise PrivacyEvalError(f"columns of the right speakers must be 0 to {values.shape[1] - 1}")
-    found = np.empty(columns.size, dtype=np.int64)
+    counts = np.empty(columns.size, dtype=np.int64)
     rows = max(1, _BLOCK // values.shape[1])
     for start in range(0, columns.size, rows):
         block = values[start : start + rows]
         if not np.isfinite(block).all():
             raise PrivacyEvalError("scores must be finite numbers")
         right = np.take_along_axis(block, columns[start : start + rows, None], axis=1)
-        found[start : start + rows] = np.count_nonzero(block >= right, axis=1) - 1
-    return found
+        counts[start : start + rows] = np.count_nonzero(block >= right, axis=1) - 1
+    return counts
 
 
 def closed_set_linkage(
@@ -94,7 +94,7 @@ def closed_set_linkage(
     gallery_sizes : array_like of int, shape (S,)
         N, the right speaker included.
     rank : int
-        Number of top scores among which the right speaker counts as found.
+        Number of top scores among which the right speaker must be.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def linkage_of_beaters(
     distinct, place = np.unique(tests, return_inverse=True)
     mass = _mass_of_distinct(np.ones(tests.size) if weights is None else weights, place)
     others = n_enrolled - 1
-    # Row j: probability that exactly j of those in the gallery beat the right speaker.
+    # Row j: probability that exactly j speakers of the gallery beat the right one.
     exactly = np.zeros((min(rank, n_enrolled), distinct.size))
     exactly[0] = 1
     count = np.arange(len(exactly))[:, None]
@@ -180,7 +180,7 @@ def linkage_of_beaters(
 
 
 def _mass_of_distinct(weights: ArrayLike, place: IntArray) -> FloatArray:
-    """Sum weights of tests by their number of beaters, as shares of the total."""
+    """Sum the weights of tests with equal numbers of beaters, as fractions of the total."""
     of_tests = np.asarray(weights, dtype=np.float64)
     rows = of_tests.reshape(-1, place.size)
     size = int(place.max()) + 1
@@ -243,8 +243,8 @@ def speaker_linkage(
 
     Examples
     --------
-    >>> found = speaker_linkage([0, 1, 0, 1, 0, 9], [0, 0, 0, 0, 0, 1], ["a", "b"], 10, 10)
-    >>> [(s.speaker, s.linkage, s.first, s.second) for s in found]
+    >>> speakers = speaker_linkage([0, 1, 0, 1, 0, 9], [0, 0, 0, 0, 0, 1], ["a", "b"], 10, 10)
+    >>> [(s.speaker, s.linkage, s.first, s.second) for s in speakers]
     [('a', 0.6, 1.0, 0.0)]
     """
     own = np.asarray(speaker)
@@ -257,8 +257,8 @@ def speaker_linkage(
         return ()
     all_tests = own == listed[:, None]
     weights = np.stack([all_tests, all_tests & (within % 2 == 0), all_tests & (within % 2 == 1)])
-    found = linkage_of_beaters(beaten, n_enrolled, [gallery_size], rank, weights=weights)[..., 0]
-    rows = zip(listed.tolist(), *found.tolist(), strict=True)
+    linkage = linkage_of_beaters(beaten, n_enrolled, [gallery_size], rank, weights=weights)[..., 0]
+    rows = zip(listed.tolist(), *linkage.tolist(), strict=True)
     speakers = (SpeakerLinkage(names[i], int(counts[i]), *values) for i, *values in rows)
     return tuple(sorted(speakers, key=lambda s: (-s.linkage, s.speaker)))
 
@@ -451,7 +451,8 @@ def _draw_with_own(
 
 
 def _midpoints(scores: FloatArray, ranks: IntArray) -> FloatArray:
-    """Midpoints of the M-th and (M+1)-th highest scores of the last axis, NaN left out."""
+    """Compute the midpoints of the M-th and (M+1)-th highest scores of the last axis, ignoring
+    NaN."""
     descending = -np.sort(-scores, axis=2)  # NaN come last
     given = np.count_nonzero(~np.isnan(scores), axis=2)
     if (ranks < 1).any() or (given <= ranks[:, None]).any():
@@ -564,7 +565,7 @@ def singling_out_curve(
     n = int(enough.size)
     taken = (*(size for size in sizes if 2 <= size < n), n)
     first = np.searchsorted(np.sort(of), enough)[:, None] + np.arange(needed)
-    found = np.zeros((draws, len(taken)))
+    rates = np.zeros((draws, len(taken)))
     for draw in range(draws):
         order = np.lexsort((rng.random(of.size), of))
         picked = values[np.ix_(enough, order[first].ravel())].reshape(n, n, needed)
@@ -575,8 +576,8 @@ def singling_out_curve(
                 draws=1,
                 seed=int(rng.integers(2**32)),
             )
-            found[draw, i] = one.value
-    return SinglingOutCurve(taken, tuple(found.mean(axis=0).tolist()), n)
+            rates[draw, i] = one.value
+    return SinglingOutCurve(taken, tuple(rates.mean(axis=0).tolist()), n)
 
 
 @dataclass(frozen=True, eq=False)

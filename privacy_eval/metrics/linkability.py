@@ -15,7 +15,7 @@ from .trial_scores import TrialScores, TrialSets, Variant, bin_edges, check_scor
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
-#: With fewer target scores there is only one bin, and D_sys is 0 for any scores.
+#: With fewer target scores there is a single bin, and D_sys is 0 whatever the scores.
 LINKABILITY_MIN_TARGETS = 2 * _TARGETS_PER_BIN
 
 
@@ -112,23 +112,23 @@ def batch_linkability(trials: TrialSets, *, variant: Variant) -> FloatArray:
 
 
 def _histograms(trials: TrialSets) -> tuple[FloatArray, list[FloatArray], Sets]:
-    """Compute edges of bins and the masses of targets and nontargets in them, set after set."""
+    """Compute the bin edges and the masses of targets and nontargets, set by set."""
     lowest_target, highest_target, lowest, highest = trials.extremes
     equal = (lowest_target == highest) & (lowest == highest_target)
     bins = np.where(equal, 1, np.clip(trials.target_counts // _TARGETS_PER_BIN, 1, _MAX_BINS))
-    sets = Sets(np.cumsum(bins + 1) - bins - 1, int(bins.sum()) + bins.size)  # of edges
+    sets = Sets(np.cumsum(bins + 1) - bins - 1, int(bins.sum()) + bins.size)  # number of edges
     ends = np.minimum(lowest_target, lowest), np.maximum(highest_target, highest)
     edges = bin_edges(*ends, bins, sets)
     masses = []
     counts = trials.target_counts, trials.nontarget_counts
     for below, total in zip(trials.counts_below(edges, sets), counts, strict=True):
-        below[sets.last] = total  # the last bin has its upper edge
+        below[sets.last] = total  # the last bin includes its upper edge
         masses.append(np.delete(np.append(np.diff(below), 0) / sets.spread(total), sets.last))
     return edges, masses, Sets(np.cumsum(bins) - bins, int(bins.sum()))
 
 
 def _local(target: FloatArray, nontarget: FloatArray, omega: float) -> FloatArray:
-    """D(s) of bins with these masses."""
+    """Compute D(s) of bins from their masses."""
     # Bins are of equal width: the ratio of densities is that of the masses.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = omega * np.where(nontarget > 0, target / nontarget, 1.0)
@@ -137,8 +137,8 @@ def _local(target: FloatArray, nontarget: FloatArray, omega: float) -> FloatArra
 
 
 def _global(linked: FloatArray, sets: Sets, variant: Variant) -> FloatArray:
-    """D_sys of each set of bins."""
-    if variant == "challenge":  # the trapezoid rule over bin centres: half of both end bins
+    """Compute D_sys of each set of bins."""
+    if variant == "challenge":  # trapezoid rule over bin centres: both end bins count half
         linked = linked.copy()
         linked[sets.first] /= 2
         linked[sets.last] /= 2

@@ -31,7 +31,7 @@ def _one_set() -> IntArray:
 
 @dataclass(frozen=True)
 class Sets:
-    """Row ranges of several concatenated, nonempty sets.
+    """Row ranges of concatenated, nonempty sets.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Sets:
         return np.repeat(np.arange(self.first.size), self.last - self.first + 1)
 
     def spread(self, of_sets: NDArray[Any]) -> NDArray[Any]:
-        """Give each row the value of its set; one value, to be broadcast, for a single set."""
+        """Repeat the value of each set over its rows; a single set broadcasts its one value."""
         return of_sets if self.first.size == 1 else of_sets[self.number]
 
     def sums(self, of_rows: NDArray[Any]) -> NDArray[Any]:
@@ -66,8 +66,8 @@ class Sets:
 
     def before(self, of_rows: IntArray) -> IntArray:
         """Compute the exclusive cumulative sum within each set."""
-        found = np.cumsum(of_rows) - of_rows
-        return np.asarray(found - self.spread(found[self.first]))
+        sums = np.cumsum(of_rows) - of_rows
+        return np.asarray(sums - self.spread(sums[self.first]))
 
     def kept(self, rows: NDArray[np.bool_]) -> Sets:
         """Return the sets restricted to the masked rows; every set must retain at least one."""
@@ -235,7 +235,7 @@ def _pool_violators(groups: Groups) -> Groups:
 
 
 def _llr(pooled: Groups, trials: Groups) -> FloatArray:
-    """Compute log odds less the prior log odds of the trials, set by set."""
+    """Subtract the prior log odds of each set from its posterior log odds."""
     sets = trials.sets
     prior = np.log(sets.sums(trials.targets) / sets.sums(trials.nontargets))
     with np.errstate(divide="ignore"):

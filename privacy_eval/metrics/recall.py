@@ -34,15 +34,15 @@ def recalls(reference: ArrayLike, prediction: ArrayLike) -> dict[str, float]:
     >>> recalls(["sad", "sad", "hap"], ["sad", "hap", "hap"])
     {'uar': 0.75, 'acc_hap': 1.0, 'acc_sad': 0.5}
     """
-    expected, found = np.asarray(reference, dtype=np.str_), np.asarray(prediction, dtype=np.str_)
-    if not expected.size:
+    actual, predicted = np.asarray(reference, dtype=np.str_), np.asarray(prediction, dtype=np.str_)
+    if not actual.size:
         raise PrivacyEvalError("no utterances: recall is undefined")
-    of_class = {
-        str(name): float(np.mean(found[expected == name] == name)) for name in np.unique(expected)
+    by_class = {
+        str(name): float(np.mean(predicted[actual == name] == name)) for name in np.unique(actual)
     }
-    classes = np.union1d(expected, found).size
-    uar = sum(of_class.values()) / classes
-    return {"uar": uar, **{f"acc_{name}": value for name, value in of_class.items()}}
+    classes = np.union1d(actual, predicted).size
+    uar = sum(by_class.values()) / classes
+    return {"uar": uar, **{f"acc_{name}": value for name, value in by_class.items()}}
 
 
 def mean_of_folds(folds: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -63,5 +63,5 @@ def mean_of_folds(folds: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     {'uar': 0.75, 'acc_sad': 1.0}
     """
     keys = dict.fromkeys(key for values in folds.values() for key in values)
-    found = {key: [values[key] for values in folds.values() if key in values] for key in keys}
-    return {key: sum(values) / len(values) for key, values in found.items()}
+    by_key = {key: [values[key] for values in folds.values() if key in values] for key in keys}
+    return {key: sum(values) / len(values) for key, values in by_key.items()}

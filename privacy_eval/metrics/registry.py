@@ -60,7 +60,12 @@ class Label(NamedTuple):
 class MetricDescription:
     """What a results file says of a metric, enough to check and print its values.
 
-    The attributes are those of `Metric`; `detail` is a number of decimals.
+    Attributes
+    ----------
+    kind, unit, name, title, meaning, best, range, percent, counted, decimals, repeats_matter
+        As of `Metric`.
+    detail : int
+        Number of decimals in tables of one system.
     """
 
     kind: Kind
@@ -136,6 +141,8 @@ class Metric:
         Has a table of several systems.
     tabled : bool
         Appears in the tables of one system, of whatever protocol.
+    strongest : bool
+        The strongest attack model is named by it, too, if it has a best value.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
     curves : callable or None
@@ -168,6 +175,7 @@ class Metric:
     line_number: Callable[[float], str] = "{:.3f}".format
     compared: bool = True
     tabled: bool = True
+    strongest: bool = True
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
@@ -219,7 +227,7 @@ class Metric:
         """Unit of printed values; "" of those without dimension."""
         return "%" if self.percent else self.unit if self.unit in ("bit", "dB", "log10 LR") else ""
 
-    def shown(self, value: float) -> float:
+    def printed(self, value: float) -> float:
         """Convert a stored value to the unit that is printed.
 
         Parameters
@@ -272,7 +280,7 @@ class Metric:
         if callable(form):
             return form(value)
         if not (self.counted or mean) or not math.isfinite(value):
-            return f"{self.shown(value):.{form}f}"
+            return f"{self.printed(value):.{form}f}"
         # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
         with decimal.localcontext(_ROUNDING):
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
@@ -360,6 +368,7 @@ def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metri
         column_label=Label(f"min DCF {p_target:g}{costs}", f"min DCF$_{{{p_target:g}}}${costs}"),
         heading_label=Label(f"min DCF at {p_target:g}{costs}"),
         detail=4,
+        strongest=False,
         compared=False,
     )
 
@@ -445,6 +454,7 @@ METRICS: dict[str, Metric] = {
             meaning="the EER at the threshold that SpeechBrain chooses",
             source="SpeechBrain, EER",
             decimals=2,
+            strongest=False,
             compared=False,
             tabled=False,
             in_variants=False,
@@ -461,6 +471,7 @@ METRICS: dict[str, Metric] = {
             column_label=Label("min Cllr", _C_LLR_MIN),
             heading_label=Label("min Cllr, bit", f"{_C_LLR_MIN}, bit"),
             axis_label=r"$C_\mathrm{llr}^\mathrm{min}$, bit",
+            strongest=False,
             line="Cllr (min/act): {cllr_min}/{cllr}",
             repeats_matter=True,
         ),
@@ -486,6 +497,7 @@ METRICS: dict[str, Metric] = {
             source="Brümmer and de Villiers 2013",
             line="ROCCH-EER: {rocch_eer}%",
             line_number=lambda value: f"{100 * value:.3f}",
+            strongest=False,
             compared=False,
             repeats_matter=True,
         ),
@@ -540,6 +552,7 @@ METRICS: dict[str, Metric] = {
             ),
             axis_label=r"Individual disclosure, $\log_{10}$ LR",
             detail=zebra_number,
+            strongest=False,
             line="Individual: {zebra_individual} ({tag})",
             line_number=zebra_number,
             repeats_matter=True,
@@ -748,14 +761,14 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     (0.5, 0.25)
     """
     check_scores(scores)
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for key, metric in of_kind("scores").items():
         if metric.function is None:
             continue
         if metric.in_variants or key not in scores.memo:
             scores.memo[key] = metric.function(scores, variant=variant)
-        found[key] = scores.memo[key]
-    return found
+        values[key] = scores.memo[key]
+    return values
 
 
 def batch_metrics(replicates: Replicates) -> dict[str, FloatArray]:
@@ -770,19 +783,19 @@ def batch_metrics(replicates: Replicates) -> dict[str, FloatArray]:
     dict
         By names such as "exact eer": float arrays, shape (R,), see `score_metrics`.
     """
-    found: dict[str, FloatArray] = {}
+    values: dict[str, FloatArray] = {}
     for variant, (key, metric) in itertools.product(VARIANTS, of_kind("scores").items()):
         if metric.function is None:
             continue
         name, other = f"{variant} {key}", f"{VARIANTS[0]} {key}"
-        if not metric.in_variants and other in found:
-            found[name] = found[other]
+        if not metric.in_variants and other in values:
+            values[name] = values[other]
         elif metric.batch_function is not None:
-            found[name] = metric.batch_function(replicates, variant=variant)
+            values[name] = metric.batch_function(replicates, variant=variant)
         else:
             of_samples = (metric.function(sample, variant=variant) for sample in replicates)
-            found[name] = np.fromiter(of_samples, np.float64)
-    return found
+            values[name] = np.fromiter(of_samples, np.float64)
+    return values
 
 
 def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
@@ -802,10 +815,10 @@ def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
     >>> score_curves(TrialScores([1.0, 3.0], [0.0, 2.0]))["det_miss"]
     array([0. , 0. , 0.5, 0.5, 1. ])
     """
-    found: dict[str, FloatArray] = {}
+    arrays: dict[str, FloatArray] = {}
     for metric in of_kind("scores").values():
-        found |= metric.curves(scores) if metric.curves is not None else {}
-    return found
+        arrays |= metric.curves(scores) if metric.curves is not None else {}
+    return arrays
 
 
 def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:

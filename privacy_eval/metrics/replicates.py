@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .pav import FloatArray, IntArray, Sets
 from .trial_scores import ErrorCost, TrialScores, TrialSets
 
-#: Of a score, elementwise.
+#: Elementwise cost of scores.
 Cost = Callable[[FloatArray], FloatArray]
 
 
@@ -43,39 +43,39 @@ class PresortedTrials:
 
     @cached_property
     def single(self) -> PresortedTrials:
-        """The same in single precision."""
+        """The trials with scores in single precision."""
         with np.errstate(over="ignore"):
             return PresortedTrials(self.scores.astype(np.float32), self.is_target, self.pairs)
 
     @cached_property
     def counts(self) -> tuple[IntArray, IntArray]:
-        """Targets and nontargets up to each trial, shapes (P,)."""
+        """Cumulative counts of targets and of nontargets up to each trial, shapes (P,)."""
         targets = np.cumsum(self.is_target, dtype=np.int64)
         return targets, np.cumsum(~self.is_target, dtype=np.int64)
 
     @cached_property
     def counts_up_to_scores(self) -> tuple[IntArray, IntArray]:
-        """Targets and nontargets up to each distinct score, shapes (D,)."""
+        """Cumulative counts of targets and of nontargets up to each distinct score, shapes (D,)."""
         ends = np.append(self.starts[1:], self.scores.size) - 1
         return self.counts[0][ends], self.counts[1][ends]
 
     @cached_property
     def counts_within_ties(self) -> tuple[IntArray, IntArray]:
-        """Targets and nontargets up to each trial that shares its score with one of the other
-        class, shapes (K,)."""
+        """Cumulative counts of targets and of nontargets up to each trial of a mixed tie, shapes
+        (K,)."""
         targets = np.add.reduceat(self.is_target.astype(np.int64), self.starts)
         size = np.diff(np.append(self.starts, self.scores.size))
         mixed = np.repeat((targets > 0) & (targets < size), size)
         return self.counts[0][mixed], self.counts[1][mixed]
 
     def sum_by_pair(self, of_trials: ArrayLike, rows: IntArray) -> FloatArray:
-        """Add the values of some trials by pair of speakers."""
+        """Sum the values of some trials by pair of speakers."""
         n_pairs = int(self.pairs.max()) + 1
         return np.asarray(np.bincount(self.pairs[rows], of_trials, n_pairs), dtype=np.float64)
 
     def mean_costs(self, cost: Cost) -> tuple[FloatArray, FloatArray]:
-        """Return what each pair of speakers contributes to the mean of cost(-score) over targets
-        and of cost(score) over nontargets, both of shape (pairs,)."""
+        """Compute the contribution of each pair of speakers to the mean of cost(-score) over
+        targets and of cost(score) over nontargets, both of shape (pairs,)."""
         if cost not in self._mean_costs:
             n_target, n_nontarget = self.target.size, self.nontarget.size
             self._mean_costs[cost] = (
@@ -111,7 +111,7 @@ class Replicates(TrialSets):
         self.target = of.target[self._row]
 
     def __iter__(self) -> Iterator[TrialScores]:
-        """Each replicate on its own, its trials repeated as often as they count."""
+        """Yield each replicate as scores of its own, with repeated trials."""
         for of_pairs in self.times:
             times = of_pairs[self.of.pairs]
             trials = (
@@ -121,22 +121,22 @@ class Replicates(TrialSets):
 
     @property
     def nontargets_below_in_single(self) -> IntArray:
-        """The same of scores in single precision as `nontargets_below`, shape (T,)."""
+        """`nontargets_below` for scores in single precision, shape (T,)."""
         return np.asarray(self.cumulative_nontargets[self._number, self.of.single.below[self._row]])
 
     @cached_property
     def nontargets_below(self) -> IntArray:
-        """See `TrialSets`."""
+        """See `TrialSets.nontargets_below`."""
         return np.asarray(self.cumulative_nontargets[self._number, self.of.below[self._row]])
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
-        """See `TrialSets`."""
+        """See `TrialSets.nontargets_up_to`."""
         return np.asarray(self.cumulative_nontargets[self._number, self.of.up_to[self._row]])
 
     @cached_property
     def nontarget_ends(self) -> tuple[IntArray, IntArray]:
-        """Rows of the lowest and the highest nontarget that count, shapes (R,)."""
+        """Rows of the lowest and of the highest nontarget drawn, shapes (R,)."""
         rows = [
             np.searchsorted(ends, [0, ends[-1] - 1], side="right") - 1
             for ends in self.cumulative_nontargets
@@ -146,19 +146,19 @@ class Replicates(TrialSets):
 
     @cached_property
     def extremes(self) -> FloatArray:
-        """See `TrialSets`."""
+        """See `TrialSets.extremes`."""
         targets = self.target[[self.target_sets.first, self.target_sets.last]]
         return np.concatenate([targets, self.of.nontarget[np.array(self.nontarget_ends)]])
 
     def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """See `TrialSets`."""
+        """See `TrialSets.counts_below`."""
         return (
             self.cumulative_targets[sets.number, np.searchsorted(self.of.target, values)],
             self.cumulative_nontargets[sets.number, np.searchsorted(self.of.nontarget, values)],
         )
 
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """See `TrialSets`."""
+        """See `TrialSets.least_within_ties`."""
         missed, rejected = (
             of_class[:, counts]
             for of_class, counts in zip(
@@ -171,7 +171,7 @@ class Replicates(TrialSets):
         costs = cost(missed, rejected, totals[0][:, None], totals[1][:, None])
         costs[missed + rejected == 0] = np.inf
         least = np.minimum(least, costs.min(axis=1, initial=np.inf))
-        # Nothing but one target rejected, if that is the first trial.
+        # The threshold after the first trial, if that is a target, rejects nothing else.
         one = cost(np.array(1), np.array(0), *totals)
         first_target = self.of.target_rows[self._row[self.target_sets.first]]
         is_first = first_target < self.of.nontarget_rows[self.nontarget_ends[0]]
@@ -180,6 +180,6 @@ class Replicates(TrialSets):
 
 def _cumulated(counts: IntArray) -> IntArray:
     """Compute cumulative sums along the last axis, with a leading 0."""
-    found = np.zeros((*counts.shape[:-1], counts.shape[-1] + 1), dtype=np.int64)
-    np.cumsum(counts, axis=-1, out=found[..., 1:])
-    return found
+    sums = np.zeros((*counts.shape[:-1], counts.shape[-1] + 1), dtype=np.int64)
+    np.cumsum(counts, axis=-1, out=sums[..., 1:])
+    return sums

@@ -29,7 +29,7 @@ from .trial_scores import TrialScores, Variant, check_variant
 
 ScoreMatrix = NDArray[np.float32]
 
-#: Smaller differences of similarities are rounding of sums.
+#: Smaller differences of similarities are rounding errors of sums.
 _ROUNDING = 1e-12
 
 
@@ -58,8 +58,8 @@ class SimilarityMatrix:
 
     @property
     def d_diag(self) -> float:
-        """D_diag, eq. (3): |mean of the diagonal - mean of the rest|, 0..1; exactly 0
-        where only rounding is left of it."""
+        """D_diag, eq. (3): |mean of the diagonal - mean of the rest|, 0 to 1; rounding errors
+        count as 0."""
         diagonal = np.trace(self.values)
         size = len(self.values)
         rest = (self.values.sum() - diagonal) / (size * (size - 1))
@@ -73,8 +73,8 @@ class SimilarityMatrix:
 
     @property
     def dominance(self) -> FloatArray:
-        """Excess of each diagonal entry over the mean of the other entries in its row and column,
-        exactly 0 if there is none, shape (S,): each speaker's part in D_diag."""
+        """Each speaker's part in D_diag, shape (S,): the excess of the diagonal entry over the
+        mean of the other entries in its row and column; rounding errors count as 0."""
         size = len(self.values)
         others = self.values.sum(axis=0) + self.values.sum(axis=1) - 2 * self.diagonal
         excess = self.diagonal - others / (2 * (size - 1))
@@ -102,9 +102,9 @@ class VoiceSimilarity:
     aa: SimilarityMatrix
 
     def speaker_deid(self) -> FloatArray:
-        """Compute DeID of every speaker, at most 1, shape (S,), from its dominance in oa and oo.
-        Where the anonymized voice does not dominate it is 1; where it does, but the original
-        one does not, -inf."""
+        """Compute the DeID of each speaker from the dominance in oa and oo, shape (S,). It is at
+        most 1, where the anonymized voice does not dominate; -inf where only the anonymized one
+        does."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.oa.dominance / self.oo.dominance
         return np.asarray(1 - np.where(self.oa.dominance == 0, 0.0, ratio))
@@ -182,7 +182,7 @@ def similarity_matrix(
     column_of: IntArray | None = None,
     variant: Variant = "exact",
 ) -> SimilarityMatrix:
-    """Calibrate the scores of all pairs of utterances and average them by speakers.
+    """Calibrate the scores of all pairs of utterances and average them by pair of speakers.
 
     Parameters
     ----------
@@ -262,8 +262,8 @@ def speaker_linkability(
     column_of: IntArray | None = None,
     variant: Variant = "exact",
 ) -> FloatArray:
-    """Compute D_sys per speaker: the speaker's utterances in the rows against utterances of the
-    same speaker (target) and of other speakers (nontarget) in the columns.
+    """Compute D_sys of each speaker, whose utterances are the rows: columns of the same speaker are
+    targets, those of other speakers nontargets.
 
     Parameters
     ----------
@@ -406,15 +406,15 @@ class _ThresholdIndex:
             self._crowded = in_cell > 1
 
     def count(self, values: NDArray[np.floating]) -> IntArray:
-        """Count the thresholds that are not above each value, shape (P,)."""
+        """Count the thresholds at or below each value, shape (P,)."""
         if not self._has_grid:
             return np.asarray(np.searchsorted(self._begins, values, side="right"))
         cell = self._cell(values)
-        found = self._lower[cell]
-        found += values >= self._next[found]
+        counts = self._lower[cell]
+        counts += values >= self._next[counts]
         rows = np.flatnonzero(self._crowded[cell])
-        found[rows] = np.searchsorted(self._begins, values[rows], side="right")
-        return np.asarray(found)
+        counts[rows] = np.searchsorted(self._begins, values[rows], side="right")
+        return np.asarray(counts)
 
     def _cell(self, values: NDArray[np.floating]) -> NDArray[np.int32]:
         with np.errstate(over="ignore"):
@@ -425,7 +425,7 @@ class _ThresholdIndex:
 
 
 def _block_starts(ascending: NDArray[np.floating], counts: IntArray) -> NDArray[np.floating]:
-    """Find the lowest score of every PAV block but the first, in one class; a block without
+    """Find the lowest score of one class in every PAV block but the first; a block without
     trials of the class begins where the next does."""
     first = np.cumsum(counts)[:-1]
     begins = ascending[np.minimum(first, ascending.size - 1)]

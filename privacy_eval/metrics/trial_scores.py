@@ -27,7 +27,7 @@ VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
 
 def check_variant(variant: str) -> None:
-    """Raise unless a variant exists.
+    """Raise if a variant does not exist.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def check_variant(variant: str) -> None:
 
 
 def check_scores(scores: object, variant: str = "exact") -> None:
-    """Raise unless scores have labels, as every metric on scores needs, and the variant exists.
+    """Raise unless `scores` are labelled scores and the variant exists.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def check_scores(scores: object, variant: str = "exact") -> None:
 
 
 class TrialSets(ABC):
-    """Counts that metrics need, of R sets of trials at once: of one, or of R bootstrap replicates.
+    """Counts of R sets of trials at once: one set (R = 1), or R bootstrap replicates.
 
     Attributes
     ----------
@@ -89,41 +89,41 @@ class TrialSets(ABC):
     @property
     @abstractmethod
     def nontargets_below(self) -> IntArray:
-        """For every target score, how many nontarget scores of its set are below it, shape (T,)."""
+        """Number of nontarget scores of its set below each target score, shape (T,)."""
 
     @property
     @abstractmethod
     def nontargets_up_to(self) -> IntArray:
-        """For every target score, how many nontarget scores of its set are not above it, (T,)."""
+        """Number of nontarget scores of its set at or below each target score, shape (T,)."""
 
     @property
     @abstractmethod
     def extremes(self) -> FloatArray:
-        """Lowest and highest target, lowest and highest nontarget score, shape (4, R)."""
+        """Lowest and highest target score, lowest and highest nontarget score, shape (4, R)."""
 
     @abstractmethod
     def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """Count the targets and the nontargets of a set below each of its values."""
+        """Count the targets and the nontargets of each value's set that are below it."""
 
     @abstractmethod
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """Return the lower of `least` and the minimum cost at thresholds within mixed ties, where
-        trials keep their file order, shape (R,)."""
+        """Lower `least`, shape (R,), to the minimum cost of thresholds within mixed ties, whose
+        trials keep their file order."""
 
     @cached_property
     def target_sets(self) -> Sets:
-        """Rows of `target` of each set."""
+        """The slice of `target` belonging to each set."""
         return Sets(np.cumsum(self.target_counts) - self.target_counts, self.target.size)
 
     @cached_property
     def has_mixed_ties(self) -> bool:
-        """Whether any target shares its score with a nontarget."""
+        """Whether any target has the same score as a nontarget of its set."""
         return not np.array_equal(self.nontargets_below, self.nontargets_up_to)
 
     @cached_property
     def threshold_rows(self) -> IntArray:
-        """Rows of targets, ascending, that start a set or have more nontargets below them than the
-        target before: the candidates for an optimal threshold."""
+        """Candidates for an optimal threshold: ascending rows of targets that start a set or
+        have more nontargets below them than the preceding target."""
         below = self.nontargets_below
         new = np.concatenate([[True], below[1:] != below[:-1]])
         new[self.target_sets.first] = True
@@ -131,13 +131,13 @@ class TrialSets(ABC):
 
     @property
     def threshold_sets(self) -> Sets:
-        """`threshold_rows`, divided by set."""
+        """The slice of `threshold_rows` belonging to each set."""
         first = np.searchsorted(self.threshold_rows, self.target_sets.first)
         return Sets(np.asarray(first, dtype=np.int64), self.threshold_rows.size)
 
     @cached_property
     def targets_below(self) -> IntArray:
-        """For every target score, how many target scores of its set are below it, shape (T,)."""
+        """Number of target scores of its set below each target score, shape (T,)."""
         new = np.concatenate([[True], self.target[1:] != self.target[:-1]])
         new[self.target_sets.first] = True
         rows = np.flatnonzero(new)
@@ -147,14 +147,14 @@ class TrialSets(ABC):
 
     @property
     def target_number(self) -> IntArray:
-        """Number of every target in its set, from 0, shape (T,)."""
+        """Zero-based index of each target within its set, shape (T,)."""
         sets = self.target_sets
         return np.asarray(np.arange(sets.size) - sets.spread(sets.first))
 
     @property
     def target_rank(self) -> IntArray:
-        """Rank of every target among all trials of its set where nontargets precede targets at a
-        tie, shape (T,)."""
+        """Rank of each target among all trials of its set, nontargets first within a tie, shape
+        (T,)."""
         return self.target_number + self.nontargets_up_to
 
     def pav(self, variant: Variant = "exact") -> PavBlocks:
@@ -169,7 +169,7 @@ class TrialSets(ABC):
         return self._pav_pooled if pooled else self._pav_nontargets_first
 
     def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
-        """Compute `pav` with Laplace's rule of succession: every LLR is finite."""
+        """Compute `pav` with Laplace's rule of succession, which makes every LLR finite."""
         return with_laplace(self.pav(variant))
 
     @cached_property
@@ -181,11 +181,11 @@ class TrialSets(ABC):
         return pav(self._groups(pooled=False))
 
     def _groups(self, *, pooled: bool) -> Groups:
-        """Make a group per distinct target score and per run of nontargets between two: of T
-        targets at most 2T+1, however many nontargets there are."""
+        """Group trials: one group per distinct target score and per run of nontargets between
+        two, at most 2T + 1 groups of T targets."""
         sets, up_to = self.target_sets, self.nontargets_up_to
         below = self.nontargets_below if pooled else up_to
-        # Targets that nothing separates, not even pooling, need no group each.
+        # Targets without a nontarget between them share a group.
         starts = np.concatenate([[True], below[1:] != below[:-1]])
         starts[1:] |= up_to[1:] != up_to[:-1]
         starts[sets.first] = True
@@ -261,7 +261,7 @@ class TrialScores(TrialSets):
 
     @classmethod
     def from_labels(cls, scores: ArrayLike, is_target: ArrayLike) -> TrialScores:
-        """Split scores in file order by a boolean label each, both of shape (T+N,)."""
+        """Split scores in file order by boolean labels, both of shape (T+N,)."""
         values, labels = _as_numbers(scores, "scores"), np.asarray(is_target)
         if labels.dtype != np.bool_ and labels.size:
             raise TypeError(f"is_target must be true or false for each trial, not {labels.dtype}")
@@ -274,8 +274,7 @@ class TrialScores(TrialSets):
 
     @classmethod
     def from_sorted(cls, target: NDArray[Any], nontarget: NDArray[Any]) -> TrialScores:
-        """Take ascending finite scores of both classes as they are: float32 scores by the
-        hundred million are neither copied nor widened."""
+        """Use ascending finite scores without copying them: float32 stays float32."""
         self = cls.__new__(cls)
         self._set(target, nontarget)
         return self
@@ -292,17 +291,17 @@ class TrialScores(TrialSets):
 
     @property
     def extremes(self) -> FloatArray:
-        """See `TrialSets`: of a single set."""
+        """See `TrialSets.extremes`; here R = 1."""
         ends = [[of_class[0], of_class[-1]] for of_class in (self.target, self.nontarget)]
         return np.array(ends, dtype=np.float64).reshape(4, 1)
 
     def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """See `TrialSets`: of a single set."""
+        """See `TrialSets.counts_below`; here R = 1."""
         return np.searchsorted(self.target, values), np.searchsorted(self.nontarget, values)
 
     @cached_property
     def single(self) -> TrialScores:
-        """The same scores in single precision; some become infinite."""
+        """The scores rounded to single precision, which makes the largest infinite."""
         with np.errstate(over="ignore"):
             return TrialScores.from_sorted(
                 self.target.astype(np.float32), self.nontarget.astype(np.float32)
@@ -310,36 +309,35 @@ class TrialScores(TrialSets):
 
     @cached_property
     def memo(self) -> dict[str, float]:
-        """The last values by metric: those that do not depend on the variant serve both."""
+        """Cache of values by metric; those of metrics without variants serve both variants."""
         return {}
 
     @cached_property
     def nontargets_below(self) -> IntArray:
-        """For every target score, how many nontarget scores are below it, shape (T,)."""
+        """Number of nontarget scores below each target score, shape (T,)."""
         rows = np.flatnonzero(self.targets_below == np.arange(self.n_target))
-        found = np.searchsorted(self.nontarget, self.target[rows])
+        below = np.searchsorted(self.nontarget, self.target[rows])
         if rows.size == self.n_target:
-            return found
-        return np.repeat(found, np.diff(np.append(rows, self.n_target)))
+            return below
+        return np.repeat(below, np.diff(np.append(rows, self.n_target)))
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
-        """For every target score, how many nontarget scores are not above it, (T,)."""
-        found, rows = self.nontargets_below, self._tied_rows
+        """Number of nontarget scores at or below each target score, shape (T,)."""
+        counts, rows = self.nontargets_below, self._tied_rows
         if rows.size:
-            found = found.copy()
-            found[rows] = np.searchsorted(self.nontarget, self.target[rows], side="right")
-        return found
+            counts = counts.copy()
+            counts[rows] = np.searchsorted(self.nontarget, self.target[rows], side="right")
+        return counts
 
     @cached_property
     def _tied_rows(self) -> IntArray:
-        """Rows of targets that share their score with a nontarget."""
+        """Rows of targets whose score a nontarget has, too."""
         nearest = self.nontarget[np.minimum(self.nontargets_below, self.n_nontarget - 1)]
         return np.flatnonzero(nearest == self.target)
 
     def edges(self, bins: int) -> FloatArray:
-        """Divide the range of all scores into equal bins; where all are equal, the range is 1
-        around them.
+        """Divide the range of all scores into equal bins; a range of equal scores is widened to 1.
 
         Parameters
         ----------
@@ -354,7 +352,7 @@ class TrialScores(TrialSets):
 
     @cached_property
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
-        """All trials by score, at ties in file order: scores, labels, file positions."""
+        """Scores, labels and file positions in ascending order of scores, ties in file order."""
         trials = self.n_target + self.n_nontarget
         scores, is_target = self._file_order
         order = np.argsort(scores)
@@ -365,7 +363,7 @@ class TrialScores(TrialSets):
         return ascending, is_target[position], position
 
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """See `TrialSets`: of a single set."""
+        """See `TrialSets.least_within_ties`; here R = 1."""
         rows, counts = self._tied_rows, (self.target_counts, self.nontarget_counts)
         first = rows[self.targets_below[rows] == rows]
         # Lower bound within a tie: all of its nontargets and none of its targets are rejected.
@@ -378,14 +376,14 @@ class TrialScores(TrialSets):
         return np.asarray(np.minimum(least, within))
 
     def _errors_within_ties(self, first: IntArray) -> tuple[IntArray, IntArray]:
-        """Count missed targets and rejected nontargets with a threshold after each trial of some
-        mixed ties, in file order; `first` has the row of the first target of each tie."""
+        """Count missed targets and rejected nontargets for a threshold after each trial of some
+        mixed ties, in file order; `first` is the row of each tie's first target."""
         scores, is_target = self._file_order
         tied = self.target[first]
         rows = np.flatnonzero((scores >= tied[0]) & (scores <= tied[-1]))
         tie = np.searchsorted(tied, scores[rows])
-        found = tied[tie] == scores[rows]
-        rows, tie = rows[found], tie[found]
+        is_tied = tied[tie] == scores[rows]
+        rows, tie = rows[is_tied], tie[is_tied]
         order = np.argsort(tie, kind="stable")
         tie, target = tie[order], is_target[rows[order]].astype(np.int64)
         sets = Sets(np.searchsorted(tie, np.arange(first.size)), tie.size)
@@ -395,7 +393,7 @@ class TrialScores(TrialSets):
 
     @property
     def _file_order(self) -> tuple[FloatArray, BoolArray]:
-        """All scores in file order, and whether each is of a target."""
+        """All scores in file order, and whether each belongs to a target."""
         return self._in_file or (
             np.concatenate([self.nontarget, self.target]),
             np.arange(self.n_target + self.n_nontarget) >= self.n_nontarget,
@@ -403,7 +401,7 @@ class TrialScores(TrialSets):
 
 
 def bin_edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> FloatArray:
-    """Divide ranges into equal bins; one without extent is 1 around its value.
+    """Divide ranges into equal bins; a range without extent is widened to 1.
 
     Parameters
     ----------

@@ -20,9 +20,9 @@ from .confidence import BootstrapReplicates, seeded_by, text_digest
 Normalization = Literal["none", "vpc2026"]
 NORMALIZATIONS: tuple[Normalization, ...] = get_args(Normalization)
 
-#: What VoicePrivacy 2026 (track 2) deletes, without putting a blank. The inverted marks of
-#: Spanish and curly quotes stay, and `est-elle` becomes one word: its references hardly have
-#: such marks, so that its rates of Spanish and French are too high.
+#: Characters that VoicePrivacy 2026 (track 2) deletes without a blank. Inverted marks of Spanish
+#: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
+#: so that the rates of Spanish and French are too high.
 _DELETED = str.maketrans("", "", '.,!?;:»«"()[]…—–-')
 _HAN = re.compile("[\u4e00-\u9fff]")
 
@@ -184,8 +184,8 @@ def wer_bootstrap(
 
     Examples
     --------
-    >>> found = wer_bootstrap([10, 30], [1, 3], speakers=["a", "b"], replicates=10, seed=0)
-    >>> found.interval("wer").high
+    >>> bootstrap = wer_bootstrap([10, 30], [1, 3], speakers=["a", "b"], replicates=10, seed=0)
+    >>> bootstrap.interval("wer").high
     0.1
     """
     if replicates < 2:
@@ -199,7 +199,7 @@ def wer_bootstrap(
     while len(draws) < replicates:
         chosen = generator.integers(0, spoken.size, spoken.size)
         times = np.bincount(chosen, minlength=spoken.size)
-        if times @ spoken:  # no rate without words: draw again
+        if times @ spoken:  # a rate needs words: draw again
             draws.append(times)
     times = np.array(draws)
     rates = (times @ np.atleast_2d(wrong).T) / (times @ spoken)[:, None]

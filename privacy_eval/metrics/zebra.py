@@ -22,8 +22,7 @@ from .curves import PriorProfile, prior_grid
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, Sets, sloped_llr
 from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
 
-#: Table 1 of the paper: tag and the log10 LR it begins at. Tag 0, before them, is
-#: "no evidence at all".
+#: Table 1 of the paper: tag and its lowest log10 LR. Below them is tag 0, "no evidence at all".
 CATEGORICAL_TAGS: tuple[tuple[str, float], ...] = (
     ("A", 0.0),
     ("B", 1.0),
@@ -34,9 +33,9 @@ CATEGORICAL_TAGS: tuple[tuple[str, float], ...] = (
 )
 NO_EVIDENCE_TAG = "0"
 
-#: The released code takes |LLR| up to this as no evidence in the population metric.
+#: The released code ignores trials whose |LLR| does not exceed it in the population metric.
 _CHALLENGE_ZERO = 1e-6
-#: Any evidence of 10^7 trials discloses more: LLRs above 1e-14, whose squares count.
+#: Rounding floor: real evidence from up to 10^7 trials always exceeds it (LLR > 1e-14, squared).
 _ROUNDING = 1e-30
 
 # Z(a) = a/6 - a^2/24 + a^3/360 + a^4/1440 - ...: Taylor series of eq. (6) in log x.
@@ -44,7 +43,7 @@ _Z_SERIES = (0.0, 1 / 6, -1 / 24, 1 / 360, 1 / 1440, -1 / 10080, -1 / 60480, 1 /
 _Z_SERIES_BELOW = 0.05
 _Z_FLAT_ABOVE = 300.0
 
-# Of the scores for actual ECE; see `_binned_softplus`.
+# Width of the score bins for actual ECE; see `_binned_softplus`.
 _BIN_WIDTH = 1 / 32
 _SOFTPLUS_TAIL = 30.0
 
@@ -74,8 +73,8 @@ class Zebra:
 
 
 class EceProfile(PriorProfile):
-    """Empirical cross-entropy against the attacker's prior, in bit (eq. 4); that of scores without
-    evidence (footnote 5) is perfect privacy."""
+    """Empirical cross-entropy over the attacker's prior, in bit (eq. 4). The profile of scores
+    without evidence (footnote 5) is perfect privacy."""
 
 
 def zebra(
@@ -118,7 +117,7 @@ def zebra(
 
 
 def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
-    """Compute the expected disclosure D_ECE in bit: the closed form, eq. (6), of eq. (5).
+    """Compute the expected disclosure D_ECE of eq. (5) in bit, in its closed form, eq. (6).
 
     Parameters
     ----------
@@ -164,12 +163,12 @@ def batch_population_disclosure(trials: TrialSets, *, variant: Variant) -> Float
         t_weight, n_weight = blocks.targets, blocks.nontargets
     else:
         position = trials.target_number + trials.nontargets_below
-        # Targets come first within a tie: all of it goes before the tied nontargets.
+        # Within a tie, targets precede nontargets.
         of_targets, of_nontargets = sloped_llr(blocks, position)
         t_weight, n_weight = _trials_with_evidence(blocks, position)
     total = _weighted_z(of_targets, t_weight, blocks.sets) / trials.target_counts
     total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / trials.nontarget_counts
-    # Scores without any evidence: the rounding of LLRs of 0, squared.
+    # Without evidence, the sum is the squared rounding error of LLRs of 0.
     return np.where(np.abs(total) < _ROUNDING, 0.0, total / math.log(2))
 
 
@@ -383,7 +382,7 @@ def _mean_softplus(ascending: FloatArray, shift: FloatArray) -> FloatArray:
     bins = math.ceil((high - low) / _BIN_WIDTH)
     if ascending.size > bins:
         return _binned_softplus(ascending, shift, low, bins)
-    # Divided before the sum, which overflows for the largest floats.
+    # Divide before summing: the sum of the largest floats overflows.
     values, weight = ascending.astype(np.float64), 1 / ascending.size
     return np.array([(softplus(values + x) * weight).sum() for x in shift])
 
@@ -428,8 +427,8 @@ def _weighted_z(log_lr: FloatArray, weight: IntArray, sets: Sets) -> FloatArray:
 
 
 def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArray, IntArray]:
-    """Count per block the targets and nontargets that the released code counts, given the
-    targets' ranks: those whose sloped |LLR| exceeds 1e-6."""
+    """Count per block the trials that the released code counts, whose sloped |LLR| exceeds 1e-6;
+    return targets and nontargets, given the ranks of the targets."""
     targets, nontargets = blocks.targets.copy(), blocks.nontargets.copy()
     size = blocks.targets + blocks.nontargets
     start, trials = blocks.sets.before(size), blocks.sets.sums(size)

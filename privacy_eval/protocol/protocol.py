@@ -258,12 +258,12 @@ class Protocol:
 
     @property
     def weighs_utility(self) -> bool:
-        """Whether systems are ranked by privacy and utility together, as from 2022 on."""
+        """Whether systems are ranked by privacy and utility, as from 2022 on."""
         return bool(self.eer_thresholds or self.emotion)
 
     @property
     def has_own_scoring(self) -> bool:
-        """Whether the edition's own evaluation computes all scores: there are no x-vector models,
+        """Whether the edition's own evaluation computes all scores: it has no x-vector models,
         and stages 2 and 5 do not apply."""
         return not self.asv_models and any(part.folders for part in self.results_folders)
 
@@ -276,8 +276,8 @@ class Protocol:
         return next((m for m in self.asv_models if m.trained_on == trained_on), None)
 
     def saved_vector_paths(self, trained_on: str, suffix: str, name: str) -> list[str]:
-        """List where the edition's own evaluation may have left the x-vectors of a data set, below
-        the results: beside the scores of the models trained on original or anonymized speech."""
+        """List possible paths of a data set's x-vectors in the edition's own results, beside the
+        scores of the models trained on original or anonymized speech."""
         within = self.speaker_vectors.replace("{set}", name)
         return [
             f"{folder.replace('{suffix}', suffix)}/{within}"
@@ -314,8 +314,8 @@ class Protocol:
         return tuple(names)
 
     def anonymized_together(self) -> dict[str, list[TrialSet]]:
-        """Return trial sets by the data folder that is anonymized, as in the challenge: the
-        superset of trial sets of one gender, otherwise the trial set itself."""
+        """Group trial sets by the data folder that is anonymized: the superset of trial sets of
+        one gender, as in the challenge, otherwise the trial set itself."""
         sets = {t.trials_name: t for t in self.trial_sets()}
         parts = {f.name: f.combine for f in self.folders()}
         together: dict[str, list[TrialSet]] = {}
@@ -336,8 +336,8 @@ class Protocol:
     def attack_model(self, enrollment: str, trial: str, asv_model: str) -> str | None:
         """Return the id of the attack model with this speech and ASV model, if any."""
         speech = (enrollment, trial, asv_model)
-        found = (a for a in self.attack_models if (a.enrollment, a.trial, a.asv_model) == speech)
-        return next((a.id for a in found), None)
+        matching = (a for a in self.attack_models if (a.enrollment, a.trial, a.asv_model) == speech)
+        return next((a.id for a in matching), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the protocol as plain YAML/JSON values; `protocol_from_dict` reads it back."""
@@ -366,8 +366,14 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
 
     Parameters
     ----------
+    name : str
+        Such as `vpc2024`, or a path.
     base : Path
         Folder that a relative path starts from.
+
+    Returns
+    -------
+    Protocol
 
     Raises
     ------
@@ -379,14 +385,14 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
 
 
 def protocol_from_dict(values: object, where: str) -> Protocol:
-    """Make a protocol of plain values and validate it; `where` begins error messages."""
+    """Build a protocol from plain values and validate it; `where` begins error messages."""
     protocol = from_plain(Protocol, values, where)
     check_protocol(protocol, where)
     return protocol
 
 
 def check_protocol(protocol: Protocol, where: str) -> None:
-    """Raise an error that names the first invalid entry."""
+    """Raise an error that names the first invalid entry, if any."""
     try:
         _check_entries(protocol)
         _check_file_names(protocol)
@@ -398,7 +404,7 @@ def check_protocol(protocol: Protocol, where: str) -> None:
 def read_yaml_values(
     name: str, *, base: Path, bundled: Sequence[str], extended_by: tuple[str, ...] = ()
 ) -> tuple[object, str]:
-    """Read the values of a YAML file, on top of those of the one it `extends`, and its path.
+    """Read a YAML file and merge it into the file that it `extends`; return values and path.
 
     Parameters
     ----------
@@ -546,7 +552,7 @@ def _expand(folder: DataFolder, protocol: Protocol) -> Iterator[DataFolder]:
 def _expand_names(
     template: str | None, splits: tuple[str, ...], genders: tuple[str, ...], where: str
 ) -> list[str]:
-    """List the distinct names that a template stands for."""
+    """List the distinct names that a template expands to."""
     if template is None:
         return []
     names = dict.fromkeys(_fill(template, s, g) for s, g in itertools.product(splits, genders))
@@ -557,7 +563,7 @@ def _expand_names(
 
 
 def _sort_by_dependency(folders: list[DataFolder]) -> tuple[DataFolder, ...]:
-    """Sort data folders, each after its parts."""
+    """Sort data folders so that each follows its parts."""
     names = [f.name for f in folders]
     for folder in folders:
         if names.count(folder.name) > 1:

@@ -19,7 +19,7 @@ from ..io.json_text import load_json
 from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..results.arrays import FIGURE_FORMATS
 from ..version import __version__
-from .html import Picture
+from .page import Picture
 
 #: Names, sections and captions of the figures in a folder.
 CAPTIONS = "captions.json"

@@ -9,20 +9,20 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
 from ..numbers.cells import cells_from_results
-from ..numbers.notes import caveat_notes
 from ..numbers.report_data import ReportData, ReportSources
 from ..protocol.protocol import Protocol
-from .across_systems import comparison_tables, submissions_table
-from .answer import front
+from .comparison_tables import comparison_tables, submissions_table
 from .figure_folder import drawn_from, pictures
-from .figures import KINDS
-from .forms import main_split
-from .html import Front, Picture, Section
-from .identification import identification_sentences
-from .per_system import system_tables
+from .figures import KINDS, curve_figures
+from .first_screen import front
+from .identification_tables import identification_sentences
+from .main_results import summary_table
+from .notes import caveat_notes
+from .page import Front, Picture, Section
 from .provenance import provenance_tables
-from .ranking import ranking_tables
-from .summary import summary_table
+from .ranking_tables import ranking_tables
+from .split_tables import main_split
+from .system_tables import system_tables
 from .table import (
     AMONG_MANY,
     ANSWER,
@@ -33,7 +33,7 @@ from .table import (
     VARIANTS_DIFFER,
     Table,
 )
-from .utility import utility_tables
+from .utility_tables import utility_tables
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "
@@ -129,9 +129,6 @@ def _by_title(tables: Iterable[Table]) -> Iterator[Section]:
 
 def _curves(data: ReportData) -> Section:
     """The plots of curves: a part per trial set, of all kinds and attack models."""
-    from .figures import curve_figures  # matplotlib, which those without curves do without
-    from .figures.svg import to_svg
-
     attacks = {a.id: a.title for a in data.protocol.attack_models if not a.is_original}
     parts: dict[str, list[Picture]] = {}
     for kind, drawing in curve_figures(data):
@@ -144,7 +141,7 @@ def _curves(data: ReportData) -> Section:
             title += data.protocol.genders[gender]
         attack = attacks[under.pop() or ""] if len(under) == 1 else ""
         parts.setdefault(title, []).append(
-            Picture(None, drawing.caption, to_svg(drawing.plot), (kind.section, attack))
+            Picture(None, drawing.caption, drawing.plot, (kind.section, attack))
         )
     whole = (Section(title, pictures=tuple(p), folded=True) for title, p in parts.items())
     return Section("Curves", (_CURVES,), parts=tuple(whole), facets=("Figures", "Attack model"))

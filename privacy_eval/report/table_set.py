@@ -10,7 +10,7 @@ from ..io.files import file_names
 from ..products.freshness import write_set
 from .latex import latex_document
 from .table import Style, Table
-from .text import FORMATS
+from .table_formats import FORMATS
 
 
 def write_tables(

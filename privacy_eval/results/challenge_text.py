@@ -99,7 +99,8 @@ def import_results_txt(
     Raises
     ------
     PrivacyEvalError
-        A line of unknown form; a condition or set that is not of the protocol.
+        A line of unknown form; a condition or set that is not of the protocol; a value out of
+        its range, or that contradicts another.
     """
     check_name(system, path)
     parsed = parse_results_txt(text, path)
@@ -123,7 +124,7 @@ def import_results_txt(
             )
         return conditions[name]
 
-    return Results(
+    results = Results(
         protocol,
         tuple(
             VerificationRecord(
@@ -147,6 +148,11 @@ def import_results_txt(
             for s, v in parsed.similarity.items()
         ),
     )
+    try:
+        results.check()
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
+    return results
 
 
 def recognition_records(
@@ -158,12 +164,14 @@ def recognition_records(
 ) -> list[RecognitionRecord]:
     """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have an
     interval."""
-    known = protocol.recognition
+    recognition = protocol.recognition
     records = []
     for line in lines:
         *_, recognizer, decoding = "", *line.decode.split("/")
-        models = (m for m, marker in known.language_models.items() if decoding.endswith(marker))
-        recognizers = (m for m, folder in known.models.items() if folder == recognizer)
+        models = (
+            m for m, marker in recognition.language_models.items() if decoding.endswith(marker)
+        )
+        recognizers = (m for m, folder in recognition.models.items() if folder == recognizer)
         language_model, asr_model = next(models, None), next(recognizers, None)
         record = RecognitionRecord(
             condition, language_model, asr_model, line, provenance, speaker_interval

@@ -43,8 +43,16 @@ def _descriptions(results: Results) -> dict[str, MetricDescription]:
     return registered | results.described
 
 
-def read_json(path: Path) -> Results:
+def read_results(path: Path) -> Results:
     """Read a results.json.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Results
 
     Raises
     ------

@@ -8,14 +8,12 @@ from __future__ import annotations
 import copy
 import html
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate, printable
-from ..io.edition_summary import SummaryLayout
 from ..io.names import check_name
 from ..io.schema import INLINED
 from ..io.wer import WerLine
@@ -33,8 +31,10 @@ from ..metrics import (
 )
 from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
+from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
+from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
@@ -127,11 +127,14 @@ class Record:
         if self.has_values and not any(metrics.values()):
             raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind(self.metric_kind))}")
         self.check_keys(metrics, f"{where}: metrics")
+        self.check_ranges(metrics, where)
+
+    def check_ranges(self, metrics: Mapping[str, Mapping[str, float]], where: str) -> None:
+        """Check that values are within the ranges of their metrics."""
         for variant, values in metrics.items():
             for key, value in values.items():
                 low, high = self.metric(key).range
-                # The released scripts may return infinite values of any metric.
-                if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+                if not low - _SLACK <= value <= high + _SLACK:
                     raise PrivacyEvalError(
                         f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
                     )
@@ -190,7 +193,7 @@ class VerificationRecord(Record):
         Reasons why the metrics are uninformative about privacy, by key in `metrics.CAVEATS`:
         always recomputed from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
-        Numbers of trials; None where they are not known (imported results).
+        Numbers of trials; None if unknown (imported results).
     n_speakers : int or None
         Enrolled speakers.
     eer_interval_if_independent : tuple or None
@@ -199,7 +202,7 @@ class VerificationRecord(Record):
     speaker_intervals : mapping
         By variant and metric: 95 % bounds from the bootstrap over speakers.
     trials_without_score, scores_without_trial : int or None
-        How many were left out, on explicit request; None where it is not known.
+        How many were left out, on explicit request; None if unknown.
     remarks : tuple of str
         Warnings about its input files.
     curves, curves_sha256 : str or None
@@ -251,9 +254,29 @@ class VerificationRecord(Record):
 
     def check_values(self, where: str) -> None:
         super().check_values(where)
+        for variant in VARIANTS:
+            self._check_consistency(variant, f"{where}: {variant}")
         self.check_keys(self.speaker_intervals, f"{where}: speaker_intervals")
         bounds = [b for values in self.speaker_intervals.values() for b in values.values()]
         _check_bounds((*bounds, self.eer_interval_if_independent or (0.0, 1.0)), where)
+
+    def _check_consistency(self, variant: Variant, where: str) -> None:
+        """Check a minimum against its metric, and a grade against its value, as printed."""
+        values, tag = self.metrics.get(variant, {}), self.zebra_tag.get(variant)
+        minimum, actual = values.get("cllr_min"), values.get("cllr")
+        if minimum is not None and actual is not None and minimum > actual + _SLACK:
+            raise PrivacyEvalError(
+                f"{where}: cllr_min {minimum:g} is above cllr {actual:g}, whose minimum it is"
+            )
+        individual = values.get("zebra_individual")
+        if tag is not None and individual is not None:
+            rounded = (max(individual + step, 0.0) for step in (-_SLACK, 0.0, _SLACK))
+            grades = dict.fromkeys(categorical_tag(value, variant=variant) for value in rounded)
+            if tag not in grades:
+                raise PrivacyEvalError(
+                    f"{where}: the ZEBRA category {tag!r} contradicts zebra_individual "
+                    f"{individual:g}, which is {' or '.join(grades)}"
+                )
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "model": self.condition.asv_model}
@@ -383,6 +406,24 @@ class EmotionRecord(Record):
     def identity(self) -> tuple[str, ...]:
         return *self.place(), self.condition.speech
 
+    def check_values(self, where: str) -> None:
+        super().check_values(where)
+        self.check_keys({_NO_VARIANT: dict.fromkeys(mean_of_folds(self.folds))}, where)
+        self.check_ranges(self.folds, f"{where}: fold")
+        emotions = {key for fold in self.folds.values() for key in fold} - {"uar"}
+        for name, fold in self.folds.items():
+            recalls = [value for key, value in fold.items() if key != "uar"]
+            # An emotion that is not spoken has no recall, but counts 0 if it is predicted.
+            means = {sum(recalls) / n for n in range(len(recalls), len(emotions) + 1) if n}
+            if means and all(abs(fold.get("uar", -1) - mean) > _SLACK for mean in means):
+                raise PrivacyEvalError(
+                    f"{where}: fold {name}: the UAR is not the mean of the recalls, "
+                    f"{' or '.join(f'{100 * mean:.3f}' for mean in sorted(means))} %"
+                )
+        for key, mean in mean_of_folds(self.folds).items():
+            if abs(self.values.get(key, -1) - mean) > _SLACK:
+                raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
+
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "trial": self.condition.speech}
 
@@ -414,7 +455,7 @@ class SimilarityRecord(Record):
         By variant, then by metric: `deid` (fraction), `gvd_db` (dB) and D_diag of the three
         matrices.
     n_speakers, n_utterances : int or None
-        None where they are not known (imported results).
+        None if unknown (imported results).
     utterances_left_out : int or None
         How many were left out, on explicit request: without a vector, or of a speaker left
         with one.
@@ -457,11 +498,11 @@ class IdentificationRecord(Record):
     sizes : tuple of int
         Of the galleries, the right speaker included.
     linkage : tuple of float
-        Probability that the right speaker is found, by size.
+        Probability that the right speaker is identified, by size.
     intervals : tuple of (float, float)
         95 % bounds over test speakers, by size; empty without a bootstrap.
     rank : int
-        Number of top scores among which the right speaker counts as found.
+        Number of top scores among which the right speaker counts as identified.
     length : int
         Utterances that a test averages.
     n_tests, n_test_speakers, n_enrolled : int
@@ -470,13 +511,13 @@ class IdentificationRecord(Record):
     speakers_size : int
         Size of the galleries of `speakers`; 0 where none was small enough.
     speakers : tuple of SpeakerLinkage
-        Those with enough tests, from the most often found one.
+        Those with enough tests, the most often identified first.
     distractors : str
         Data set of more enrolled speakers; "" for none.
     n_distractors : int
         Of `n_enrolled`.
     genders : tuple of str
-        Of the gallery, sorted; empty where they are not known.
+        Of the gallery, sorted; empty if unknown.
     singling_out : SinglingOutCurve
         Of the speakers who are enrolled and tested.
     curves, curves_sha256 : str or None
@@ -532,7 +573,9 @@ class IdentificationRecord(Record):
         for text in filter(None, (self.distractors, singled.refused, *self.genders)):
             check_name(text, where)
         if self.n_distractors >= self.n_enrolled:
-            raise PrivacyEvalError(f"{where}: n_distractors: not below {self.n_enrolled}")
+            raise PrivacyEvalError(
+                f"{where}: n_distractors must be less than n_enrolled ({self.n_enrolled})"
+            )
         fits = all(2 <= size <= singled.n_speakers for size in singled.sizes)
         if len(singled.values) != len(singled.sizes) or not fits:
             raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
@@ -580,8 +623,6 @@ class Results:
     verification, recognition, utility, similarity, identification, emotion : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
-    layouts : tuple of SummaryLayout
-        Layouts of imported summaries, needed to export them unchanged.
     """
 
     protocol: Protocol
@@ -592,7 +633,6 @@ class Results:
     identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
-    layouts: tuple[SummaryLayout, ...] = ()
 
     def __post_init__(self) -> None:
         """Add the caveat of records of systems with implausible scores of original speech."""
@@ -625,8 +665,6 @@ class Results:
             return c.system == system and results_folder in (None, c.results_folder)
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
-        layouts = self.layouts if results_folder in (None, "") else ()
-        kinds["layouts"] = tuple(entry for entry in layouts if entry.system == system)
         return Results(self.protocol, **kinds)
 
     def with_descriptions(self, described: Mapping[str, MetricDescription]) -> Results:
@@ -775,7 +813,7 @@ def _check_count(count: int | None, least: int, where: str) -> None:
 
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
     if any(len(i) != 2 or i[0] > i[1] for i in intervals):
-        raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
+        raise PrivacyEvalError(f"{where}: expected an interval [low, high] with low <= high")
 
 
 def merge(parts: Iterable[Results]) -> Results:
@@ -804,7 +842,7 @@ def merge(parts: Iterable[Results]) -> Results:
                 )
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
-        for name in (*RECORD_KINDS, "not_evaluated", "layouts")
+        for name in (*RECORD_KINDS, "not_evaluated")
     }
     results = Results(protocol, **combined)
     _ = results.described

@@ -98,7 +98,7 @@ class _Demo:
 
     @property
     def enrolled(self) -> int:
-        """Number of enrolled speakers, a third more than trial speakers."""
+        """Number of enrolled speakers: a third more than trial speakers."""
         return self.speakers + math.ceil(self.speakers / 3)
 
     def generator(self, *names: str) -> np.random.Generator:
@@ -192,8 +192,8 @@ def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
         model = protocol.asv_model(trained_on)
         if model is None:
             raise PrivacyEvalError(
-                f"protocol {protocol.name}: asv_models has no model trained on {trained_on} "
-                "speech, whose folder a demo tree's x-vectors need"
+                f"protocol {protocol.name}: asv_models lacks a model trained on {trained_on} "
+                "speech; a demo tree stores its x-vectors there"
             )
         places = {(model.model_folder(s.suffix), model.training_name(s.suffix)) for s in systems}
         if trained_on == ANONYMIZED and len(places) < len(systems):
@@ -206,9 +206,9 @@ def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
 
 
 @dataclass(frozen=True)
-class _Speech:
-    """A data folder: speaker of every utterance (sorted), x-vectors of shape (N, D), and an
-    optional list: enrollment, or trials of every enrolled speaker with every utterance."""
+class _SimulatedFolder:
+    """A data folder: speaker of each utterance (sorted), x-vectors of shape (N, D), and an
+    optional list: enrollment utterances, or trials of each enrolled speaker with each utterance."""
 
     speaker_of: Mapping[str, str]
     vectors: Matrix
@@ -217,7 +217,7 @@ class _Speech:
     enrolled: Sequence[str] = ()
 
 
-Draw = Callable[[], _Speech]
+Draw = Callable[[], _SimulatedFolder]
 
 
 def _trial_lines(enrolled: Iterable[str], speaker_of: Mapping[str, str]) -> Iterable[str]:
@@ -261,14 +261,14 @@ def _voices(trial_set: TrialSet, demo: _Demo) -> Matrix:
     return _VECTORS.voices(demo.enrolled, generator)
 
 
-def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _Speech:
+def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _SimulatedFolder:
     enrolled = _speakers(trial_set, demo)
     speakers = enrolled[: demo.speakers]
     # Data sets that share speakers have different utterances.
     number = demo.protocol.data_sets.index(trial_set.data_set)
     width = max(3, len(str(demo.utterances - 1)))
     voices = np.repeat(_voices(trial_set, demo)[: demo.speakers], demo.utterances, axis=0)
-    return _Speech(
+    return _SimulatedFolder(
         {f"{s}-t{number}-{u:0{width}d}": s for s in speakers for u in range(demo.utterances)},
         _VECTORS.utterances(voices, demo.generator(trial_set.trials_name)),
         dict.fromkeys(speakers, trial_set.gender),
@@ -277,7 +277,7 @@ def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _Speech:
     )
 
 
-def _enrollment_speech(name: str, demo: _Demo) -> _Speech:
+def _enrollment_speech(name: str, demo: _Demo) -> _SimulatedFolder:
     """Simulate an enrollment set, which all genders share."""
     gender_of: dict[str, str] = {}
     voice_of: dict[str, Matrix] = {}
@@ -291,21 +291,21 @@ def _enrollment_speech(name: str, demo: _Demo) -> _Speech:
     }
     voices = np.stack([voice_of[s] for s in speaker_of.values()])
     vectors = _VECTORS.utterances(voices, demo.generator(name))
-    return _Speech(speaker_of, vectors, gender_of, "enrolls")
+    return _SimulatedFolder(speaker_of, vectors, gender_of, "enrolls")
 
 
-def _training_speech(demo: _Demo) -> _Speech:
+def _training_speech(demo: _Demo) -> _SimulatedFolder:
     generator = demo.generator("training")
     voices = _VECTORS.voices(_TRAINING_SPEAKERS, generator)
     pairs = itertools.product(range(_TRAINING_SPEAKERS), range(_TRAINING_UTTERANCES))
-    return _Speech(
+    return _SimulatedFolder(
         {f"{s:03d}-{u}": f"{s:03d}" for s, u in pairs},
         _VECTORS.utterances(np.repeat(voices, _TRAINING_UTTERANCES, axis=0), generator),
         {},
     )
 
 
-def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _Speech:
+def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _SimulatedFolder:
     """Combine data folders, without their lists."""
     parts = [_trial_speech(trial_set, demo) for trial_set in trial_sets]
     if len(parts) == 1:
@@ -313,7 +313,7 @@ def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _Speech:
     speaker_of = {u: s for part in parts for u, s in part.speaker_of.items()}
     utterances = list(speaker_of)
     order = sorted(range(len(utterances)), key=utterances.__getitem__)
-    return _Speech(
+    return _SimulatedFolder(
         dict(sorted(speaker_of.items())),
         np.concatenate([part.vectors for part in parts])[order],
         {s: g for part in parts for s, g in part.gender_of.items()},
@@ -321,9 +321,9 @@ def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _Speech:
 
 
 def _anonymized(
-    original: Callable[[], _Speech], system: _System, name: str, demo: _Demo
-) -> _Speech:
-    """Anonymize a data folder by itself: every speaker has a pseudo-voice in it."""
+    original: Callable[[], _SimulatedFolder], system: _System, name: str, demo: _Demo
+) -> _SimulatedFolder:
+    """Anonymize a data folder, in which each speaker has one pseudo-voice."""
     speech = original()
     generator = demo.generator(system.name, name)
     names, owner = np.unique(list(speech.speaker_of.values()), return_inverse=True)
@@ -376,7 +376,7 @@ def _write_speech(
             _write_back_end(path, training())
 
 
-def _write_data(folder: Path, speech: _Speech) -> None:
+def _write_data(folder: Path, speech: _SimulatedFolder) -> None:
     utterances_of: defaultdict[str, list[str]] = defaultdict(list)
     for utterance, speaker in speech.speaker_of.items():
         utterances_of[speaker].append(utterance)
@@ -397,14 +397,14 @@ def _write_data(folder: Path, speech: _Speech) -> None:
             file.writelines(f"{line}\n" for line in of_file)
 
 
-def _write_back_end(folder: Path, speech: _Speech) -> None:
+def _write_back_end(folder: Path, speech: _SimulatedFolder) -> None:
     vectors, speakers = speech.vectors.astype(np.float32), list(speech.speaker_of.values())
     save_backend(folder, _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM)))
 
 
 def _reproducible(model: PldaBackend) -> PldaBackend:
-    """Round a model, and fix the signs of its eigenvectors, which no score depends on, so that
-    its bytes do not depend on the rounding errors of a machine's linear algebra."""
+    """Round a model and fix the signs of its eigenvectors, which do not affect scores, so that
+    its bytes are the same on any machine."""
     assert model.mean is not None and model.transform is not None
     of_lda = _signs(model.transform[:, : model.mean.size])
     plda = model.plda
@@ -428,7 +428,7 @@ def _signs(rows: NDArray[np.floating]) -> Matrix:
 
 
 def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
-    """Write word error rates by the recognizers trained like the results folders' models."""
+    """Write word error rates, by recognizers trained like the results folders' models."""
     recognition = demo.protocol.recognition
     for part, split, data_set, speech in itertools.product(
         demo.protocol.results_folders, demo.protocol.splits, recognition.data_sets, SPEECH

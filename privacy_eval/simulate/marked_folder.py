@@ -47,8 +47,8 @@ def marked_folder(folder: Path, kind: str, marker: Mapping[str, Any]) -> Iterato
 def _read_marker(folder: Path, kind: str) -> Mapping[str, Any]:
     """Read the marker of a folder; empty if there is none."""
     path = folder / f"{kind}.json"
-    found = load_json(path) if path.is_file() else {}
-    return found if isinstance(found, dict) else {}
+    marker = load_json(path) if path.is_file() else {}
+    return marker if isinstance(marker, dict) else {}
 
 
 def _check_replaceable(folder: Path, kind: str, marker: Mapping[str, Any]) -> None:

@@ -108,7 +108,7 @@ class _Header:
 
 
 class AudioReader:
-    """Reader of the utterances of a data folder, one after another.
+    """Reader of the utterances of a data folder, one at a time.
 
     Parameters
     ----------
@@ -177,16 +177,16 @@ class AudioReader:
         return ((name, self.read(name)) for name in self.ids)
 
     def path(self, utterance: str) -> Path | None:
-        """Return the file that an utterance is read from; None for the output of a command."""
+        """Return the file of an utterance; None if a command writes it."""
         return self._sources[self._segments[utterance].line.id].path
 
     def target(self, utterance: str) -> str:
-        """Return the entries of wav.scp and segments for an utterance."""
+        """Return an utterance's entries of wav.scp and segments."""
         segment = self._segments[utterance]
         return segment.line.target + ("" if segment.whole else f" {segment.start} {segment.end}")
 
     def where(self, utterance: str) -> str:
-        """Return file, line and utterance, as messages begin."""
+        """Return file, line and utterance, the beginning of messages."""
         return self._segments[utterance].where
 
     def read(self, utterance: str) -> Audio:
@@ -240,7 +240,7 @@ class AudioReader:
         return _Source(path, conversion)
 
     def _output(self, line: ScpLine, where: str) -> bytes:
-        """Return the output of a command, kept for other segments of the recording."""
+        """Return the output of a command, cached for other segments of the recording."""
         if self._piped[0] != line.id:
             self._piped = ("", b"")
             self._piped = (line.id, _run(str(line.command), self._base or Path(), where))
@@ -248,7 +248,7 @@ class AudioReader:
 
 
 def file_of_command(command: str) -> tuple[str, dict[str, int]] | None:
-    """Recognize a command that decodes or copies one file, so that it need not be run.
+    """Recognize a command that decodes or copies one file, which need not be run then.
 
     Parameters
     ----------
@@ -300,8 +300,8 @@ def _sox_file(words: list[str]) -> tuple[str, dict[str, int]] | None:
     once = 2 * len(options) == len(words) - 2
     fixed = options.pop("-t", ""), options.pop("-e", "signed-integer")
     names = {"-r": "rate", "-b": "bits", "-c": "channels"}
-    known = options.keys() <= names.keys() and fixed == ("wav", "signed-integer")
-    if not (once and known and all(re.fullmatch("[1-9][0-9]{0,6}", n) for n in options.values())):
+    supported = once and options.keys() <= names.keys() and fixed == ("wav", "signed-integer")
+    if not (supported and all(re.fullmatch("[1-9][0-9]{0,6}", n) for n in options.values())):
         return None
     # sox leaves 16-bit samples alone.
     return words[0], {"bits": 16} | {names[name]: int(n) for name, n in options.items()}
@@ -411,7 +411,7 @@ def _read_header(file: BinaryIO, where: str) -> _Header:
 
 
 def _wav_frames(file: BinaryIO, size: int, where: str) -> int | None:
-    """Check the chunks of a WAV file; its number of frames, unless it was written by a stream."""
+    """Check the chunks of a WAV file and return its number of frames; None if it was streamed."""
     position, block, frames = 12, 0, -1
     while position + 8 <= size:
         file.seek(position)
@@ -438,7 +438,7 @@ def _wav_frames(file: BinaryIO, size: int, where: str) -> int | None:
 
 
 def _block_bytes(content: bytes, where: str) -> int:
-    """Return the bytes of a frame; refuse a format that contradicts itself."""
+    """Return the bytes per frame; refuse an inconsistent format."""
     if len(content) == 16:
         _, channels, rate, per_second, block, bits = struct.unpack("<HHIIHH", content)
         if block == channels * -(-bits // 8) > 0 and per_second == rate * block:
@@ -447,7 +447,7 @@ def _block_bytes(content: bytes, where: str) -> int:
 
 
 def _check_format(audio: Any, header: _Header, conversion: dict[str, int], where: str) -> None:
-    found = {"rate": audio.samplerate, "channels": audio.channels}
+    decoded = {"rate": audio.samplerate, "channels": audio.channels}
     if audio.format not in ("WAV", "WAVEX", "FLAC") or audio.subtype not in _SUBTYPES:
         raise PrivacyEvalError(f"{where}: {audio.format} of {audio.subtype} is not supported")
     if not LOWEST_RATE <= audio.samplerate <= HIGHEST_RATE:
@@ -458,9 +458,9 @@ def _check_format(audio: Any, header: _Header, conversion: dict[str, int], where
         raise PrivacyEvalError(
             f"{where}: damaged, found {audio.frames} samples, the header declares {header.frames}"
         )
-    found["bits"] = 16 if audio.subtype == "PCM_16" else 0
+    decoded["bits"] = 16 if audio.subtype == "PCM_16" else 0
     for name, wanted in conversion.items():
-        if found[name] != wanted:
+        if decoded[name] != wanted:
             raise PrivacyEvalError(
                 f"{where}: the command would convert the file to {wanted} ({name}), and runs with "
                 "--allow-pipes only"

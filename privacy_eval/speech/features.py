@@ -26,7 +26,7 @@ from .audio import Audio, AudioReader, Samples, resample
 
 Features = NDArray[np.float32]
 
-#: Energies are floored at float32's epsilon before their logarithm.
+#: Floor of energies before their logarithm: float32's epsilon.
 _FLOOR = 2.0**-23
 _BLOCK_FRAMES = 1024
 _MAX_WINDOW = 1 << 16
@@ -238,7 +238,7 @@ def utterance_features(
 
 
 def _at_rate(audio: Audio, options: MfccOptions) -> Samples | None:
-    """Return the samples at the rate of the options, None where that is not allowed."""
+    """Return the samples at the rate of the options; None if resampling is not allowed."""
     lower, higher = audio.rate < options.rate, audio.rate > options.rate
     if (lower and not options.allow_upsample) or (higher and not options.allow_downsample):
         return None
@@ -443,7 +443,7 @@ def sliding_cmvn(
 def _windows(
     count: int, window: int, center: bool, min_window: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where the window of every frame begins and ends."""
+    """Return the first and end row of each frame's window."""
     place = np.arange(count)
     if center:
         first = np.clip(place - window // 2, 0, max(0, count - window))
@@ -455,7 +455,7 @@ def _windows(
 
 
 def _running_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums of the first 0, 1, ... rows."""
+    """Return the sums of the first 0, 1, ... rows of values."""
     sums = np.zeros((len(values) + 1, values.shape[1]))
     np.cumsum(values, axis=0, out=sums[1:])
     return sums

@@ -113,7 +113,7 @@ def convert(
 def convert_to_int16(
     samples: Samples, rate: int, *, coefficient: float = COEFFICIENT, variant: str = "2022"
 ) -> NDArray[np.int16]:
-    """Anonymize an utterance and quantize it: `to_int16` of `convert`.
+    """Anonymize an utterance and quantize it, as `to_int16(convert(...))` does.
 
     A long recording is converted twice, first for its peak, so that no more memory is needed than
     for what comes in and goes out.
@@ -153,7 +153,7 @@ def convert_to_int16(
 def _pieces(
     samples: Samples, rate: int, coefficient: float, variant: str
 ) -> Iterator[NDArray[np.float64]]:
-    """Convert an utterance, of any level, piece by piece."""
+    """Yield the converted utterance, of any level, piece by piece."""
     if rate < 2000 or not 0 < coefficient < np.inf or variant not in VARIANTS:
         raise ValueError(f"rate {rate}, coefficient {coefficient}, variant {variant}")
     window, shift = rate * 20 // 1000, rate // 100
@@ -211,7 +211,7 @@ def to_int16(samples: NDArray[np.float64], variant: str = "2022") -> NDArray[np.
 
 
 def _is_constant(frames: Samples) -> NDArray[np.bool_]:
-    """Mark the frames whose samples are all the same, and not zero."""
+    """Mark frames of equal, nonzero samples."""
     first = frames[:, :1]
     constant: NDArray[np.bool_] = (first[:, 0] != 0) & (frames == first).all(axis=1)
     return constant
@@ -312,7 +312,7 @@ def _synthesize(
 
 
 def _overlap_add(target: NDArray[np.float64], frames: NDArray[np.float64], shift: int) -> None:
-    """Add frames to the samples that they cover, each `shift` behind the one before."""
+    """Add frames, `shift` samples apart, to the signal that they cover."""
     for begin in range(0, frames.shape[1], shift):
         part = frames[:, begin : begin + shift]
         pieces = np.lib.stride_tricks.sliding_window_view(

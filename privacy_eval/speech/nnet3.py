@@ -2,8 +2,8 @@
 
 A network is evaluated over times t. Features give the times 0 to N-1 of its input; a node
 exists at t only where all that it reads exists, so nothing is padded or repeated inside of the
-network. First the times that each node is asked for are found, from the output back to the
-input; then which of them exist. Values are computed in blocks of frames, from one pooling
+network. First the times requested of each node are collected, from the output back to the
+input; then those at which it exists. Values are computed in blocks of frames, from one pooling
 component to the next, so that memory does not grow with the length of the speech.
 
 Products are of float32, sums over time of float64. The blocks depend on the features alone;
@@ -189,7 +189,7 @@ class Network:
                 f"expected {self.input_columns} columns"
             )
         with np.errstate(all="ignore"):
-            return _Evaluation(self, features).output(np.array(times, dtype=np.int64))
+            return _Computation(self, features).output(np.array(times, dtype=np.int64))
 
     def _add(self, name: str, node: Node) -> None:
         terms = node.terms
@@ -208,26 +208,26 @@ class Network:
                 offsets = component.field("TimeOffsets")
                 terms = tuple(Descriptor("Offset", (t,), (k,)) for k in offsets for t in terms)
         self.terms[name] = terms
-        found = node.dim if node.kind == "input-node" else self._columns(node, terms)
+        columns = node.dim if node.kind == "input-node" else self._columns(node, terms)
         if node.kind == "dim-range-node":
-            if node.dim < 1 or node.offset + node.dim > found:
+            if node.dim < 1 or node.offset + node.dim > columns:
                 raise PrivacyEvalError(
-                    f"{node.where}: columns {node.offset} to {node.offset + node.dim} of {found}"
+                    f"{node.where}: columns {node.offset} to {node.offset + node.dim} of {columns}"
                 )
             part = slice(node.offset, node.offset + node.dim)
-            self.works[name] = Layer((found, node.dim), lambda x, out: x[:, part], is_new=False)
-            found = node.dim
+            self.works[name] = Layer((columns, node.dim), lambda x, out: x[:, part], is_new=False)
+            columns = node.dim
         elif component is not None and node.kind == "component-node":
-            layer = make_layer(component, found)
-            self.works[name], found = layer, layer.columns[1]
+            layer = make_layer(component, columns)
+            self.works[name], columns = layer, layer.columns[1]
         else:
             self.works[name] = None
-        if not 1 <= found <= MAX_COLUMNS:
-            raise PrivacyEvalError(f"{node.where}: {found} columns, expected 1 to {MAX_COLUMNS}")
-        self.columns[name] = found
+        if not 1 <= columns <= MAX_COLUMNS:
+            raise PrivacyEvalError(f"{node.where}: {columns} columns, expected 1 to {MAX_COLUMNS}")
+        self.columns[name] = columns
 
     def _pooling(self, node: Node, component: Component) -> tuple[Pooling, tuple[Descriptor, ...]]:
-        """Join a pooling component with the extraction that it reads, and with what that reads."""
+        """Combine a pooling component with the extraction that it reads."""
         source = self._model.nodes.get(node.terms[0].node)
         extraction = self._model.components.get(source.component) if source is not None else None
         if (
@@ -246,9 +246,9 @@ class Network:
         variances = extraction.field("IncludeVarinance")
         columns = self._columns(source, source.terms)
         expected = (columns, 1 + columns * (2 if variances else 1))
-        found = (extraction.field("InputDim"), component.field("InputDim"))
-        if found != expected:
-            raise component.error(f"InputDim of extraction and pooling: {found}, not {expected}")
+        declared = (extraction.field("InputDim"), component.field("InputDim"))
+        if declared != expected:
+            raise component.error(f"InputDim of extraction and pooling: {declared}, not {expected}")
         if min(context) < 0 or steps[1] % steps[0] or any(c % steps[2] for c in context):
             raise component.error(
                 f"periods {steps} do not fit each other or the contexts {context}"
@@ -272,32 +272,32 @@ class Network:
                     f"{node.where}: reads the statistics extraction {term.node} without pooling"
                 )
             return columns
-        found = {self._term_columns(node, part) for part in term.parts}
-        if len(found) > 1:
-            raise PrivacyEvalError(f"{node.where}: {term.operator} of {sorted(found)} columns")
-        return found.pop()
+        widths = {self._term_columns(node, part) for part in term.parts}
+        if len(widths) > 1:
+            raise PrivacyEvalError(f"{node.where}: {term.operator} of {sorted(widths)} columns")
+        return widths.pop()
 
     def _find_overwriting(self) -> set[str]:
         reads = Counter(n for terms in self.terms.values() for t in terms for n in t.reads())
-        found = set()
+        overwriting = set()
         for name, terms in self.terms.items():
             if len(terms) == 1 and not terms[0].operator and reads[terms[0].node] == 1:
                 source = self.works[terms[0].node]
                 if isinstance(source, Layer) and source.is_new:
-                    found.add(name)
-        return found
+                    overwriting.add(name)
+        return overwriting
 
 
-class _Evaluation:
+class _Computation:
     """Values of a network for one matrix of features."""
 
     def __init__(self, network: Network, features: Matrix) -> None:
         self._network = network
-        #: Times at which nodes exist, among those asked for; values of input and poolings.
+        #: Requested times at which each node is defined; values of the input and of poolings.
         self._exists: dict[str, Times] = {"input": np.arange(len(features))}
         self._stored: dict[str, Matrix] = {"input": features}
         self._range: dict[str, tuple[int, int]] = {"input": (0, len(features) - 1)}
-        #: Times of the extraction and of its input that a pooling reads.
+        #: Times of the extraction, and of the extraction's input, that each pooling reads.
         self._windows: dict[str, tuple[Times, Times]] = {}
 
     def output(self, times: Times) -> tuple[Times, Matrix]:
@@ -310,12 +310,12 @@ class _Evaluation:
             work = network.works[name]
             if isinstance(work, Pooling) and name in self._exists:
                 self._stored[name] = self._pool(work, name)
-        found = self._exists[network.output]
-        values = self._values((Descriptor("", node=network.output),), found)
-        return found, np.array(values) if len(found) else values
+        defined = self._exists[network.output]
+        values = self._values((Descriptor("", node=network.output),), defined)
+        return defined, np.array(values) if len(defined) else values
 
     def _find_ranges(self) -> None:
-        """Find a first and a last time that each node may exist at."""
+        """Bound the times at which each node may exist."""
         for name in self._network.order:
             if name == "input":
                 continue
@@ -327,7 +327,7 @@ class _Evaluation:
             self._range[name] = first, last
 
     def _find_times(self, times: Times) -> None:
-        """Find the times at which nodes are asked for, then those at which they exist."""
+        """Find the times requested of each node, then those at which it exists."""
         network = self._network
         asked = defaultdict(list, {network.output: [times]})
         for name in reversed(network.order):
@@ -418,21 +418,21 @@ class _Evaluation:
 
 
 def _ask(asked: dict[str, list[Times]], terms: Sequence[Descriptor], times: Times) -> None:
-    """Add the times at which terms read nodes to those at which these are asked for."""
+    """Request nodes at the times that terms need to have values at `times`."""
     for term in terms:
         for node, needed in term.needs(times):
             asked[node].append(needed)
 
 
 def _rows(extracted: Times, times: Times, pooling: Pooling) -> tuple[Times, Times]:
-    """Return the first row of the extraction within each window of the pooling, and the end."""
+    """Return the rows of the extraction within each window of the pooling: first and end."""
     before, after = pooling.context
     begin = np.searchsorted(extracted, times - before)
     return begin, np.searchsorted(extracted, times + after, side="right")
 
 
 def _union(asked: Sequence[Times]) -> Times:
-    """Return all of some times, once."""
+    """Return the union of several times."""
     if len(asked) == 1:
         return asked[0]
     asked = sorted((times for times in asked if len(times)), key=lambda times: int(times[0]))
@@ -444,7 +444,7 @@ def _union(asked: Sequence[Times]) -> Times:
 
 
 def _common(terms: Sequence[Descriptor], ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """Return a first and a last time that all terms may exist at."""
+    """Return bounds of the times at which all terms may exist."""
     firsts, lasts = zip(*(term.range(ranges) for term in terms), strict=True)
     return max(firsts), min(lasts)
 
@@ -452,7 +452,7 @@ def _common(terms: Sequence[Descriptor], ranges: Mapping[str, tuple[int, int]]) 
 def _join(
     terms: Sequence[Descriptor], times: Times, computed: Mapping[str, tuple[Times, Matrix]]
 ) -> Matrix:
-    """Compute the columns of terms at times at which all of them exist."""
+    """Compute the columns of several terms at times at which all of them exist."""
     parts = [term.values(times, computed) for term in terms]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
@@ -460,7 +460,7 @@ def _join(
 def _sorted_nodes(model: ModelFile, output: str) -> list[str]:
     """Return the nodes that an output depends on, in topological order (inputs first)."""
     order: list[str] = []
-    states: dict[str, bool] = {}  # False: begun, True: done
+    states: dict[str, bool] = {}  # False: in progress, True: done
     stack = [(output, "")]
     while stack:
         name, reader = stack.pop()

@@ -35,7 +35,7 @@ _INTEGERS = """Dim BlockDim InputDim InputPeriod OutputPeriod LeftContext RightC
     NumLogCountFeatures"""
 _REALS = "Epsilon TargetRms Count VarianceFloor DropoutProportion"
 _VECTORS = "BiasParams StatsMean StatsVar Scales Offsets"
-#: The fields that a forward pass needs, and the reader of each; "IncludeVarinance" is Kaldi's
+#: Fields that a forward pass needs, with their readers; "IncludeVarinance" is Kaldi's
 #: spelling.
 FIELDS = {
     **dict.fromkeys(_INTEGERS.split(), "integer"),
@@ -45,7 +45,7 @@ FIELDS = {
     **dict.fromkeys(("LinearParams", "Params"), "matrix"),
     "TimeOffsets": "integers",
 }
-#: Components whose fields are read; any other is skipped, and refused where it is needed.
+#: Supported components; others are skipped, and refused if the output needs them.
 COMPONENT_TYPES = frozenset(
     f"{name}Component"
     for name in """NaturalGradientAffine Affine FixedAffine Linear Tdnn RectifiedLinear Sigmoid
@@ -59,7 +59,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _KEY = re.compile(r"\s+(?=[A-Za-z][A-Za-z-]*=)")
 _TAG = re.compile(rb"<")
 _NEWLINE = re.compile(rb"\n")
-#: Node lines: keys that must be there.
+#: Required keys of node lines.
 _LINES = {
     "input-node": ("name", "dim"),
     "component-node": ("name", "component", "input"),
@@ -119,13 +119,13 @@ class Component:
         return PrivacyEvalError(f"{self.where}: {message}")
 
     def field(self, name: str) -> Any:
-        """Return a field that must be there."""
+        """Return a required field."""
         if name not in self.fields:
             raise self.error(f"no field <{name}>")
         return self.fields[name]
 
     def positive(self, name: str, default: int | None = None) -> int:
-        """Return a whole number from 1."""
+        """Return a positive whole number."""
         value = self.fields.get(name, default) if default is not None else self.field(name)
         if value < 1:
             raise self.error(f"<{name}> is {value}, expected at least 1")
@@ -197,7 +197,7 @@ class _Reader:
             file.read(2)
 
     def word(self) -> str:
-        """Read up to the next blank, and the blank."""
+        """Read a word and the blank after it."""
         self.file.skip_blanks()
         word = self.file.until(BLANK, _MAX_WORD)
         if not word:
@@ -212,7 +212,7 @@ class _Reader:
         return word[1:-1]
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Read the node lines up to an empty one."""
+        """Read the node lines, up to an empty line."""
         self.file.skip_blanks()
         for number in range(MAX_NODES + 1):
             line = self.file.until(_NEWLINE, _MAX_LINE)
@@ -263,7 +263,7 @@ class _Reader:
         return struct.unpack(f"<{count}i", values)
 
     def skip(self) -> None:
-        """Pass over the values of an unknown field, up to the next tag."""
+        """Skip the values of an unknown field, up to the next tag."""
         if not self.is_binary:
             if self.file.until(_TAG, MAX_BYTES) is None:
                 raise self.file.error("truncated")
@@ -368,17 +368,17 @@ def _node(where: str, line: str) -> tuple[str, Node]:
     """Parse a node line."""
     kind, *pairs = _KEY.split(line)
     values = dict(pair.partition("=")[::2] for pair in pairs)
-    shown = printable(line[:80])
+    quoted = printable(line[:80])
     missing = [key for key in _LINES.get(kind, ()) if not values.get(key)]
     if kind not in _LINES or missing:
         expected = ", ".join(_LINES.get(kind, _LINES))
-        raise PrivacyEvalError(f"{where}: expected {expected}, found {shown!r}")
+        raise PrivacyEvalError(f"{where}: expected {expected}, found {quoted!r}")
     names = [values[key].strip() for key in ("name", "component", "input-node") if key in values]
     if not all(map(_NAME.fullmatch, names)):
-        raise PrivacyEvalError(f"{where}: invalid name in {shown!r}")
+        raise PrivacyEvalError(f"{where}: invalid name in {quoted!r}")
     numbers = {key: values[key].strip() for key in ("dim", "dim-offset") if key in values}
     if not all(n.isascii() and n.isdigit() and len(n) < 10 for n in numbers.values()):
-        raise PrivacyEvalError(f"{where}: expected whole numbers in {shown!r}")
+        raise PrivacyEvalError(f"{where}: expected whole numbers in {quoted!r}")
     text = values.get("input-node" if kind == "dim-range-node" else "input")
     return names[0], Node(
         kind,

@@ -88,7 +88,7 @@ def _affine(component: Component, columns: int) -> Layer:
 def _rowwise(
     function: Callable[..., Any], *, is_new: bool = True
 ) -> Callable[[Component, int], Layer]:
-    """Make layers of a function that keeps the number of columns."""
+    """Make a factory of layers from a function that keeps the number of columns."""
 
     def make(component: Component, columns: int) -> Layer:
         dim = component.positive("Dim")
@@ -98,7 +98,7 @@ def _rowwise(
 
 
 def _scale_and_offset(dim: int, scale: Matrix, offset: Matrix) -> Layer:
-    """Scale columns and add an offset, for each block of their length."""
+    """Make a layer that scales columns and adds an offset, in each block."""
     scale, offset = (np.tile(part, dim // len(part)) for part in (scale, offset))
 
     def apply(x: Matrix, out: Matrix | None) -> Matrix:
@@ -110,7 +110,7 @@ def _scale_and_offset(dim: int, scale: Matrix, offset: Matrix) -> Layer:
 
 
 def _blocks(component: Component, dim: str) -> tuple[int, int]:
-    """Return the dimension of a component and the dimension of its blocks."""
+    """Return the dimension of a component and of its blocks."""
     whole = component.positive(dim)
     block = component.positive("BlockDim", whole)
     if whole % block or whole > MAX_COLUMNS:

@@ -1,4 +1,4 @@
-"""From features to x-vectors, as Kaldi's extraction script."""
+"""From features to x-vectors, as Kaldi's extraction script computes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Extractor:
-    """A network and how utterances are presented to it.
+    """A network, and how utterances are cut into chunks and padded for it.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Extractor:
     sha256: Mapping[str, str] = field(default_factory=dict)
 
     def extract(self, features: NDArray[np.float32]) -> Vector | None:
-        """Compute the x-vector of an utterance: the mean of its chunks' weighted by length.
+        """Compute the x-vector of an utterance: the mean over its chunks, weighted by length.
 
         Parameters
         ----------
@@ -78,8 +78,8 @@ class Extractor:
                 continue
             padding = (missing // 2, missing - missing // 2)
             padded = np.pad(chunk, (padding, (0, 0)), mode="edge") if missing else chunk
-            found, vectors = self.network.compute(padded)
-            if not len(found):
+            times, vectors = self.network.compute(padded)
+            if not len(times):
                 raise PrivacyEvalError(
                     f"{self.network.path}: {len(padded)} frames are too few for the network; "
                     f"min_chunk_size is {self.min_chunk_size}"

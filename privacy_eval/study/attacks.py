@@ -140,7 +140,7 @@ def read_tree_speech(tree: Path, protocol: Protocol) -> list[Speech]:
 def _read_trial_set(
     tree: Path, vectors: TreeVectors, trial_set: TrialSet, backend: PldaBackend | None
 ) -> Speech | None:
-    """Read a trial set; None without x-vectors of both sides."""
+    """Read a trial set; None if either side has no x-vectors."""
     name = trial_set.trials_name
     sides: list[tuple[FloatArray, list[str]]] = []
     digests: list[str] = []
@@ -175,7 +175,7 @@ def _read_trial_set(
 
 
 def means(speech: Utterances, speakers: int) -> FloatArray:
-    """Compute the mean x-vector of every speaker, shape (S, D); 0 without utterances."""
+    """Compute each speaker's mean x-vector, shape (S, D); 0 for a speaker without utterances."""
     counts = np.bincount(speech.speaker, minlength=speakers)
     sums = np.zeros((speakers, speech.vectors.shape[1]))
     np.add.at(sums, speech.speaker, speech.vectors)
@@ -204,8 +204,8 @@ def select_targets(
 
 
 def residual(speech: Utterances, technique: Technique, speakers: int) -> FloatArray:
-    """Compute what conversion leaves of the original utterance, shape (U, D): a fraction of its
-    difference from the speaker's mean, and of the difference of that from the mean of all.
+    """Compute what conversion leaves of the original utterance, shape (U, D): fractions of its
+    difference from the speaker's mean and of that mean's difference from the overall mean.
     Converted speech is the target voice plus this residual."""
     mean_of = means(speech, speakers)
     present = np.bincount(speech.speaker, minlength=speakers) > 0
@@ -268,7 +268,7 @@ def attacked_scores(
 def _other_targets(
     selection: Selection, speech: Speech, targets: IntArray, generator: np.random.Generator
 ) -> IntArray:
-    """Draw targets like an attacker who knows the selection, but not its outcome."""
+    """Draw targets as an attacker does who knows how they are selected, but not the outcome."""
     drawn = select_targets(selection, speech, speech.enrollment.speaker, generator)
     if selection == "const" and drawn[0] == targets[0]:
         drawn = (drawn + 1) % len(speech.targets)
@@ -320,8 +320,8 @@ def _attack(
 
 
 def separation(scores: TrialScores) -> float:
-    """Compute the difference of the means of target and nontarget scores in units of their pooled
-    standard deviation (root of the mean variance); 0 if all scores are equal."""
+    """Compute the difference of the means of target and nontarget scores in pooled standard
+    deviations (root of the mean variance); 0 if all scores are equal."""
     deviation = math.sqrt((float(scores.target.var()) + float(scores.nontarget.var())) / 2)
     difference = float(scores.target.mean() - scores.nontarget.mean())
     return difference / deviation if deviation else 0.0

@@ -64,7 +64,7 @@ def population_values(eer: float) -> dict[str, float]:
 
 
 def individual_ceiling(n_target: int, n_nontarget: int) -> float:
-    """Compute the largest possible individual disclosure (log10 LR) for a number of trials: by
+    """Compute the largest possible individual disclosure (log10 LR) of a number of trials; by
     Laplace's rule every PAV block has a trial of either class.
 
     The LR is at most (T + 1) N / T, or (N + 1) T / N for nontarget scores: about N and T.
@@ -112,7 +112,7 @@ def _independent(eer: float, targets: int, nontargets_per_target: int) -> Draw:
 
 
 def _of_speakers(experiment: EstimatorsExperiment, eer: float, speakers: int) -> Draw:
-    """Draw trials of every speaker against every speaker's utterances."""
+    """Draw trials of all speakers against the utterances of all."""
     model = model_with_speakers(eer, experiment.speaker_share)
 
     def draw(generator: np.random.Generator) -> TrialScores:
@@ -126,9 +126,9 @@ def _of_speakers(experiment: EstimatorsExperiment, eer: float, speakers: int) ->
 
 
 def model_with_speakers(eer: float, fraction: float) -> ScoreModel:
-    """Make a score model in which speakers cause a fraction of the variance: one speaker in target
-    trials, each side half of it in nontarget trials, so that both classes have the same
-    standard deviation."""
+    """Make a score model in which speakers cause a fraction of the variance. The one speaker of
+    a target trial causes all of it, each side of a nontarget trial half, so that both classes
+    have the same standard deviation."""
     effect = math.sqrt(fraction / (1 - fraction))
     deviation = math.hypot(1, effect)
     return ScoreModel(

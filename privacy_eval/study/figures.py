@@ -107,7 +107,8 @@ def _attacks(
 
 
 def _gaussian_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
-    """Two metrics, a colour and a marker per case; Figure 2 for linkability and min Cllr."""
+    """Plot two metrics, with a colour and a marker per case; Figure 2 for linkability and min
+    Cllr."""
     with style.figure(style.COLUMN_WIDTH, 3.1) as canvas:
         axes = canvas.subplots()
         cases = _plot_cases(axes, rows, x, y, variant)
@@ -117,7 +118,7 @@ def _gaussian_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
 
 
 def _gaussian_pairs(rows: Sequence[Row], variant: str) -> Canvas:
-    """Every metric against every other: the lower triangle of a grid."""
+    """Plot every metric against every other: the lower triangle of a grid."""
     metrics = list(rows[0]["metrics"][variant])
     grid = [
         [(x, y) if metrics.index(x) < metrics.index(y) else None for x in metrics[:-1]]
@@ -140,19 +141,19 @@ def _gaussian_pairs(rows: Sequence[Row], variant: str) -> Canvas:
 
 
 def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
-    """Two metrics, coloured by the difference of means, a marker per attacker."""
+    """Plot two metrics, coloured by the difference of means, with a marker per attacker."""
     separations = [row["separation"] for row in rows]
     handles: dict[str, Artist] = {}
     with style.figure(style.COLUMN_WIDTH + 0.5, 3.0) as canvas:
         axes = canvas.subplots()
         markers = itertools.cycle(_ATTACKER_MARKERS)
         by_attacker = group_rows(rows, "attacker").items()
-        for (attacker, found), marker in zip(by_attacker, markers, strict=False):
-            x_values, y_values = _values(found, x, y, variant)
+        for (attacker, of_attacker), marker in zip(by_attacker, markers, strict=False):
+            x_values, y_values = _values(of_attacker, x, y, variant)
             points = axes.scatter(
                 x_values,
                 y_values,
-                c=[row["separation"] for row in found],
+                c=[row["separation"] for row in of_attacker],
                 cmap=_COLOURS,
                 vmin=min(0.0, *separations),
                 vmax=max(map(abs, separations)) or 1.0,
@@ -175,14 +176,14 @@ def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
 def _plot_cases(
     axes: Axes, rows: Sequence[Row], x: str, y: str, variant: str, *, size: float = 2.2
 ) -> dict[str, Artist]:
-    """Plot the points of each case and return the entries of a legend."""
+    """Plot the points of each case and return the legend's entries."""
     handles: dict[str, Artist] = {}
     looks = zip(itertools.cycle(style.PALETTE), itertools.cycle(style.MARKERS), strict=False)
     by_case = group_rows(rows, "case").items()
-    for (case, found), (colour, marker) in zip(by_case, looks, strict=False):
+    for (case, of_case), (colour, marker) in zip(by_case, looks, strict=False):
         look: dict[str, Any] = dict(marker=marker, color=colour, markerfacecolor="none")
         look["linestyle"] = "none"
-        values = _values(found, x, y, variant)
+        values = _values(of_case, x, y, variant)
         (line,) = axes.plot(*values, markersize=size, markeredgewidth=0.5, **look)
         line.set_gid(case)
         handles[style.escape_mathtext(case)] = Line2D([], [], markersize=4, **look)
@@ -220,7 +221,7 @@ def _combinations(rows: Sequence[Row]) -> str:
 
 
 def axis_label(metric: str) -> str:
-    """Label of an axis: linkability is drawn as 1 - D_sys, which increases with privacy."""
+    """Label an axis: linkability is drawn as 1 - D_sys, which increases with privacy."""
     if metric == "linkability":
         return r"$1 - D_{\leftrightarrow}^\mathrm{sys}$"
     return _label(metric)
@@ -231,10 +232,10 @@ def _label(metric: str) -> str:
 
 
 def _values(rows: Sequence[Row], x: str, y: str, variant: str) -> list[list[float]]:
-    """Values of two metrics in the units of the axes."""
+    """Return the values of two metrics in the units of the axes."""
     return [
         [
-            1 - value if metric == "linkability" else describe(metric).shown(value)
+            1 - value if metric == "linkability" else describe(metric).printed(value)
             for row in rows
             for value in [float(row["metrics"][variant][metric])]
         ]
@@ -319,27 +320,27 @@ def _estimators(
     metrics = metrics_of(rows)
     groups = []
     for per_target in experiment.nontargets_per_target:
-        found = [row for row in rows if nontargets_per_target(row) == per_target]
+        independent = [row for row in rows if nontargets_per_target(row) == per_target]
         nontargets = "nontarget trial" if per_target == 1 else "nontarget trials"
         what = f"target trials, {per_target} {nontargets} for each, independent"
-        groups.append((f"independent_{per_target}", what, found, "target trials"))
+        groups.append((f"independent_{per_target}", what, independent, "target trials"))
     what = (
         f"speakers, each with {experiment.utterances} utterances against all, causing "
         f"{100 * experiment.speaker_share:g} % of the variance of scores"
     )
     with_speakers = [row for row in rows if row["speakers"] is not None]
     groups.append(("speakers", what, with_speakers, "speakers"))
-    for name, what, found, size in groups:
-        if found:
+    for name, what, of_group, size in groups:
+        if of_group:
             yield Drawing(
                 f"estimators_{name}",
                 f"Estimates against the number of {what}. {_BANDS}",
-                partial(_estimates, found, metrics, variant, size),
+                partial(_estimates, of_group, metrics, variant, size),
             )
 
 
 def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: str) -> Canvas:
-    """A panel per metric and variant of linkability: mean and central 95 % of estimates."""
+    """Plot mean and central 95 % of estimates, a panel per metric and variant of linkability."""
     rows = sorted(rows, key=size_of)
     other = "challenge" if variant == "exact" else "exact"
     panels: list[tuple[str, str] | None] = []
@@ -355,15 +356,15 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
     handles: dict[str, Artist] = {}
     with style.figure(style.FULL_WIDTH, 1.9 * len(grid) + 0.4) as canvas:
         for at, (axes, (metric, of_variant)) in enumerate(style.panels(canvas, grid, sharex=True)):
-            for (eer, found), colour in zip(
+            for (eer, of_eer), colour in zip(
                 by_eer.items(), itertools.cycle(style.PALETTE), strict=False
             ):
-                _band(axes, found, metric, of_variant, colour)
+                _band(axes, of_eer, metric, of_variant, colour)
                 handles[f"EER {100 * eer:g} %"] = Line2D([], [], color=colour)
             if metric == "zebra_individual":
-                found = next(iter(by_eer.values()))
-                ceilings = [individual_ceiling(r["n_target"], r["n_nontarget"]) for r in found]
-                axes.plot([*map(size_of, found)], ceilings, "k:", linewidth=0.9)
+                first = next(iter(by_eer.values()))
+                ceilings = [individual_ceiling(r["n_target"], r["n_nontarget"]) for r in first]
+                axes.plot([*map(size_of, first)], ceilings, "k:", linewidth=0.9)
             title = _short_name(metric)
             axes.set_title(f"{title}, {of_variant}" if metric == "linkability" else title)
             axes.set_ylabel(_label(metric), fontsize=style.SMALL_FONT)
@@ -379,11 +380,12 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
 
 
 def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: str) -> None:
-    found = [row["estimates"][variant][metric] for row in rows]
-    if not all(math.isfinite(float(one["mean"])) for one in found):
+    estimates = [row["estimates"][variant][metric] for row in rows]
+    if not all(math.isfinite(float(one["mean"])) for one in estimates):
         return
     low, mean, high = (
-        [describe(metric).shown(one[part]) for one in found] for part in ("low", "mean", "high")
+        [describe(metric).printed(one[part]) for one in estimates]
+        for part in ("low", "mean", "high")
     )
     x = [size_of(row) for row in rows]
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -391,7 +393,7 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     line.set_gid(f"{metric}/{variant}/{rows[0]['eer']:g}")
     truth = population_values(rows[0]["eer"]).get(metric)
     if truth is not None:
-        level = describe(metric).shown(truth)
+        level = describe(metric).printed(truth)
         axes.axhline(level, color=colour, linestyle=":", linewidth=0.9)
 
 

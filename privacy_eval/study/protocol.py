@@ -171,7 +171,7 @@ class StudyProtocol:
     estimators: EstimatorsExperiment | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the study as plain values."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -198,19 +198,19 @@ def study_from_dict(values: object, where: str) -> StudyProtocol:
 
 
 def check_pairs(study: StudyProtocol, user_metrics: Sequence[UserMetric]) -> None:
-    """Check that the metrics to plot against each other exist.
+    """Check that the metrics plotted against each other exist.
 
     Raises
     ------
     PrivacyEvalError
         An unknown metric, or not a pair.
     """
-    known = {*METRICS, *(metric.name for metric in user_metrics)}
+    metrics = {*METRICS, *(metric.name for metric in user_metrics)}
     for name, experiment in (("gaussian", study.gaussian), ("attacks", study.attacks)):
         for pair in () if experiment is None else experiment.pairs:
-            if len(pair) != 2 or not known.issuperset(pair):
+            if len(pair) != 2 or not metrics.issuperset(pair):
                 raise PrivacyEvalError(
-                    f"{study.name}: {name}: pairs: expected two of {', '.join(sorted(known))}, "
+                    f"{study.name}: {name}: pairs: expected two of {', '.join(sorted(metrics))}, "
                     f"not {', '.join(pair)}"
                 )
 
@@ -234,7 +234,7 @@ _POSITIVE = (
 
 
 def _numbers(study: StudyProtocol, path: str) -> list[float]:
-    """The numbers of an entry; none if its experiment is omitted."""
+    """List the numbers of an entry; empty if its experiment is omitted."""
     value: Any = study
     for name in path.split("."):
         value = getattr(value, name, ())
@@ -244,7 +244,7 @@ def _numbers(study: StudyProtocol, path: str) -> list[float]:
 
 
 def _conditions(study: StudyProtocol) -> Iterator[tuple[bool, str]]:
-    """Yield the conditions on a valid study, each with its error message."""
+    """Yield the conditions of a valid study, each with its error message."""
     for minimum, paths in _MINIMUM.items():
         for path in paths.split():
             valid = all(number >= minimum for number in _numbers(study, path))

@@ -1,6 +1,5 @@
-"""Run the tasks of a study; each leaves a record, so that a run can be resumed and split into
-jobs.
-"""
+"""Run the tasks of a study. Each leaves a record, so that a run can be resumed and split into
+jobs."""
 
 from __future__ import annotations
 
@@ -108,7 +107,7 @@ def read_rows(
 
 
 def study_digest(tasks: Sequence[Task], study: StudyProtocol, own: Sequence[UserMetric]) -> str:
-    """Return a digest of all inputs of the tasks' figures."""
+    """Return a digest of all inputs of the figures."""
     parts = [_options(task, study.seed, own) for task in tasks]
     return digest(json.dumps([parts, study.to_dict()], sort_keys=True).encode())
 
@@ -124,7 +123,7 @@ def remove_stale_records(tasks: Sequence[Task], out: Path) -> None:
 def _products(
     tasks: Sequence[Task], out: Path, seed: int, own: Sequence[UserMetric]
 ) -> list[Product]:
-    """The records of the tasks."""
+    """List the records of the tasks as products."""
     metrics = Metrics(own)
 
     def product(task: Task) -> Product:
@@ -150,7 +149,7 @@ def _products(
 
 
 def _options(task: Task, seed: int, own: Sequence[UserMetric]) -> dict[str, object]:
-    """Return all inputs of a record, with the NumPy version, which affects random numbers."""
+    """Return all inputs of a record, among them the NumPy version, which affects random numbers."""
     inputs = json.dumps(task.inputs, sort_keys=True).encode()
     return {
         "numpy": np.__version__,

@@ -75,7 +75,7 @@ def gaussian_scores(
     count: int,
     generator: np.random.Generator,
 ) -> TrialScores:
-    """Draw `count` target and `count` nontarget scores, each in equal parts from the normal
+    """Draw `count` target and `count` nontarget scores, in equal parts from the normal
     distributions with their label in the key (comparative study, section 4.2)."""
     drawn = {}
     for label in (NONTARGET, TARGET):
@@ -133,8 +133,8 @@ def _clusters(
 def _cluster(
     experiment: ClustersExperiment, left: float | None, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw a speaker's utterances from two clusters, exactly the fraction `left` from the left one;
-    if `left` is None, from a cluster midway between them."""
+    """Draw a speaker's utterances from two clusters, exactly the fraction `left` of them from
+    the left one; from a cluster midway between them if `left` is None."""
     count = experiment.utterances
     points = experiment.deviation * generator.standard_normal((count, 2))
     if left is not None:
@@ -145,15 +145,15 @@ def _cluster(
 
 
 def fraction_below(scores: TrialScores) -> float:
-    """Compute x, the fraction of target scores below the median of the nontarget scores, which is
-    the fraction below all nontarget scores if the classes do not overlap."""
+    """Compute the fraction x of target scores below the median nontarget score, which is the
+    fraction below all nontarget scores if the classes do not overlap."""
     middle = float(np.median(scores.nontarget))
     return float(np.searchsorted(scores.target, middle)) / scores.n_target
 
 
 def cllr_min_in_between(x: float) -> float:
-    """Compute min Cllr in bit if a fraction x of the target scores is below all nontarget scores
-    and the rest above all of them: 1/2 [x log2(1 + 1/x) + log2(1 + x)], 0 for x = 0.
+    """Compute min Cllr in bit if a fraction x of target scores is below all nontarget scores and
+    the rest above: 1/2 [x log2(1 + 1/x) + log2(1 + x)], 0 for x = 0.
 
     PAV pools the lower target scores with all nontarget scores, at a likelihood ratio of x.
 

@@ -90,11 +90,11 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
             attacker: [r["metrics"][study.variant]["eer"] for r in of_attacker]
             for attacker, of_attacker in group_rows(of_speech, "attacker").items()
         }
-        means = {attacker: math.fsum(found) / len(found) for attacker, found in eers.items()}
-        shown = ", ".join(f"{format_value('eer', m)} % ({a})" for a, m in means.items())
+        means = {attacker: math.fsum(values) / len(values) for attacker, values in eers.items()}
+        mean_eers = ", ".join(f"{format_value('eer', m)} % ({a})" for a, m in means.items())
         lines.append(
-            f"The EER of the same converted speech depends on the attacker: {shown} on average "
-            f"over techniques, target selections and linkages ({speech})."
+            f"The EER of the same converted speech depends on the attacker: {mean_eers} on "
+            f"average over techniques, target selections and linkages ({speech})."
         )
     if matrices := rows.get("matrices"):
         deid = [r["metrics"]["exact"]["deid"] for r in matrices]
@@ -133,7 +133,7 @@ def values_csv(rows: Rows) -> str:
 
 
 def metrics_of(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
-    """The metrics in tables: some built-in ones, and all user-defined ones."""
+    """List the metrics in tables: some built-in ones, and all user-defined ones."""
     first = next(iter(rows))
     variants = first.get("metrics") or first["estimates"]
     names = next(iter(variants.values()))
@@ -141,7 +141,8 @@ def metrics_of(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list
 
 
 def _column(metric: str, before: str = "", after: str = "", **changes: Any) -> Column:
-    """Column of a metric with plain text around its title; a user-defined metric has its name."""
+    """Make the column of a metric, with plain text around its title; a user-defined metric has
+    its name."""
     title, latex = describe(metric).column
     latex = None if latex is None else f"{before}{latex}{after}"
     return Column(f"{before}{title}{after}", latex, **changes)
@@ -165,8 +166,8 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
     for row in rows:
         values, targets = row["metrics"][variant], row["labels"].count(TARGET)
         labels = " ".join("H" if label == TARGET else "-" for label in row["labels"])
-        found = find_caveats(values.get("eer"), targets, row["labels"].count(NONTARGET))
-        withheld = {m: withholding_caveat(found, m) for m in metrics}
+        reasons = find_caveats(values.get("eer"), targets, row["labels"].count(NONTARGET))
+        withheld = {m: withholding_caveat(reasons, m) for m in metrics}
         caveats |= {c.reason: c for c in withheld.values() if c is not None}
         texts = [marked_text(format_value(m, values[m]), withheld[m]) for m in metrics]
         of_paper = row["printed"]
@@ -290,7 +291,7 @@ def _matrices(rows: Sequence[Row]) -> Table:
 
 
 def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str) -> Table:
-    """The number of trials or speakers that keeps bias and spread within the tolerance."""
+    """Find the number of trials or speakers that keeps bias and spread within the tolerance."""
     ratios = experiment.nontargets_per_target
     titles = [f"{n} nontarget{'s' if n > 1 else ''} per target" for n in ratios]
     columns = [
@@ -339,22 +340,22 @@ def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: st
 
 
 def _name(metric: str) -> str:
-    """Title without the unit."""
+    """Return the title without the unit."""
     return describe(metric).column.title.split(",")[0]
 
 
 def nontargets_per_target(row: Row) -> int | None:
-    """Nontarget trials per target trial; None if trials are of speakers."""
+    """Return the nontarget trials per target trial; None if trials belong to speakers."""
     return None if row["speakers"] is not None else row["n_nontarget"] // row["n_target"]
 
 
 def size_of(row: Row) -> int:
-    """The number of speakers of a simulation, or of independent target trials."""
+    """Return the number of speakers of a simulation, or of independent target trials."""
     return int(row["speakers"] or row["n_target"])
 
 
 def _smallest(rows: Sequence[Row], metric: str, tolerance: float, variant: str) -> str:
-    """The size from which on all estimates are within the tolerance."""
+    """Find the size from which on all estimates are within the tolerance."""
     smallest = None
     sizes = sorted(rows, key=size_of)
     for row in reversed(sizes):

@@ -29,16 +29,19 @@ def text(line: str, header: str = "", labels: tuple[str, str] = ("nontarget", "t
     )
 
 
-SCORES = {
-    "kaldi": text("{e} {t} {s}"),
-    "wespeaker": text("{e} {t} {s:.5f} {l}"),
-    "speechbrain": text("{e} {t} {l} {s:.6f}", labels=("0", "1")),
-    "3dspeaker": text("{e} {t} {l} {s:.5f}"),
-    "voxceleb_trainer": text("{s:.4f} {e} {t}"),
-    "nist": text("{e}\t{t}\ta\t{s}", "modelid\tsegmentid\tside\tLLR\n"),
-    "csv": text('"{e}",{t},{l},{s}', "enroll,test,label,score\n", ("0", "1")),
+WORDS, DIGITS = ("nontarget", "target"), ("0", "1")
+#: By format: a line, the header, and the words for nontarget and target trials.
+LINES = {
+    "kaldi": ("{e} {t} {s}", "", WORDS),
+    "wespeaker": ("{e} {t} {s:.5f} {l}", "", WORDS),
+    "speechbrain": ("{e} {t} {l} {s:.6f}", "", DIGITS),
+    "3dspeaker": ("{e} {t} {l} {s:.5f}", "", WORDS),
+    "voxceleb_trainer": ("{s:.4f} {e} {t}", "", WORDS),
+    "nist": ("{e}\t{t}\ta\t{s}", "modelid\tsegmentid\tside\tLLR\n", WORDS),
+    "csv": ('"{e}",{t},{l},{s}', "enroll,test,label,score\n", DIGITS),
 }
-LABELLED = ("wespeaker", "speechbrain", "3dspeaker", "csv")
+SCORES = {name: text(*line) for name, line in LINES.items()}
+LABELLED = [name for name, (line, *_) in LINES.items() if "{l}" in line]
 KEYS = {
     "kaldi": text("{e} {t} {l}"),
     "dca_plda": text("{e} {t} {l}", labels=("imp", "tgt")),
@@ -138,6 +141,12 @@ def test_no_wrong_guess(tmp_path: Path, content: str, message: str) -> None:
         read_scores(write(tmp_path / "scores", content), format=None)
 
 
+@pytest.mark.parametrize("last", ["0", "1", "-3"])
+def test_speakers_that_are_numbers_are_no_scores(tmp_path: Path, last: str) -> None:
+    scores = read_scores(write(tmp_path / "scores", f"1462 u1 {last}\n251 u2 0.5\n"), format=None)
+    assert (scores.format, scores.speaker.tolist()) == ("kaldi", ["1462", "251"])
+
+
 def test_ambiguous_key(tmp_path: Path) -> None:
     path = write(tmp_path / "trials", "1 a 0\n0 b 1\n")
     with pytest.raises(PrivacyEvalError, match="--key-format"):
@@ -172,16 +181,9 @@ def test_a_guess_is_right_or_refused(
             st.tuples(word, word, number, st.booleans()), min_size=1, unique_by=lambda r: r[:2]
         )
     )
-    headers = {"nist": "modelid\tsegmentid\tside\tLLR\n", "csv": "enroll,test,label,score\n"}
-    forms = {
-        "kaldi": "{e} {t} {s}", "wespeaker": "{e} {t} {s} {w}", "speechbrain": "{e} {t} {l} {s}",
-        "3dspeaker": "{e} {t} {w} {s}", "voxceleb_trainer": "{s} {e} {t}",
-        "nist": "{e}\t{t}\ta\t{s}", "csv": "{e},{t},{l},{s}",
-    }  # fmt: skip
-    content = headers.get(name, "") + "".join(
-        forms[name].format(e=e, t=t, s=s, l=int(is_one), w="target" if is_one else "nontarget")
-        + "\n"
-        for e, t, s, is_one in rows
+    line, header, labels = LINES[name]
+    content = header + "".join(
+        line.format(e=e, t=t, s=s, l=labels[is_target]) + "\n" for e, t, s, is_target in rows
     )
     path = write(tmp_path_factory.mktemp("guess") / "scores", content)
     try:
@@ -266,3 +268,28 @@ def test_the_verb_reads_all_formats(tmp_path: Path, name: str) -> None:
     else:
         assert alone.code == 1
         assert "trial key" in alone.err
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("comment", ["10 dB", "10", "", "a b c"])
+def test_other_cells_of_a_table_do_not_become_scores(
+    tmp_path: Path, separator: str, comment: str
+) -> None:
+    rows = [
+        ("enroll", "test", "label", "session", "score", "comment"),
+        ("s1", "u1", "target", "", "0.1", comment),
+        ("s1", "u2", "nontarget", "a b", "9.5", comment),
+    ]
+    path = tmp_path / "scores"
+    path.write_text("".join(separator.join(row) + "\n" for row in rows))
+    scores = read_scores(path, format="csv" if separator == "," else "nist")
+    assert scores.score.tolist() == [0.1, 9.5]
+    assert scores.utterance.tolist() == ["u1", "u2"]
+
+
+@pytest.mark.parametrize("cell", ['""', "s2 u2", '"s1 u1 target 3\ns2"'])
+def test_a_speaker_of_a_table_is_a_word(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(f"enroll,test,score\ns1,u1,0.5\n{cell},u2,4\n")
+    with pytest.raises(PrivacyEvalError, match=f"{path}:3: expected a word in the column enroll"):
+        read_scores(path, format="csv")

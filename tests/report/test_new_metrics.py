@@ -19,18 +19,18 @@ from privacy_eval.metrics.registry import score_metrics, similarity_metrics
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
-from privacy_eval.report.across_systems import comparison_tables
-from privacy_eval.report.per_system import system_tables, table_groups
-from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.comparison_tables import comparison_tables
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.report import across_tables
+from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table_set import table_files
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import to_csv
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, SimilarityRecord, UtilityRecord, merge
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.privacy_metrics import evaluate
+from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.tree.conditions import set_condition
 from privacy_eval.tree.discovery import find_systems
 
@@ -83,7 +83,7 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(to_json(results))
     assert json.loads(path.read_text())["metrics"]["toy"]["unit"] == "fraction"
-    assert read_json(path) == results
+    assert read_results(path) == results
     rows = [line for line in to_csv(results).splitlines() if ",toy,fraction,0.25," in line]
     assert rows
     files = table_files(table_groups(results), "t")
@@ -110,13 +110,42 @@ def test_the_curve_of_a_new_metric_is_stored(
     (tree.root / "small.yaml").write_text(SMALL_PROTOCOL)
     protocol = load_protocol("small.yaml", base=tree.root)
     systems = find_systems(tree.root, tree.root / "exp", protocol)
-    assert not evaluate(systems, tree.root / "out", tree=tree.root).failed
+    assert not evaluate_tree(systems, tree.root / "out", tree=tree.root).failed
     results = collect(systems, tree.root / "out", protocol, tree=tree.root)
     stored = Curves([(results, tree.root / "out" / "results.json")])
     for record in results.verification:
         arrays = stored.of(record)
         assert arrays is not None and arrays["toy_x"].size == record.n_target
         assert {"det_miss", "ece_minimum", "dcf_actual", "density_target"} <= arrays.keys()
+
+
+def test_a_new_metric_on_scores_has_intervals_averages_and_a_strongest_attack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    metric = Metric(
+        "toy", "scores", "fraction", "toy rate", best="lower", column_label=Label("Toy")
+    )
+    monkeypatch.setitem(METRICS, "toy", metric)
+    results = imported(B1, system="A")
+    values = {"ignorant": 0.25, "lazy-informed": 0.5}
+    records = tuple(
+        replace(
+            r,
+            metrics={"challenge": {"toy": values.get(r.condition.attack_model or "", 0.75)}},
+            speaker_intervals={"challenge": {"toy": (0.125, 0.875)}},
+        )
+        for r in results.verification
+    )
+    tables = {t.name: t for t in system_tables(replace(results, verification=records), "A", "")}
+    texts = {text for row in tables["toy"].rows for text in row}
+    assert {f"{v:.3f} [0.125, 0.875]" for v in (0.25, 0.5, 0.75)} < texts
+    assert all("0.500 lazy-informed" in row for row in tables["strongest"].rows)
+    column = [c.title for c in tables["attacks"].columns].index("Toy")
+    assert {row[1]: row[column] for row in tables["attacks"].rows} == {
+        "Original": "0.750",
+        "Ignorant": "0.250",
+        "Lazy-informed": "0.500",
+    }
 
 
 def test_a_new_metric_is_computed(toy: Metric) -> None:
@@ -133,9 +162,10 @@ def test_a_new_metric_is_computed(toy: Metric) -> None:
 
 def test_lines_of_results_txt_are_read_back() -> None:
     # What has no line there is in results.json and results.csv only.
-    absent = {"eer_speechbrain", "min_dcf_0.01", "min_dcf_0.001"}
-    absent |= {"miss_at_fa_0.01", "miss_at_fa_0.001"}
-    values = {key: 0.25 for key in of_kind("scores") if key not in absent}
+    lines = "".join(metric.line for metric in METRICS.values())
+    values = {key: 0.25 for key in of_kind("scores") if f"{{{key}}}" in lines}
+    assert {"eer", "cllr", "cllr_min", "rocch_eer", "linkability"} <= values.keys()
+    assert {"zebra_population", "zebra_individual"} <= values.keys()
     blocks = {"ASV-a-b": VerificationBlock(values, "A")}
     text = format_results_txt(ResultsTxt(blocks))
     assert parse(text, "r").verification == blocks
@@ -159,8 +189,12 @@ def test_the_protocol_chooses_the_eer_of_tables_and_averages() -> None:
     assert "EER (SpeechBrain), %" in [c.title for c in tables["asv"].columns]
     assert "EER, %" not in [c.title for c in tables["asv"].columns]
     assert {row[1:] for row in tables["averages"].rows if "EER" in row[0]} == {("25.000",) * 2}
-    assert "variants" not in tables
-    (name, kaldi, speechbrain), *_ = tables["eers"].rows
+    assert [c.title for c in tables["variants"].columns][2:] == [
+        "challenge / Kaldi",
+        "exact / SpeechBrain",
+    ]
+    (name, title, kaldi, speechbrain), *_ = tables["variants"].rows
+    assert title == "EER, %"
     (record,) = (r for r in records if (r.condition.system, r.condition.name) == ("A", name))
     assert (kaldi, speechbrain) == (f"{100 * record.values('exact')['eer']:.3f}", "25.000")
     across, _ = across_tables(ReportData(results, cells_from_results(results)))

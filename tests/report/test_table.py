@@ -18,7 +18,7 @@ from support import ODD_NAME
 from privacy_eval.metrics import Label
 from privacy_eval.report.latex import escape_latex, latex_document, to_latex
 from privacy_eval.report.table import Column, Table
-from privacy_eval.report.text import (
+from privacy_eval.report.table_formats import (
     FORMATS,
     escape_markdown,
     to_csv,

@@ -20,7 +20,7 @@ from privacy_eval.metrics import METRICS
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import to_csv
-from privacy_eval.results.json_store import FORMAT, read_json, to_json
+from privacy_eval.results.json_store import FORMAT, read_results, to_json
 from privacy_eval.results.records import Results, merge
 
 KINDS = ("verification", "recognition", "utility", "similarity")
@@ -92,6 +92,8 @@ def other(place: tuple[str, ...], value: Any) -> Any:
         return 0.4321 if value < 0.4 else 0.0321  # four digits, whatever was there
     if isinstance(value, int):
         return value + 1
+    if place[-1] == "zebra_individual":  # of the same category
+        return int(value) + (0.25 if value % 1 > 0.5 else 0.75)
     return value + (0.25 if value < 0.45 else -0.25)
 
 
@@ -107,7 +109,7 @@ def written(folder: Path, plain: object) -> Path:
 
 
 def _stored(folder: Path, plain: Plain) -> Results:
-    return read_json(written(folder, plain))
+    return read_results(written(folder, plain))
 
 
 PUBLISHED = {"B1": (B1,), "B2": (B2,), "2022": (ANON, ORIG)}
@@ -122,8 +124,8 @@ def _results(request: pytest.FixtureRequest) -> Results:
 def test_json_comes_back(results: Results, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(to_json(results))
-    assert read_json(path) == results
-    assert to_json(read_json(path)) == to_json(results)
+    assert read_results(path) == results
+    assert to_json(read_results(path)) == to_json(results)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +168,13 @@ def test_one_number_changed_changes_that_number(
     assert expected <= changed_paths
 
 
-@pytest.mark.parametrize("metric", ["cllr", "cllr_min", "zebra_population", "eer", "linkability"])
+@pytest.mark.parametrize("metric", ["cllr", "zebra_individual"])
 def test_infinite_values(metric: str, tmp_path: Path) -> None:
     """`inf` in JSON is the string; in results.txt a word that reads back."""
     plain = document(imported(ANON, protocol="vpc2022"))
     plain["verification"][0]["metrics"]["challenge"][metric] = "inf"
+    if metric == "zebra_individual":
+        plain["verification"][0]["zebra_tag"]["challenge"] = "F"
     stored = _stored(tmp_path, plain)
     assert stored.verification[0].metrics["challenge"][metric] == float("inf")
     assert document(stored)["verification"][0]["metrics"]["challenge"][metric] == "inf"
@@ -178,6 +182,36 @@ def test_infinite_values(metric: str, tmp_path: Path) -> None:
     assert text.count("inf") == 1
     again = import_results_txt(text, "r", stored.protocol, system="B1")
     assert again.verification[0].metrics == stored.verification[0].metrics
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", -0.5, 1.5])
+@pytest.mark.parametrize(
+    "metric", ["eer", "rocch_eer", "cllr_min", "linkability", "zebra_population"]
+)
+def test_values_out_of_range_are_refused(metric: str, value: object, tmp_path: Path) -> None:
+    plain = document(imported(ANON, protocol="vpc2022"))
+    plain["verification"][0]["metrics"]["challenge"][metric] = value
+    with pytest.raises(PrivacyEvalError, match=f"{metric}: .* is not within 0 to"):
+        _stored(tmp_path, plain)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("EER: 14.91%", "EER: -1%", "eer: .* is not within 0 to 1"),
+        ("EER: 14.91%", "EER: inf%", "eer: .* is not within 0 to 1"),
+        ("0.466/12.520", "1.466/12.520", "cllr_min: .* is not within 0 to 1"),
+        ("0.466/12.520", "0.999/0.001", "cllr_min 0.999 is above cllr 0.001"),
+        ("linkability: 0.661233", "linkability: 1.661233", "linkability: .* is not within 0 to 1"),
+        (" 3.452 (C)", " 3.452 (A)", "'A' contradicts zebra_individual 3.452, which is C"),
+    ],
+)
+def test_results_txt_is_checked_like_results_json(old: str, new: str, message: str) -> None:
+    text, protocol = ANON.read_text(), load_protocol("vpc2022")
+    assert import_results_txt(text, "r", protocol, system="B1").verification
+    assert old in text
+    with pytest.raises(PrivacyEvalError, match=f"^r: .*{message}"):
+        import_results_txt(text.replace(old, new, 1), "r", protocol, system="B1")
 
 
 # --- invalid files
@@ -225,7 +259,7 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "fewer than none": (altered("verification", trials_without_score=-3), "-3 is less than 0"),
     "bounds the wrong way round": (
         altered("verification", eer_interval_if_independent=[0.2, 0.1]),
-        "an interval has two bounds, the lower one first",
+        r"expected an interval \[low, high\] with low <= high",
     ),
     "words below none": (altered("recognition", words=-1), "words: -1 is less than 0"),
     "a negative WER": (altered("recognition", wer=-0.5), "wer: -0.5 is not within 0 to inf"),
@@ -241,7 +275,7 @@ def test_a_malformed_store_is_refused(
     change(plain)
     path = written(tmp_path, plain)
     with pytest.raises(PrivacyEvalError, match=message) as caught:
-        read_json(path)
+        read_results(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -270,7 +304,7 @@ def test_invalid_json_is_refused(content: bytes, message: str, tmp_path: Path) -
     path = tmp_path / "results.json"
     path.write_bytes(content)
     with pytest.raises(PrivacyEvalError, match=f"^{re.escape(str(path))}{message}"):
-        read_json(path)
+        read_results(path)
 
 
 #: Stores that are well-formed but hold what no output has a place for. Every output made
@@ -304,14 +338,14 @@ UNPLACED: dict[str, Callable[[Plain], object]] = {
 def test_a_store_with_unplaced_values_breaks_no_output(
     change: Callable[[Plain], object], tmp_path: Path
 ) -> None:
-    from privacy_eval.report.per_system import table_groups
+    from privacy_eval.report.system_tables import table_groups
     from privacy_eval.report.table_set import write_tables
 
     plain = document(imported(ANON, protocol="vpc2022"))
     change(plain)
     path = written(tmp_path, plain)
     try:
-        stored = read_json(path)
+        stored = read_results(path)
         to_results_txt(stored, "B1", "")
         to_csv(stored)
         write_tables(tmp_path / "tables", table_groups(stored), "t")

@@ -9,9 +9,9 @@ from support import B1, imported
 
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.per_system import system_tables
+from privacy_eval.report.main_results import summary_table
 from privacy_eval.report.report import report_sections
-from privacy_eval.report.summary import summary_table
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results
 from privacy_eval.results.signature import network_notes, signature
 
@@ -77,5 +77,5 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     summary = summary_table(data)
     assert summary is not None and note in summary.notes
     assert note in report_sections(data)[0].warnings
-    for known in (expecting(results, A), imported(B1)):
-        assert network_notes(known) == []
+    for part in (expecting(results, A), imported(B1)):
+        assert network_notes(part) == []

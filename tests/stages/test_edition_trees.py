@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from support import ROOT, cli
 
 from privacy_eval.numbers.report_data import ReportSources
 from privacy_eval.numbers.trade_offs import trade_offs
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 
 EDITIONS = {"vpc2024": ("tree2024", "asv_orig"), "vpc2026_track1": ("tree2026", "asv_ssl")}
@@ -44,7 +45,7 @@ def evaluated(tree: Path, conf: str, *options: object) -> Results:
     for verb in ("privacy-metrics", "collect"):
         done = cli(verb, *common)
         assert done.code == 0, done.err
-    return read_json(tree / "exp" / "privacy_eval" / "results.json")
+    return read_results(tree / "exp" / "privacy_eval" / "results.json")
 
 
 def eers(results: Results, system: str, asv_model: str) -> Rows:
@@ -169,7 +170,7 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
     assert len(rated) == 4 and not any(r.speaker_interval for r in rated.values())
     assert cli("privacy-metrics", *common, "--bootstrap", 40).code == 0
     assert cli("collect", *common).code == 0
-    results = read_json(tree / "exp/privacy_eval/results.json")
+    results = read_results(tree / "exp/privacy_eval/results.json")
     for record in results.recognition:
         low, high = record.speaker_interval
         assert low < record.line.wer < high
@@ -266,12 +267,34 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     assert cli("privacy-metrics", *common).code == 0
     done = cli("collect", *common)
     assert done.code == 1 and f"{path}:2" in done.err
+    rows = json.loads(cli("check", *common, "--format", "json").out)
+    (row,) = (row for row in rows if row["team"])
+    assert (row["status"], row["file"], row["line"]) == ("error", str(path), 2)
     done = cli("collect", *common, "--allow-missing")
     assert done.code == 0
-    results = read_json(tree / "exp/privacy_eval/results.json")
+    results = read_results(tree / "exp/privacy_eval/results.json")
     assert any("results_folds_toy.csv" in line for line in results.not_evaluated)
     path.unlink()
     path.symlink_to(ROOT / "README.md")
     done = cli("collect", *common)
     assert done.code == 1 and "README.md" in done.err + str(path)
     assert "results_folds_toy.csv" in done.err
+
+
+@pytest.mark.parametrize(
+    "errors", ["0 / 1, 0 ins, 0 del, 0 sub", "0 / {words}, 0 ins, 0 del, 0 sub"]
+)
+def test_word_error_rates_are_compared_with_their_transcripts(tree: Path, errors: str) -> None:
+    wer = tree / "exp/asr/libri_dev_asr_toy/wer"
+    words = re.search(r"/ (\d+),", wer.read_text())
+    assert words is not None
+    wer.write_text(f"%WER 0.00 [ {errors.format(words=words[1])} ]\n")
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    assert cli("privacy-metrics", *common, "--bootstrap", 2).code == 0
+    done = cli("collect", *common)
+    assert done.code == 1 and f"{wer.parent}: %WER 0.00" in done.err
+    assert "contradicts its transcripts: %WER " in done.err
+    assert cli("collect", *common, "--allow-missing").code == 0
+    results = read_results(tree / "exp/privacy_eval/results.json")
+    names = [r.condition.name for r in results.recognition]
+    assert "ASR-libri_dev_asr_toy" not in names and "ASR-libri_dev_asr" in names

@@ -69,7 +69,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Panel:
+class BarChart:
     """Bars of systems, from left to right, by their series."""
 
     title: str
@@ -83,7 +83,7 @@ class Panel:
 
 
 #: Panels below each other; those of a group are side by side if they fit.
-Groups = Sequence[Sequence[Panel]]
+Groups = Sequence[Sequence[BarChart]]
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
@@ -192,7 +192,7 @@ def _panels(
     series: Sequence[Series],
     data_set: DataSet,
     systems: Sequence[str],
-) -> list[Panel]:
+) -> list[BarChart]:
     """A panel per gender with a series per attack model, systems ordered by the values of the
     first one under the protocol's average attack model; of voice similarity a panel with a series
     per gender, ordered by the last one."""
@@ -359,17 +359,17 @@ def _ordered(data: ReportData, values: _BySystem, systems: Iterable[str]) -> tup
     return (ORIGINAL_COLUMN, *sorted(systems, key=key))
 
 
-def _panel(title: str, ordered: Iterable[str], bars: Mapping[Series, _BySystem]) -> Panel:
+def _panel(title: str, ordered: Iterable[str], bars: Mapping[Series, _BySystem]) -> BarChart:
     """Make a panel of the systems that have any value there."""
     systems = tuple(s for s in ordered if any(s in of_series for of_series in bars.values()))
     drawn = {
         series: {s: cell for s, cell in of_series.items() if s in systems}
         for series, of_series in bars.items()
     }
-    return Panel(style.escape_mathtext(title, 60), systems, drawn)
+    return BarChart(style.escape_mathtext(title, 60), systems, drawn)
 
 
-def _with_systems(groups: Iterable[Sequence[Panel]]) -> list[list[Panel]]:
+def _with_systems(groups: Iterable[Sequence[BarChart]]) -> list[list[BarChart]]:
     """Drop panels of original speech alone, and empty groups."""
     selected = ([p for p in group if set(p.systems) - {ORIGINAL_COLUMN}] for group in groups)
     return [group for group in selected if group]
@@ -463,7 +463,7 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
     return canvas
 
 
-def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
+def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
     slots = 1 + max(series.slot for series in panel.bars)
     wide = 0.8 / slots
     for series, cells in panel.bars.items():
@@ -471,7 +471,7 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
             continue
         offset = 0.0 if series.slot < 0 else (series.slot + 0.5) * wide - 0.4
         x = np.array([panel.systems.index(s) + offset for s in cells])
-        values = np.array([describe(metric).shown(c.value) for c in cells.values()])
+        values = np.array([describe(metric).printed(c.value) for c in cells.values()])
         finite = np.isfinite(values)
         bars = axes.bar(
             x[finite],
@@ -499,7 +499,7 @@ def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
         colour = style.GREY if series.front else "black"
         _draw_whiskers(axes, metric, x, cells.values(), colour)
     if metric in _NO_DISCLOSURE:
-        level = describe(metric).shown(_NO_DISCLOSURE[metric])
+        level = describe(metric).printed(_NO_DISCLOSURE[metric])
         axes.axhline(level, color="black", linewidth=0.6, linestyle=(0, (4, 3)), zorder=1.5)
     axes.axhline(0, color="black", linewidth=0.6, zorder=2.5)
     axes.grid(axis="y")
@@ -511,7 +511,7 @@ def _draw_whiskers(
     axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell], colour: str
 ) -> None:
     intervals = [
-        (at, *(describe(metric).shown(bound) for bound in bounds))
+        (at, *(describe(metric).printed(bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)
         if (bounds := _whisker(cell)) is not None
     ]

@@ -5,7 +5,6 @@ light and dark pages, and with values under the pointer (report.js reads the pat
 from __future__ import annotations
 
 import functools
-import html
 import re
 from collections.abc import Iterable
 
@@ -13,6 +12,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics.pav import FloatArray
+from ..markup import Markup, join, tag
 from .plot import Curve, Panel, Plot, legend_entries
 from .style import LineStyle
 from .tex import Limits, thin_curve
@@ -39,11 +39,8 @@ _OUTLINES = {
 _DISC = "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z"
 
 
-def to_svg(plot: Plot) -> str:
-    """Write a plot as HTML: an `svg` element per panel, with legends.
-
-    Names are untrusted and escaped.
-    """
+def to_svg(plot: Plot) -> Markup:
+    """Write a plot as HTML: an `svg` element per panel, with legends."""
     parts = []
     side = ""
     for _, column, panel in plot.panels():
@@ -51,11 +48,11 @@ def to_svg(plot: Plot) -> str:
         title = ": ".join(filter(None, (side, f"{panel.title}{plain(panel.title_math)}")))
         drawn = _panel(panel, title)
         if plot.legend == "below":
-            drawn = f"<div>{drawn}{_legend(panel.curves)}</div>"
+            drawn = tag("div", drawn, _legend(panel.curves))
         parts.append(drawn)
     if plot.legend != "below":
         parts.append(_legend(plot.curves))
-    return f'<div class="plots">{"".join(parts)}</div>'
+    return tag("div", *parts, class_="plots")
 
 
 def plain(text: str) -> str:
@@ -70,86 +67,93 @@ def plain(text: str) -> str:
     return re.sub(r"[\\{}$]", "", text)
 
 
-def _panel(panel: Panel, title: str) -> str:
+def _panel(panel: Panel, title: str) -> Markup:
     has_right = any(c.right for c in panel.curves)
     width, height = (_HEIGHT, _HEIGHT) if panel.square else (_WIDTH, _HEIGHT)
-    whole = (
-        _LEFT + width + (_RIGHT_AXIS if has_right else _RIGHT),
-        _TOP + height + _BOTTOM,
-    )
-    lines = [
-        f'<svg class="plot" viewBox="0 0 {whole[0]} {whole[1]}" width="{whole[0]}" role="img" '
-        f'aria-label="{_text(title)}"><text class="t" x="{_LEFT}" y="13">{_text(title)}</text>'
-    ]
+    whole = (_LEFT + width + (_RIGHT_AXIS if has_right else _RIGHT), _TOP + height + _BOTTOM)
     grid, labels = [], []
     for at, label in _ticks(panel.x_ticks, panel.x_limits):
         x = _LEFT + _scaled(at, panel.x_limits) * width
         grid.append(f"M{x:.0f} {_TOP}v{height}")
-        labels.append(f'<text x="{x:.0f}" y="{_TOP + height + 14}">{_text(label)}</text>')
+        labels.append(tag("text", label, x=f"{x:.0f}", y=_TOP + height + 14))
     for at, label in _ticks(panel.y_ticks, panel.y_limits):
         y = _TOP + (1 - _scaled(at, panel.y_limits)) * height
         grid.append(f"M{_LEFT} {y:.0f}h{width}")
-        labels.append(f'<text class="e" x="{_LEFT - 4}" y="{y + 4:.0f}">{_text(label)}</text>')
+        labels.append(tag("text", label, class_="e", x=_LEFT - 4, y=f"{y + 4:.0f}"))
     if has_right:
         for at in (0.0, 0.5, 1.0):
             y = _TOP + (1 - _scaled(at, _RIGHT_LIMITS)) * height
-            labels.append(f'<text x="{_LEFT + width + 12}" y="{y + 4:.0f}">{at:g}</text>')
-    lines.append(f'<path class="g" d="{"".join(grid)}"/>{"".join(labels)}')
-    lines.append(
-        f'<text x="{_LEFT + width // 2}" y="{whole[1] - 5}">{_text(plain(panel.x_label))}</text>'
-        f'<text transform="translate(11 {_TOP + height // 2})rotate(-90)">'
-        f"{_text(plain(panel.y_label))}</text>"
+            labels.append(tag("text", f"{at:g}", x=_LEFT + width + 12, y=f"{y + 4:.0f}"))
+    turned = f"translate(11 {_TOP + height // 2})rotate(-90)"
+    axes = tag(
+        "svg",
+        tag("rect", width="100%", height="100%", fill="none", pointer_events="all"),
+        *(_curve(curve, panel, width, height) for curve in panel.curves),
+        x=_LEFT,
+        y=_TOP,
+        width=width,
+        height=height,
+        viewBox=f"0 0 {width * _FINE} {height * _FINE}",
+        data_b=" ".join(f"{v:.6g}" for v in (*panel.x_limits, *panel.y_limits)),
+        data_s=f"{panel.x_scale} {panel.y_scale}",
     )
-    bounds = " ".join(f"{v:.6g}" for v in (*panel.x_limits, *panel.y_limits))
-    lines.append(
-        f'<svg x="{_LEFT}" y="{_TOP}" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width * _FINE} {height * _FINE}" data-b="{bounds}" '
-        f'data-s="{panel.x_scale} {panel.y_scale}">'
-        '<rect width="100%" height="100%" fill="none" pointer-events="all"/>'
+    return tag(
+        "svg",
+        tag("text", title, class_="t", x=_LEFT, y=13),
+        tag("path", class_="g", d="".join(grid)),
+        *labels,
+        tag("text", plain(panel.x_label), x=_LEFT + width // 2, y=whole[1] - 5),
+        tag("text", plain(panel.y_label), transform=turned),
+        axes,
+        class_="plot",
+        viewBox=f"0 0 {whole[0]} {whole[1]}",
+        width=whole[0],
+        role="img",
+        aria_label=title,
     )
-    lines += (_curve(curve, panel, width, height) for curve in panel.curves)
-    return "".join((*lines, "</svg></svg>"))
 
 
-def _curve(curve: Curve, panel: Panel, width: int, height: int) -> str:
+def _curve(curve: Curve, panel: Panel, width: int, height: int) -> Markup:
     limits = _RIGHT_LIMITS if curve.right else panel.y_limits
     box = width * _FINE, height * _FINE
     pixels = functools.partial(_pixels, x_limits=panel.x_limits, y_limits=limits, box=box)
-    colour, dashes = _colour(curve.colour), _dashes(curve.line_style)
+    colour = _colour(curve.colour)
     if curve.fill:
         x = np.concatenate([curve.x, curve.x[::-1]])
         base = np.zeros_like(curve.y) if curve.base is None else curve.base
         y = np.concatenate([curve.y, base[::-1]])
-        path = _path(*pixels(x, y))
-        return f'<path d="{path}z" fill="{colour}" opacity=".3"/>'
-    points = pixels(*thin_curve(curve.x, curve.y, panel.x_limits, limits))
-    name = f' data-n="{_text(curve.name)}"' if curve.name and not curve.right else ""
-    line = (
-        f'<path{name} d="{_path(*points)}" fill="none" stroke="{colour}" '
-        f'stroke-width="{_FINE * curve.width:g}"{dashes}/>'
+        return tag("path", d=f"{_path(*pixels(x, y))}z", fill=colour, opacity=".3")
+    line = tag(
+        "path",
+        data_n=None if curve.right else curve.name,
+        d=_path(*pixels(*thin_curve(curve.x, curve.y, panel.x_limits, limits))),
+        fill="none",
+        stroke=colour,
+        stroke_width=f"{_FINE * curve.width:g}",
+        stroke_dasharray=_dashes(curve.line_style),
     )
     outline = _OUTLINES.get(curve.marker, _DISC)
     marks = (
-        f'<path d="{outline}" fill="{colour}" transform="translate({x} {y})scale({_FINE})"/>'
+        tag("path", d=outline, fill=colour, transform=f"translate({x} {y})scale({_FINE})")
         for x, y in zip(*pixels(*np.split(curve.marker_points.T.ravel(), 2)), strict=True)
     )
-    return line + "".join(marks)
+    return join([line, *marks])
 
 
-def _legend(curves: Iterable[Curve]) -> str:
+def _legend(curves: Iterable[Curve]) -> Markup:
     entries = []
     for c in legend_entries(curves):
         colour = _colour(c.colour)
-        swatch = f'<path d="M0 2h24v8h-24z" fill="{colour}" opacity=".3"/>'
+        swatch = [tag("path", d="M0 2h24v8h-24z", fill=colour, opacity=".3")]
         if not c.fill:
-            mark = _OUTLINES.get(c.marker, _DISC) if c.marker else ""
-            swatch = (
-                f'<path d="M0 6h24" stroke="{colour}" stroke-width="{c.width:g}"'
-                f"{_dashes(c.line_style, 1)}/>"
-            ) + (f'<path d="{mark}" fill="{colour}" transform="translate(12 6)"/>' if mark else "")
-        note = f" <small>{_text(c.note)}</small>" if c.note else ""
-        entries.append(f'<li><svg width="24" height="12">{swatch}</svg> {_text(c.name)}{note}</li>')
-    return f'<ul class="key">{"".join(entries)}</ul>' if entries else ""
+            line = {"stroke_width": f"{c.width:g}", "stroke_dasharray": _dashes(c.line_style, 1)}
+            swatch = [tag("path", d="M0 6h24", stroke=colour, **line)]
+            if c.marker:
+                mark = _OUTLINES.get(c.marker, _DISC)
+                swatch.append(tag("path", d=mark, fill=colour, transform="translate(12 6)"))
+        note = [" ", tag("small", c.note)] if c.note else []
+        entries.append(tag("li", tag("svg", *swatch, width=24, height=12), " ", c.name, *note))
+    return tag("ul", *entries, class_="key") if entries else Markup()
 
 
 def _pixels(
@@ -195,10 +199,7 @@ def _colour(colour: str) -> str:
 
 
 def _dashes(line: LineStyle, times: int = _FINE) -> str:
+    """Write the lengths of dashes, "" of a solid line."""
     if isinstance(line, str):
-        return ' stroke-dasharray="0 9"' if line in ("", "none", "None") else ""
-    return f' stroke-dasharray="{" ".join(f"{times * 1.5 * d:g}" for d in line[1])}"'
-
-
-def _text(text: str) -> str:
-    return html.escape(text, quote=True)
+        return "0 9" if line in ("", "none", "None") else ""
+    return " ".join(f"{times * 1.5 * d:g}" for d in line[1])

@@ -16,7 +16,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import NOTE, Run
 from privacy_eval.report.figure_folder import pictures
 from privacy_eval.report.figures import all_figures, drawing, write_figures
-from privacy_eval.report.html import Picture
+from privacy_eval.report.page import Picture
 
 NAMES = ["a", "b", "c"]
 

@@ -25,7 +25,7 @@ from privacy_eval.numbers.cells import (
     merge_cells,
 )
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.report.across_systems import (
+from privacy_eval.report.comparison_tables import (
     POSTERIOR_ODDS,
     comparison_tables,
     submissions_table,
@@ -34,7 +34,7 @@ from privacy_eval.report.across_systems import (
 )
 from privacy_eval.report.latex import latex_document, to_latex
 from privacy_eval.report.table import Table
-from privacy_eval.report.text import FORMATS, to_csv, to_markdown
+from privacy_eval.report.table_formats import FORMATS, to_csv, to_markdown
 from privacy_eval.results.records import Results, merge
 
 PROTOCOL = load_protocol("vpc2020")

@@ -12,7 +12,7 @@ from support import ANON, ODD_NAME, imported, with_first
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import Label
-from privacy_eval.report.html import Picture, Section, report_page
+from privacy_eval.report.page import Picture, Section, report_page
 from privacy_eval.report.provenance import provenance_tables, summary
 from privacy_eval.report.table import Column, Table
 

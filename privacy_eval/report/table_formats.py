@@ -11,6 +11,7 @@ from types import MappingProxyType
 from ..io.csv_text import csv_text
 from ..metrics import METRICS
 from .latex import to_latex
+from .markup import Markup, tag
 from .table import (
     AVERAGE,
     Column,
@@ -71,55 +72,78 @@ def to_text(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Write the header and the rows; headings of groups are a first column."""
-    titles = [marked_title(c) for c in table.columns]
+    """Write the header and the rows; headings of groups are a first column, bounds of intervals
+    columns of their own."""
+    titles: list[str] = []
+    for column in table.columns:
+        bounds = [f"{column.title} {end}" for end in ("low_95", "high_95") if column.interval]
+        titles += [marked_title(column), *bounds]
+    rows = [
+        [text for pair in zip(table.columns, row, strict=True) for text in _parts(*pair)]
+        for row in table.rows
+    ]
     if not table.headings:
-        return csv_text([titles, *table.rows])
-    blocks = zip(table.headings, table.groups, strict=True)
-    rows = ([heading.title, *row] for heading, group in blocks for row in group)
-    return csv_text([["Block", *titles], *rows])
+        return csv_text([titles, *rows])
+    blocks = zip(table.headings, rows_by_group(table, rows), strict=True)
+    named = ([heading.title, *row] for heading, group in blocks for row in group)
+    return csv_text([["Block", *titles], *named])
 
 
-def to_html(table: Table) -> str:
+def _parts(column: Column, cell: str) -> tuple[str, ...]:
+    """Separate a value from the bounds of its interval, in a column with intervals."""
+    if not column.interval:
+        return (cell,)
+    value, _, rest = cell.partition(" [")
+    bounds, _, mark = rest.partition("]")
+    low, _, high = bounds.partition(", ")
+    return value + mark, low, high
+
+
+def to_html(table: Table) -> Markup:
     """Write a `table` element with its caption, the meaning of its metrics, and notes.
 
     Classes are for a style sheet: `own` columns, `l` for text, `mean` for rows of averages.
     """
-    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
-    classes = [
-        " ".join(["own"] * c.highlight + ["l"] * (not all(map(_NUMBER.match, filter(None, cells)))))
-        for c, cells in zip(table.columns, columns, strict=True)
+    by_column = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    shown = [
+        {
+            "class_": " ".join(
+                ["own"] * c.highlight + ["l"] * (not all(map(_NUMBER.match, filter(None, cells))))
+            ),
+            "style": f"white-space: normal; min-width: {c.wrap}em" if c.wrap else None,
+        }
+        for c, cells in zip(table.columns, by_column, strict=True)
     ]
-    shaded = [
-        (f' class="{names}"' if names else "")
-        + (f' style="white-space: normal; min-width: {c.wrap}em"' if c.wrap else "")
-        for c, names in zip(table.columns, classes, strict=True)
-    ]
-    lines = [f'<figure class="table"><figcaption>{_html(table.caption)}</figcaption>']
-    lines += [f'<p class="note">{_html(line)}</p>' for line in _explanations(table)]
-    name = f"tab-{html.escape(table.name)}"
-    lines.append(f'<div class="scroll" tabindex="0"><table id="{name}">')
-    heads = "".join(
-        f"<th{shade}{_latex_of(c)}>{_html(c.title)}</th>"
-        for c, shade in zip(table.columns, shaded, strict=True)
+    heads = (
+        tag("th", one_line(c.title), **attributes, data_tex=one_line(c.latex or ""))
+        for c, attributes in zip(table.columns, shown, strict=True)
     )
-    lines.append(f"<thead><tr>{heads}</tr></thead>")
-    rows = list(marked_cells(table, _html, "<b>{}</b>".format, sparse=False))  # pages may sort rows
+
+    def bold(text: str) -> Markup:
+        return tag("b", text)
+
+    # Pages may sort rows: none leaves out what the one above says.
+    rows = list(marked_cells(table, one_line, bold, sparse=False))
+    bodies = []
     for number, group in enumerate(rows_by_group(table, rows)):
-        lines.append("<tbody>")
+        lines = []
         if table.headings:
-            title = _html(table.headings[number].title)
-            lines.append(f'<tr><th colspan="{len(table.columns)}"><span>{title}</span></th></tr>')
+            title = tag("span", one_line(table.headings[number].title))
+            lines.append(tag("tr", tag("th", title, colspan=len(table.columns))))
         for row in group:
-            pairs = zip(row, shaded, strict=True)
-            cells = "".join(f"<td{shade}>{cell}</td>" for cell, shade in pairs)
-            mean = ' class="mean"' if row[0] == AVERAGE else ""
-            lines.append(f"<tr{mean}>{cells}</tr>")
-        lines.append("</tbody>")
-    lines.append("</table></div>")
+            cells = (tag("td", cell, **a) for cell, a in zip(row, shown, strict=True))
+            lines.append(tag("tr", *cells, class_="mean" if row[0] == AVERAGE else None))
+        bodies.append(tag("tbody", *lines))
+    grid = tag("table", tag("thead", tag("tr", *heads)), *bodies, id=f"tab-{table.name}")
     notes = table_notes(table, "bold", shaded="shaded")
-    lines += [f'<p class="note">{_html(note)}</p>' for note in notes]
-    return "\n".join(lines) + "</figure>\n"
+    return tag(
+        "figure",
+        tag("figcaption", one_line(table.caption)),
+        *(tag("p", one_line(line), class_="note") for line in _explanations(table)),
+        tag("div", grid, class_="scroll", tabindex=0),
+        *(tag("p", one_line(note), class_="note") for note in notes),
+        class_="table",
+    )
 
 
 def _explanations(table: Table) -> list[str]:
@@ -135,10 +159,6 @@ def _explanations(table: Table) -> list[str]:
             or any(h.startswith(m.heading.title) for h in headings)
         )
     ]
-
-
-def _latex_of(column: Column) -> str:
-    return f' data-tex="{_html(column.latex)}"' if column.latex else ""
 
 
 @dataclass(frozen=True)
@@ -157,10 +177,6 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "csv": Format(".csv", lambda table, _: to_csv(table)),
     }
 )
-
-
-def _html(text: str) -> str:
-    return html.escape(one_line(text))
 
 
 #: A number, or what stands for one, whatever comes after it.

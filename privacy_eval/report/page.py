@@ -1,0 +1,225 @@
+"""Compose a report as one HTML file: an answer first, then sections of tables and figures. It
+needs no network, opens from disk, and can be read without its script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..io.files import read_bytes
+from .markup import Markup, join, tag
+from .table import Table
+from .table_formats import to_html
+
+if TYPE_CHECKING:
+    from .figures.plot import Plot
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure.
+
+    Attributes
+    ----------
+    path : Path or None
+        Its PNG file; None where it is inline.
+    caption : str
+    plot : Plot or None
+        What is drawn inline, if there is no file.
+    facets : tuple of str
+        Values to filter figures by: kind, attack model.
+    section : str
+        Its section of the report.
+    """
+
+    path: Path | None
+    caption: str
+    plot: Plot | None = None
+    facets: tuple[str, ...] = ()
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report.
+
+    Attributes
+    ----------
+    title : str
+    text : tuple of str
+        Paragraphs of plain text.
+    tables : tuple of Table
+    pictures : tuple of Picture
+    folded : bool
+        Shown only when its title is clicked, or when it is printed.
+    parts : tuple of Section
+        Subsections, after the section's own tables and figures.
+    facets : tuple of str
+        Titles of the facets of the figures in its parts, to select these by.
+    """
+
+    title: str
+    text: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    folded: bool = False
+    parts: tuple[Section, ...] = ()
+    facets: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither table nor figure in it."""
+        return not (self.tables or self.pictures) and all(p.is_empty for p in self.parts)
+
+
+@dataclass(frozen=True)
+class Front:
+    """The first screen.
+
+    Attributes
+    ----------
+    facts : tuple of (str, str)
+        Results, tree and protocol of the report.
+    verdict : str
+        The answer in one sentence; "" for none.
+    answers : tuple of (str, tuple of str)
+        Sentences on each system, the first ones open.
+    warnings : tuple of str
+    notes : tuple of (str, str)
+        Words that the sentences use, with their meaning.
+    tables : tuple of Table
+    pictures : tuple of Picture
+    """
+
+    facts: tuple[tuple[str, str], ...] = ()
+    verdict: str = ""
+    answers: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+
+#: Maximum number of systems whose sentences are unfolded: the best ones.
+_OPEN_ANSWERS = 3
+
+
+def report_page(title: str, sections: Sequence[Section], front: Front | None = None) -> str:
+    """Compose the report as one HTML page.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A picture that cannot be read.
+    """
+    script, style = _asset("report.js"), _asset("report.css")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    anchors = {"answer"}
+    written = [_section(section, 2, anchors) for section in sections]
+    links = [("answer", "Answer")] if front else []
+    links += [(anchor, s.title) for (anchor, _), s in zip(written, sections, strict=True)]
+    items = (tag("li", tag("a", text, href=f"#{at}")) for at, text in links)
+    contents = tag("details", tag("summary", "Contents"), tag("ul", *items), open="open")
+    parts = [tag("h1", title), *([_front(front)] if front else []), *(text for _, text in written)]
+    body = [tag("nav", contents), tag("main", join(parts)), tag("script", Markup(script))]
+    head = _HEAD.format(title=html.escape(title), style=style, script=digest)
+    return f"{head}{join(body)}</body>\n</html>\n"
+
+
+def _front(front: Front) -> Markup:
+    warnings = tag("ul", *(tag("li", line) for line in front.warnings))
+    cards = [
+        tag("article", tag("h3", system), *(tag("p", s) for s in sentences), class_="card")
+        for system, sentences in front.answers
+    ]
+    if len(cards) > _OPEN_ANSWERS:
+        rest = tag("summary", f"{len(cards) - 1} more systems")
+        cards = [cards[0], tag("details", rest, *cards[1:])]
+    columns = [tag("div", *cards)]
+    if front.pictures:
+        columns.append(tag("div", *map(_figure, front.pictures)))
+    parts = [
+        tag("h2", "Answer", class_="unseen"),
+        _pairs(front.facts, "facts"),
+        tag("p", front.verdict, class_="verdict") if front.verdict else "",
+        tag("aside", tag("h3", "Read with care"), warnings, class_="warnings")
+        if front.warnings
+        else "",
+        tag("div", *columns, class_="front"),
+        *map(to_html, front.tables),
+        _pairs(front.notes, "words"),
+    ]
+    return tag("section", *parts, id="answer")
+
+
+def _section(section: Section, level: int, anchors: set[str]) -> tuple[str, Markup]:
+    """Write a section below a heading of this level; also return its anchor, a new one."""
+    anchor = _anchor(section.title, anchors)
+    heading = tag(f"h{level}", section.title)
+    content = [tag("p", paragraph) for paragraph in section.text]
+    content += map(to_html, section.tables)
+    if section.pictures:
+        content.append(tag("div", *map(_figure, section.pictures), class_="figures"))
+    if section.facets:
+        content.append(tag("div", class_="select", data_f="|".join(section.facets)))
+    content += [_section(part, level + 1, anchors)[1] for part in section.parts]
+    if section.folded:
+        content = [tag("details", tag("summary", heading), *content)]
+    else:
+        content = [heading, *content]
+    return anchor, tag("section" if level == 2 else "div", *content, id=anchor)
+
+
+def _anchor(title: str, anchors: set[str]) -> str:
+    """Add a new anchor of ASCII letters and digits, as readable as a unique one can be."""
+    plain = "-".join(re.findall("[a-z0-9]+", title.lower())) or "part"
+    numbered = (f"{plain}-{number}" for number in itertools.count(2))
+    anchor = next(a for a in itertools.chain([plain], numbered) if a not in anchors)
+    anchors.add(anchor)
+    return anchor
+
+
+def _pairs(pairs: Sequence[tuple[str, str]], name: str) -> Markup:
+    lines = (join([tag("dt", a), tag("dd", b)]) for a, b in pairs)
+    return tag("dl", *lines, class_=name) if pairs else Markup()
+
+
+def _figure(picture: Picture) -> Markup:
+    content = Markup()
+    if picture.plot is not None:
+        from .figures.svg import to_svg  # matplotlib, which pages without curves do without
+
+        content = to_svg(picture.plot)
+    elif picture.path is not None:
+        data = base64.b64encode(read_bytes(picture.path)).decode("ascii")
+        source = f"data:image/png;base64,{data}"
+        content = tag("img", alt=picture.caption, loading="lazy", src=source)
+    caption = tag("figcaption", picture.caption)
+    return tag("figure", content, caption, data_f="|".join(picture.facets))
+
+
+def _asset(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+_HEAD = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
+style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+"""

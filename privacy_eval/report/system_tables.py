@@ -1,0 +1,556 @@
+"""The challenge's result tables of one system: rows and columns, of records only.
+
+Verification tables have the rows of the challenge's own converter: by data set and
+gender, the three pairs of speech o-o, o-a, a-a (enrollment, trial; o: original, a:
+anonymized), and a block of columns per split. Cells without a record stay blank; a
+data set, or a pair of speech, without any record has no rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from ..io.files import file_names
+from ..metrics import (
+    NOT_AVAILABLE,
+    VARIANTS,
+    Variant,
+    describe,
+    of_kind,
+    withholding_caveat,
+)
+from ..metrics.caveats import marked_text
+from ..numbers.attacks import attacks
+from ..numbers.cells import cells_from_results
+from ..numbers.challenge_averages import challenge_averages
+from ..numbers.means import Mean
+from ..numbers.report_data import ReportData
+from ..protocol.protocol import ORIGINAL, SPEECH
+from ..results.arrays import Curves
+from ..results.records import Results, SimilarityRecord, VerificationRecord
+from ..results.signature import network_notes, signature
+from ..tree.conditions import SetCondition
+from .identification_tables import (
+    identification_speakers_table,
+    identification_table,
+    singling_out_table,
+)
+from .notes import bias_notes, caveat_notes, evaluated_text, few_replicates
+from .split_tables import (
+    LETTER,
+    WORST_SPEAKERS,
+    Key,
+    SplitTable,
+    by_trial_set,
+    condition_groups,
+    nonempty,
+    set_groups,
+)
+from .table import FILES_ONLY, LEAST_PROTECTED, VARIANTS_DIFFER, Column, Table, aligned
+
+#: Verification tables of several metrics or with a special caption: caption and metrics. Every
+#: other metric on scores gets a separate table.
+_VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "asv": ("Speaker verification", ("eer", "cllr_min", "cllr")),
+    "rocch_eer": ("EER of the ROC convex hull", ("rocch_eer",)),
+    "linkability": ("Linkability", ("linkability",)),
+    "zebra": (
+        "ZEBRA: expected and worst-case disclosure",
+        ("zebra_population", "zebra_individual"),
+    ),
+    "min_dcf": ("Minimum detection cost", ("min_dcf_0.01", "min_dcf_0.001")),
+    "miss_rate": (
+        "Miss rate at low false-alarm rates",
+        ("miss_at_fa_0.01", "miss_at_fa_0.001"),
+    ),
+}
+
+
+#: Tables of values that do not depend on x-vectors.
+_WITHOUT_NETWORK = ("asr", "emotion")
+
+
+#: Columns of speakers: metrics, and values of speakers only.
+_SPEAKER: Mapping[str, Column | None] = {
+    "deid": None,
+    "similarity_oo": Column("oo", r"$M_{oo}$"),
+    "similarity_oa": Column("oa", r"$M_{oa}$"),
+    "similarity_aa": Column("aa", r"$M_{aa}$"),
+    "linkability": None,
+    "evidence": Column("Evidence, log10 LR", r"$\log_{10}(l)$"),
+}
+
+
+def table_groups(
+    results: Results, across: Iterable[Table] = (), curves: Curves | None = None
+) -> list[list[Table]]:
+    """Return the tables of every system as groups of a table set. Comments state the provenance
+    of the results.
+
+    Parameters
+    ----------
+    across : iterable of Table
+        Tables of all systems side by side, which come first.
+    curves : Curves, optional
+        Source of the bootstrap replicates of averages.
+    """
+    across = list(across)
+    groups = [across] if across else []
+    folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
+    tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
+    bases = file_names(tables_of)
+    groups += [
+        [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
+        for base, tables in tables_of.items()
+    ]
+    comment = signature(results, variant=results.protocol.variant) if results.systems else ""
+    return [[replace(table, comment=comment) for table in group] for group in groups]
+
+
+def system_tables(
+    results: Results, system: str, results_folder: str, curves: Curves | None = None
+) -> list[Table]:
+    """Return the tables with any value of one results folder of a system; for the first folder
+    also, over all folders, the strongest attack models and the averages.
+
+    Parameters
+    ----------
+    curves : Curves, optional
+        Source of the bootstrap replicates of averages.
+    """
+    part, name = results.of(system, results_folder), f"{system}{results_folder}"
+    split_tables = [
+        *_verification_tables(part, name),
+        _recognition(part, name),
+        _emotion(part, name),
+        _trial_sets(part, name),
+    ]
+    whole, over_folders = results.of(system), []
+    curves = curves or Curves(())
+    if results_folder == results.results_folders(system)[0]:
+        split_tables.append(_strongest_attacks(whole, system))
+        over_folders = [averages_table(whole, system), attack_table(whole, system, curves)]
+    tables = [
+        *(split_table.table() for split_table in split_tables),
+        speakers_table(part, name),
+        identification_table(part, name),
+        singling_out_table(part, name),
+        identification_speakers_table(part, name),
+        variants_table(part, name),
+        *over_folders,
+    ]
+    networks, few = network_notes(whole), few_replicates(whole, curves)
+
+    def notes(table: Table) -> list[str]:
+        has_intervals = any(column.interval for column in table.columns)
+        return [
+            *table.notes,
+            *(networks if table.name not in _WITHOUT_NETWORK else ()),
+            *([few] if few and has_intervals else ()),
+        ]
+
+    section = f"System {name}"
+    return [
+        replace(table, section=table.section or section, notes=tuple(notes(table)))
+        for table in tables
+        if table.rows
+    ]
+
+
+def _verification_tables(results: Results, system: str) -> Iterator[SplitTable]:
+    """Describe the tables of verification metrics: that of the first metrics also for each split,
+    where the intervals find a place."""
+    protocol = results.protocol
+    grouped = {key for _, keys in _VERIFICATION.values() for key in keys}
+    alone = {
+        key: (metric.sentence, (key,))
+        for key, metric in of_kind("scores").items()
+        if metric.tabled and key not in grouped
+    }
+    tables = {
+        name: (caption, tuple(map(protocol.shown, keys)))
+        for name, (caption, keys) in {**_VERIFICATION, **alone}.items()
+    }
+    caption, keys = tables.pop("asv")
+    for split in protocol.splits:
+        yield _verification(results, system, f"asv_{split}", caption, keys, [split])
+    whole = _verification(results, system, "asv", caption, keys, protocol.splits, intervals=False)
+    yield replace(whole, section=FILES_ONLY)
+    for name, (caption, keys) in tables.items():
+        yield _verification(results, system, name, caption, keys, protocol.splits)
+
+
+def _verification(
+    results: Results,
+    system: str,
+    name: str,
+    caption: str,
+    keys: Sequence[str],
+    splits: Sequence[str],
+    *,
+    intervals: bool = True,
+) -> SplitTable:
+    """Describe a table of verification metrics with their intervals: a row per data set, gender
+    and pair of speech."""
+    protocol, variant = results.protocol, results.protocol.variant
+    records = [r for r in results.verification if r.condition.split in splits]
+    resampled = {key for r in records for key in r.speaker_intervals.get(variant, ()) if intervals}
+    cells: dict[Key, Sequence[str]] = {}
+    partial = {}
+    for r in records:
+        c = r.condition
+        key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
+        bounds = r.speaker_intervals.get(variant, {}) if intervals else {}
+        cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), r.caveats, bounds)
+        if r.left_out:
+            partial[key] = r
+    # Rows that were not evaluated are omitted.
+    pairs = {(r.condition.enrollment, r.condition.trial) for r in records}
+    note = "o: original, a: anonymized speech"
+    if partial:
+        note += (
+            f"; *: {sum(r.trials_without_score or 0 for r in partial.values())} trials without a "
+            f"score and {sum(r.scores_without_trial or 0 for r in partial.values())} scores "
+            "without a trial left out"
+        )
+    title, with_values = caption, {key[0] for key, texts in cells.items() if any(texts)}
+    if len(with_values) == 1:
+        title += f", {protocol.split_title(*with_values)}"
+    evaluated = _evaluated(records, variant)
+    has_intervals = not resampled.isdisjoint(keys)
+    explained = " [95 % intervals from resampling speakers]" if has_intervals else ""
+    return SplitTable(
+        protocol,
+        name,
+        title,
+        f"{title}: {system} ({note}).{explained} {evaluated}",
+        cells,
+        metric_columns(keys, resampled),
+        [Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
+        [[keys for keys in group if keys[0][2:] in pairs] for group in condition_groups(protocol)],
+        flagged=partial.keys(),
+        notes=(
+            *caveat_notes(records, keys, marked=True),
+            *(bias_notes([key for key in keys if key in resampled])),
+        ),
+        fit="shrunk" if has_intervals else "as is",
+    )
+
+
+def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:
+    """Describe in a caption the trials, speakers and model behind the values."""
+    return evaluated_text(
+        variant,
+        [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
+        [r.n_speakers for r in records if r.n_speakers],
+        {r.condition.asv_model for r in records},
+    )
+
+
+def metric_columns(keys: Sequence[str], resampled: Collection[str] = ()) -> list[Column]:
+    """Return the columns of metrics; the tag follows the worst-case disclosure.
+
+    Parameters
+    ----------
+    resampled : collection of str
+        Metrics with intervals.
+    """
+    columns = []
+    for key in keys:
+        columns.append(Column(*describe(key).column, interval=key in resampled))
+        columns += [Column("Tag")] if key == "zebra_individual" else []
+    return columns
+
+
+def metric_texts(
+    keys: Sequence[str],
+    values: Mapping[str, Any],
+    tag: str | None = None,
+    caveats: Mapping[str, str] = MappingProxyType({}),
+    intervals: Mapping[str, Sequence[float]] = MappingProxyType({}),
+) -> list[str]:
+    """Format values in the order of `metric_columns`, "" for missing ones, flagged if they have a
+    caveat."""
+    texts = []
+    for key in keys:
+        texts.append("")
+        if values.get(key) is not None:
+            form = functools.partial(describe(key).format, detailed=True)
+            texts[-1] = marked_text(form(values[key]), withholding_caveat(caveats, key))
+            if key in intervals and texts[-1] != NOT_AVAILABLE:
+                texts[-1] += " [{}, {}]".format(*map(form, intervals[key]))
+        if key == "zebra_individual":
+            texts.append(tag or "")
+    return texts
+
+
+def _strongest_attacks(results: Results, system: str) -> SplitTable:
+    """Describe the table of the least private value over all attack models, by each metric."""
+    protocol, variant = results.protocol, results.protocol.variant
+    attacks = {a.id for a in protocol.attack_models if not a.is_original}
+    records = [r for r in results.verification if r.condition.attack_model in attacks]
+    several = {key: of_set for key, of_set in by_trial_set(records).items() if len(of_set) > 1}
+    metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
+    columns = {
+        key: [_strongest(of_set, key, variant) for of_set in several.values()]
+        for key in map(protocol.shown, metrics)
+    }
+    keys = [key for key, texts in columns.items() if set(texts) != {NOT_AVAILABLE}]
+    title = "The strongest of the attack models, by each metric"
+    return SplitTable(
+        protocol,
+        "strongest",
+        title,
+        f"{title}: {system}. {_evaluated(records, variant)}",
+        {key: [columns[k][i] for k in keys] for i, key in enumerate(several)},
+        [Column(*describe(key).column) for key in keys],
+        [Column("Gen", rule=True)],
+        [[((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]],
+        fit="landscape",
+    )
+
+
+def _strongest(records: Sequence[VerificationRecord], key: str, variant: Variant) -> str:
+    """Return the least private value and its attack model, ignoring withheld values."""
+    metric = describe(key)
+    informative = [r for r in records if key in r.values(variant) and r.caveat(key) is None]
+    if not informative:
+        return NOT_AVAILABLE
+    least_private = min if metric.best == "higher" else max
+    strongest = least_private(informative, key=lambda r: r.values(variant)[key])
+    text = metric.format(strongest.values(variant)[key], detailed=True)
+    return f"{text} {strongest.condition.attack_model}"
+
+
+def _recognition(results: Results, system: str) -> SplitTable:
+    """Describe the table of word error rates: a row per data set and speech, a column per language
+    model."""
+    protocol = results.protocol
+    models = list(protocol.recognition.language_models)
+    rates: dict[Key, list[list[str]]] = {}
+    for r in results.recognition:
+        if r.language_model is not None:
+            c = r.condition
+            key = (c.split, c.data_set, r.asr_model or "?", c.speech)
+            cells = rates.setdefault(key, [[] for _ in models])
+            # Kaldi prints two decimals, the editions without language models three.
+            decimals = None if len(models) > 1 else 3
+            text = describe("wer").format(r.line.wer, detailed=True, decimals=decimals)
+            cells[models.index(r.language_model)].append(text)
+    recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
+    several = len(recognizers) > 1
+    letters = ", ".join(f"{m[0]}: {m}" for m in models)
+    note = f"; LM: language model, {letters}" if len(models) > 1 else ""
+    title = "Speech recognition"
+    return SplitTable(
+        protocol,
+        "asr",
+        title,
+        f"{title}: {system} (o: original, a: anonymized speech{note}).",
+        {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
+        [Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
+        if len(models) > 1
+        else [Column("WER, %")],
+        [Column("Data", rule=True), *([Column("Recognizer")] if several else [])],
+        [
+            [((d.id, model, s), (LETTER[s], *([model] if several else []))) for s in SPEECH]
+            for model, d in itertools.product(recognizers, protocol.recognition.data_sets)
+        ],
+        data_sets=protocol.recognition.data_sets,
+    )
+
+
+def _emotion(results: Results, system: str) -> SplitTable:
+    """Describe the table of emotion recognition: a row per data set and speech."""
+    protocol = results.protocol
+    present = {key for r in results.emotion for key in r.values}
+    keys = [key for key in of_kind("emotion") if key in present]
+    folds = {len(r.folds) for r in results.emotion} - {0}
+    few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
+    title = "Emotion recognition, unweighted average recall and recall of each emotion"
+    return SplitTable(
+        protocol,
+        "emotion",
+        title,
+        f"{title}: {system} (o: original, a: anonymized speech{few}).",
+        {
+            (c.split, c.data_set, c.speech): metric_texts(keys, r.values)
+            for r in results.emotion
+            for c in (r.condition,)
+        },
+        metric_columns(keys),
+        [Column("Data", rule=True)],
+        [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion],
+        data_sets=protocol.emotion,
+    )
+
+
+def _trial_sets(results: Results, system: str) -> SplitTable:
+    """Describe the table of utility and voice similarity of trial sets."""
+    protocol = results.protocol
+    values: dict[Key, dict[str, float]] = {}
+    partial: dict[Key, int] = {}
+    measured: list[tuple[SetCondition, Mapping[str, float], int | None]]
+    measured = [(u.condition, u.values, None) for u in results.utility]
+    measured += [
+        (s.condition, s.values(protocol.variant), s.utterances_left_out) for s in results.similarity
+    ]
+    for c, of_set, left_out in measured:
+        key = (c.split, c.data_set, c.gender)
+        values.setdefault(key, {}).update(of_set)
+        if left_out:
+            partial[key] = left_out
+    present = {key for of_set in values.values() for key in of_set}
+    keys = [key for key in _of_sets() if key in present]
+    names = [m.name for key, m in of_kind("utility").items() if key in present]
+    if {"pitch_correlation_mean", "pitch_correlation_std"} <= present:
+        names = ["pitch correlation (mean, standard deviation)", *names[2:]]
+    title = " and ".join(names + (["voice similarity"] if results.similarity else []))
+    title = title[:1].upper() + title[1:]
+    note = f" (*: {sum(partial.values())} utterances left out)" if partial else ""
+    return SplitTable(
+        protocol,
+        "voice",
+        title,
+        f"{title}: {system}{note}.",
+        {key: metric_texts(keys, of_set) for key, of_set in values.items()},
+        metric_columns(keys),
+        [Column("Gen", rule=True)],
+        [[((d, g), (g,)) for g in protocol.genders] for d in protocol.table_rows],
+        flagged=partial.keys(),
+    )
+
+
+def _of_sets() -> list[str]:
+    """List the metrics of trial sets."""
+    metrics = {**of_kind("utility"), **of_kind("matrices")}
+    return [key for key, metric in metrics.items() if metric.tabled]
+
+
+def speakers_table(results: Results, title: str) -> Table:
+    """The least protected speakers of every trial set, hidden in averages."""
+
+    def rows(r: SimilarityRecord) -> list[Key]:
+        speakers = r.speakers[:WORST_SPEAKERS]
+        return [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
+
+    columns = (
+        Column("Trial set", align="l"),
+        Column("Gen"),
+        Column("Speaker", align="l"),
+        *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
+    )
+    caption = (
+        f"The {WORST_SPEAKERS} least protected speakers of each trial set: {title} (voice "
+        "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
+        "anonymized utterances (aa); the strongest evidence that links an original with an "
+        "anonymized utterance)."
+    )
+    groups = set_groups(results.protocol, results.similarity, rows)
+    return Table("speakers", caption, columns, groups, section=LEAST_PROTECTED)
+
+
+def averages_table(results: Results, title: str) -> Table:
+    """The challenge's weighted averages, a column per split."""
+    splits = results.protocol.splits
+    rows: dict[str, dict[str, str]] = {}
+    for average in challenge_averages(results):
+        rows.setdefault(average.quantity, {})[average.split] = average.text
+    complete = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
+    missing = [q for q, cells in rows.items() if not any(cells.values())]
+    titles = map(results.protocol.split_title, splits)
+    columns = (*aligned("l", "Average"), *aligned("r", *titles))
+    notes = caveat_notes(results.verification, ["eer"], marked=True)
+    if missing:
+        notes.append(
+            f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"
+        )
+    heading = "Averages over data sets"
+    caption, groups = f"{heading}: {title}.", nonempty([complete])
+    return Table("averages", caption, columns, groups, notes=tuple(notes), title=heading)
+
+
+def attack_table(results: Results, title: str, curves: Curves) -> Table:
+    """Weighted averages with their intervals: a row per split and attack model."""
+    protocol = results.protocol
+    data = ReportData(results, cells_from_results(results), curves)
+    ranked = (key for key, m in of_kind("scores").items() if m.best and m.compared)
+    keys = list(dict.fromkeys(map(protocol.shown, ranked)))
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    resampled = set()
+    for attack in attacks(data, *keys):
+        means = [attack.means[key] for key in keys]
+        if any(mean.value is not None for mean in means):
+            split = protocol.split_title(attack.split)
+            texts = (mean_text(mean) for mean in means)
+            groups.setdefault(split, []).append((split, attack.model.title, *texts))
+            resampled |= {mean.metric for mean in means if mean.interval is not None}
+    columns = (
+        Column("Split", align="l"),
+        Column("Attack model", align="l", rule=True),
+        *(Column(*describe(key).column, interval=key in resampled) for key in keys),
+    )
+    heading = "Averages over data sets and genders with the protocol's weights"
+    explained = " [95 % intervals from resampling speakers]" if resampled else ""
+    notes = (
+        *caveat_notes(results.verification, keys, marked=True),
+        *bias_notes([key for key in keys if key in resampled]),
+    )
+    rows = nonempty(groups.values())
+    caption = f"{heading}: {title}.{explained}"
+    return Table("attacks", caption, columns, rows, notes=notes, fit="shrunk", title=heading)
+
+
+def mean_text(mean: Mean) -> str:
+    """Format an average with its interval, where all conditions have replicates; "" if a value is
+    missing."""
+    if mean.value is None:
+        return ""
+    text = mean.plain_text(detailed=True)
+    if mean.interval is not None:
+        form = functools.partial(describe(mean.metric).format, detailed=True)
+        text += " [{}, {}]".format(*map(form, mean.interval))
+    return marked_text(text, mean.caveat)
+
+
+def variants_table(results: Results, title: str) -> Table:
+    """Values that differ between the two variants of a metric, and the EERs of Kaldi and
+    SpeechBrain where they differ."""
+    stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, Any]]]
+    stored = [
+        (r.condition.name, list(of_kind("scores")), r.metrics, {v: r.tag(v) for v in VARIANTS})
+        for r in results.verification
+        if r.metrics.keys() >= set(VARIANTS)
+    ]
+    stored += [(s.condition.name, _of_sets(), s.metrics, {}) for s in results.similarity]
+    of_variants: list[tuple[str, ...]] = []
+    for name, keys, metrics, tags in stored:
+        one, other = (metric_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
+        titles = (column.title for column in metric_columns(keys))
+        of_variants += [
+            (name, *texts)
+            for texts in zip(titles, one, other, strict=True)
+            if all(texts) and texts[1] != texts[2]
+        ]
+    both = ("eer", "eer_speechbrain")
+    of_eers: list[tuple[str, ...]] = []
+    for r in results.verification:
+        texts = metric_texts(both, r.values(results.protocol.variant), None, r.caveats)
+        if len({*texts} - {""}) > 1:
+            of_eers.append((r.condition.name, describe("eer").column.title, *texts))
+    return Table(
+        "variants",
+        "Values that the released scripts print differently from their definition, and EERs of "
+        f"Kaldi and SpeechBrain that differ: {title}.",
+        (
+            *aligned("l", "Condition", "Metric"),
+            *aligned("r", "challenge / Kaldi", "exact / SpeechBrain"),
+        ),
+        nonempty([of_variants, of_eers]),
+        section=VARIANTS_DIFFER,
+    )
