@@ -42,14 +42,6 @@ class Plda:
 def read_plda(path: Path | Loaded) -> Plda:
     """Read a model, binary or text.
 
-    Parameters
-    ----------
-    path : Path or Loaded
-
-    Returns
-    -------
-    Plda
-
     Raises
     ------
     PrivacyEvalError
@@ -76,11 +68,6 @@ def read_plda(path: Path | Loaded) -> Plda:
 def write_plda(path: Path, plda: Plda) -> None:
     """Write a model as Kaldi does, byte for byte: doubles, in binary.
 
-    Parameters
-    ----------
-    path : Path
-    plda : Plda
-
     Raises
     ------
     PrivacyEvalError
@@ -97,9 +84,9 @@ def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
     if not is_binary:
         file.skip_blanks()
         tag = tag.rstrip()
-    found = file.read(len(tag))
-    if found != tag:
-        raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {found!r}")
+    actual = file.read(len(tag))
+    if actual != tag:
+        raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {actual!r}")
 
 
 def _check_consistency(

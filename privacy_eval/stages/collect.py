@@ -12,7 +12,7 @@ from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
 from ..io.files import read_text, relative
 from ..io.inputs import Inputs
-from ..io.wer import WerLine, exact_wer, read_wer_folder
+from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..metrics.wer import WordErrors
 from ..products.freshness import Fingerprint, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
@@ -88,11 +88,11 @@ def collect(
     absent = [*unscored, *untranscribed]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
-        shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
+        listed = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
         raise PrivacyEvalError(
             f"{out}: {counted(len(absent), 'condition')} without a record of the present "
             "scores and trials; "
-            f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
+            f"evaluate them first (or collect the others with --allow-missing):\n{listed}"
         )
     read = _Reader(protocol, tree, partial)
     recognition = [
@@ -126,6 +126,9 @@ def _evaluated(
     return records, absent
 
 
+#: Fraction of words by which a `%WER` line may differ from its transcripts.
+_MAX_DIFFERENCE = 0.01
+
 #: Errors of a set's transcripts, and SHA-256 of their files.
 _Transcribed = tuple[SetWordErrors, dict[str, str]]
 
@@ -141,15 +144,15 @@ def _transcribed(
         for files in system.recognition
         if files.transcripts is None or files.transcripts.is_rated
     }
-    found, absent = {}, []
+    word_errors, absent = {}, []
     for condition, product in transcript_products(systems, out, tree).items():
         if product.is_current(inputs, options=False):
             made_of = product.fingerprint(inputs)[0].inputs.values()
             sources = {source.path: source.sha256 for source in made_of}
-            found[condition] = read_set_word_errors(product.files[-1]), sources
+            word_errors[condition] = read_set_word_errors(product.files[-1]), sources
         elif condition not in rated:
             absent.append(product.name)
-    return found, absent
+    return word_errors, absent
 
 
 @dataclass
@@ -169,6 +172,14 @@ class _Reader:
         sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
             lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
+        elif transcribed is not None:
+            contradicting = [x for x in lines if _contradicts(x, transcribed[0].counts)]
+            lines = [x for x in lines if x not in contradicting]
+            refused += [
+                f"{folder.folder}: {format_wer_line(x)} contradicts its transcripts: "
+                f"{format_wer_line(_line(transcribed[0].counts, folder))}"
+                for x in contradicting
+            ]
         if refused and not self.partial:
             raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
@@ -228,6 +239,14 @@ def read_recognition(
         return lines, sources, refused
     except Exception as error:
         return [], {}, [*refused, describe(error)]
+
+
+def _contradicts(line: WerLine, counts: WordErrors) -> bool:
+    """Whether a `%WER` line has another number of words than its transcripts, or another rate
+    than alignments of equal cost or the recognizer's own normalization explain."""
+    return (line.words is not None and line.words != counts.words) or (
+        counts.wer is not None and abs(line.wer - counts.wer) > _MAX_DIFFERENCE
+    )
 
 
 def _place(files: RecognitionFiles) -> str:
@@ -294,7 +313,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
     voice similarity of trial sets. Systems with the same missing results share a line.
     """
     access, protocol = experiment.asv.access, experiment.asv.protocol
-    known = {s.condition for s in measured}
+    conditions = {s.condition for s in measured}
     lines: dict[str, list[str]] = {}
     for system, part in itertools.product(experiment.systems, protocol.results_folders):
         if part.suffix not in system.parts:
@@ -310,7 +329,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
         unmeasured = [
             s.name
             for s in sets
-            if s not in known and (access.tree / "data" / s.name / "utt2spk").is_file()
+            if s not in conditions and (access.tree / "data" / s.name / "utt2spk").is_file()
         ]
         for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
             if names:
@@ -341,20 +360,20 @@ def record_fingerprints(experiment: Experiment) -> tuple[list[Fingerprint | None
     products = condition_products(systems, out, access.tree)
     products += similarity_products(experiment) + identification_products(experiment)
     products += transcript_products(systems, out, access.tree).values()
-    noted = [product.read_fingerprint() for product in products]
+    fingerprints = [product.read_fingerprint() for product in products]
     others = [
         product.name
-        for product, n in zip(products, noted, strict=True)
+        for product, n in zip(products, fingerprints, strict=True)
         if (product.is_there() if n is None else _is_edited(product, n, access.inputs))
     ]
-    return noted, others
+    return fingerprints, others
 
 
-def _is_edited(product: Product, noted: Fingerprint, inputs: Inputs) -> bool:
+def _is_edited(product: Product, stored: Fingerprint, inputs: Inputs) -> bool:
     """Whether an existing file of a product was edited since it was written."""
-    present = product.present(inputs, noted)
-    return not noted.replaces and any(
-        noted.files.get(name) != sha256 for name, sha256 in present.items()
+    present = product.present(inputs, stored)
+    return not stored.replaces and any(
+        stored.files.get(name) != sha256 for name, sha256 in present.items()
     )
 
 
