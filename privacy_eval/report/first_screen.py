@@ -9,13 +9,13 @@ from ..errors import abbreviate, counted
 from ..metrics import describe
 from ..numbers.attacks import attacks
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.groups import found_in_groups
 from ..numbers.rankings import Ranking, average_ranking
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
-from .identification_tables import found_in_groups
 from .notes import caveat_notes, few_replicates, interval_text
 from .page import Front
 from .provenance import summary
