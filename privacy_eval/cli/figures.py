@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..report.figure_folder import figures_source
     from ..report.figures import all_figures, write_figures
-    from ..report.report import figures_source
     from .inputs import log_notes, report_sources, run_settings
 
     sources = report_sources(arguments, needed=True)

@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..numbers.report_data import ReportSources
     from ..protocol.protocol import load_protocol
     from ..report.figures import write_figures
-    from ..report.table_set import write_tables
+    from ..report.table_files import write_tables
     from .inputs import log_notes
 
     if not arguments.ratings and not arguments.published:

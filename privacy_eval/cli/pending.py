@@ -268,7 +268,7 @@ class _Stages:
         return bool(results.not_evaluated) or not product.is_current(self._access.inputs)
 
     def _tables(self) -> bool:
-        from ..report.products import TableOptions, tables_product
+        from ..report.tables_and_report import TableOptions, tables_product
 
         options = TableOptions(self._arguments.table_style)
         product = tables_product(self._shown, self._out / "tables", options)
@@ -276,9 +276,8 @@ class _Stages:
 
     def _figures(self) -> bool:
         from ..listening.report import listening_insert
-        from ..report.figure_folder import figure_folder
-        from ..report.products import report_product
-        from ..report.report import figures_source
+        from ..report.figure_folder import figure_folder, figures_source
+        from ..report.tables_and_report import report_product
 
         sources, figures, listening = self._shown, self._out / "figures", self._arguments.listening
         drawn_from = figures_source(

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..listening.report import listening_insert
-    from ..report.products import report_product
+    from ..report.tables_and_report import report_product
     from .inputs import report_sources, write_products
 
     product = report_product(

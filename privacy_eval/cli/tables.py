@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..report import table_formats
     from ..report.per_system import system_tables
-    from ..report.products import TableOptions, tables_product
-    from ..report.report import across_tables
+    from ..report.side_by_side import across_tables
+    from ..report.tables_and_report import TableOptions, tables_product
     from .inputs import log_notes, report_sources, write_products
 
     sources = report_sources(arguments, needed=True)

@@ -16,6 +16,7 @@ from ..errors import PrivacyEvalError
 from ..io.files import digest, locked_folder, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
+from ..numbers.report_data import ReportSources
 from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..results.arrays import FIGURE_FORMATS
 from ..version import __version__
@@ -75,6 +76,11 @@ def figure_folder(
         options={"formats": list(formats), "drawn_by": drawn_by},
         revision=2,
     )
+
+
+def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
+    """Return all inputs of the figures of results, with the options of `all_figures`."""
+    return {**sources.subject(), **options}
 
 
 def drawn_from(folder: Path) -> Mapping[str, Any]:

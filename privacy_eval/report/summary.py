@@ -9,7 +9,7 @@ from ..numbers.attacks import attacks
 from ..numbers.notes import caveat_notes, few_replicates, interval_text
 from ..numbers.report_data import ReportData
 from ..results.signature import network_notes
-from .provenance import coverage
+from .coverage import coverage
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid")

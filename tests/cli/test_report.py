@@ -43,8 +43,8 @@ from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
-from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.arrays import FIGURE_FORMATS
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge

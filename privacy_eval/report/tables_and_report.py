@@ -12,10 +12,11 @@ from ..version import __version__
 from .figure_folder import folder_digest
 from .page import Section, report_page
 from .per_system import table_groups
-from .report import across_tables, report_sections
+from .sections import report_sections
+from .side_by_side import across_tables
 from .summary import summary_table
 from .table import Style
-from .table_set import table_files
+from .table_files import table_files
 
 
 @dataclass(frozen=True)
