@@ -7,11 +7,11 @@ from dataclasses import replace
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
 from ..numbers.cells import cells_from_results
-from ..numbers.notes import caveat_notes
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
 from .forms import main_split
+from .notes import caveat_notes
 from .ranking import ranking_tables
 from .table import ANSWER, SIDE_BY_SIDE, Table
 from .utility import utility_tables

@@ -358,7 +358,7 @@ def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
 
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
-    inner = {"systems", "options", "announce", "progress", "dry_run"}
+    inner = {"systems", "options", "progress", "dry_run"}
     keywords = set(signature(evaluate_tree).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     keywords |= {"isolate", "details"}
     own |= {"user_metrics"}
