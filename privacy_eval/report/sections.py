@@ -8,15 +8,15 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..numbers.report_data import ReportData
-from .answer import front
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
-from .identification import identification_sentences
+from .first_screen import front
+from .identification_tables import identification_sentences
+from .main_results import summary_table
 from .page import Front, Picture, Section
-from .per_system import system_tables
 from .provenance import provenance_tables
 from .side_by_side import across_tables
-from .summary import summary_table
+from .system_tables import system_tables
 from .table import (
     AMONG_MANY,
     ANSWER,

@@ -9,12 +9,12 @@ from ..metrics import METRICS
 from ..numbers.cells import cells_from_results
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
-from .across_systems import comparison_tables, submissions_table
-from .forms import main_split
+from .comparison_tables import comparison_tables, submissions_table
 from .notes import caveat_notes
-from .ranking import ranking_tables
+from .ranking_tables import ranking_tables
+from .split_tables import main_split
 from .table import ANSWER, SIDE_BY_SIDE, Table
-from .utility import utility_tables
+from .utility_tables import utility_tables
 
 
 def across_tables(

@@ -10,11 +10,11 @@ from ..numbers.report_data import ReportData, ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .figure_folder import folder_digest
+from .main_results import summary_table
 from .page import Section, report_page
-from .per_system import table_groups
 from .sections import report_sections
 from .side_by_side import across_tables
-from .summary import summary_table
+from .system_tables import table_groups
 from .table import Style
 from .table_files import table_files
 
