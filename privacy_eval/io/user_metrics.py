@@ -35,7 +35,6 @@ class UserMetric:
 
     Attributes
     ----------
-    name : str
     function : callable
     sha256 : str
         Of the file that defines it: results of another version are rebuilt.
