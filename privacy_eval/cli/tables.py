@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add_results, add_table_style, path, value
+from .options import add, add_results, path, value
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
-    add_table_style(parser)
+    add(parser, "--table-style")
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout: text")
     ranked = value("METRIC", "metric of the ranking, named as in results.csv (default: eer)")
     parser.add_argument("--rank-by", type=_ranking_metric, default="eer", **ranked)

@@ -61,14 +61,15 @@ def defaults_of(function: Callable[..., object]) -> dict[str, object]:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    shared = {"results", "conf", "published", "variant", "system", "user_metrics"}
+    shared = {"results", "config", "conf", "published", "variant", "system", "user_metrics"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, ranking_table))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)
     names = {"formats": "format"}
     names |= {"everything": "all_figures"}
+    jobs = {"job", "nj", "cmd", "log_dir"}
     assert set(options) == shared | {"out"} | {
-        names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | {"job"}
+        names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | jobs
     }
     assert options["format"].choices == drawing["formats"] == FIGURE_FORMATS
     assert options["conventional"].default == drawing["conventional"]

@@ -7,6 +7,7 @@ matplotlib is imported when a figure is drawn.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -146,6 +147,8 @@ def write_figures(
     folder = figure_folder(out, drawn_from, formats)
     if folder.is_current(Inputs()):
         return 0, len(range(number - 1, len(pictures(out)), jobs))
+    if run.start_jobs is not None:
+        run.start_jobs(sys.maxsize)  # their number is not known yet
     entries: dict[str, dict[str, str]] = {}
     files: dict[str, list[str]] = {}
     shown = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
