@@ -47,7 +47,7 @@ def _table(
     rows = []
     for record, details in records:
         options = record.provenance.get("options", {})
-        shown = options.items() if isinstance(options, Mapping) else ()
+        chosen = options.items() if isinstance(options, Mapping) else ()
         rows.append(
             (
                 record.condition.system + record.condition.results_folder,
@@ -55,7 +55,7 @@ def _table(
                 *("" if value is None else str(value) for value in details),
                 str(record.provenance.get("version", "")),
                 ", ".join(_inputs(record.provenance)),
-                ", ".join(f"{name}: {value}" for name, value in shown if value),
+                ", ".join(f"{name}: {value}" for name, value in chosen if value),
             )
         )
     columns = aligned("l", "System", *titles, "Version", "Made from", "Options")

@@ -64,13 +64,13 @@ def across_tables(
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:
     if attack_model is None:
         return
-    known = [a.id for a in protocol.attack_models if not a.is_original]
+    models = [a.id for a in protocol.attack_models if not a.is_original]
     if METRICS[metric].kind != "scores":
         raise PrivacyEvalError(
             f"--attack-model {attack_model}: {metric} does not depend on an attack model"
         )
-    if attack_model not in known:
+    if attack_model not in models:
         raise PrivacyEvalError(
             f"--attack-model {attack_model}: not an attack model of protocol {protocol.name}; "
-            f"known: {', '.join(known)}"
+            f"known: {', '.join(models)}"
         )

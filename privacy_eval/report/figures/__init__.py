@@ -151,14 +151,14 @@ def write_figures(
         run.start_jobs(sys.maxsize)  # their number is not known yet
     entries: dict[str, dict[str, str]] = {}
     files: dict[str, list[str]] = {}
-    shown = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
-    for drawing in shown:
+    chosen = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
+    for drawing in chosen:
         if drawing.name in entries:
             raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
         entries[drawing.name] = {"section": drawing.section, "caption": drawing.caption}
         files[drawing.name] = [f"{drawing.name}.{f}" for f in drawing.formats if f in formats]
     folder.begin(entries, [file for several in files.values() for file in several])
-    mine = shown[number - 1 :: jobs]
+    mine = chosen[number - 1 :: jobs]
     written = there = 0
     for drawing in mine:
         if all((out / file).is_file() for file in files[drawing.name]):
