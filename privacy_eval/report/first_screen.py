@@ -16,9 +16,9 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
+from .coverage import contents
 from .notes import caveat_notes, few_replicates, interval_text
 from .page import Front
-from .provenance import summary
 from .ranking_tables import difference_text
 from .split_tables import main_split
 
@@ -73,7 +73,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     )
     yield (
         "Contents",
-        f"{summary(results)[0]} Speakers are named by their ids; there are no recordings, and the "
+        f"{contents(results)[0]} Speakers are named by their ids; there are no recordings, and the "
         "file needs no network.",
     )
     left_out = sum(r.left_out > 0 for r in results.verification)
@@ -208,7 +208,7 @@ def _warnings(data: ReportData) -> Iterator[str]:
     yield from caveat_notes(results.verification)
     yield from (*data.cells.not_comparable, *data.cells.notes)
     if results.systems:
-        yield from summary(results)[1:]
+        yield from contents(results)[1:]
         present = {r.condition.attack_model for r in results.verification}
         absent = [a for a in protocol.attack_models if a.id not in present and not a.is_original]
         for attack in absent:

@@ -8,8 +8,8 @@ from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import attacks
 from ..numbers.report_data import ReportData
 from ..results.signature import network_notes
+from .coverage import coverage
 from .notes import caveat_notes, few_replicates, interval_text
-from .provenance import coverage
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid")
