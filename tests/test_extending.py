@@ -90,6 +90,7 @@ def test_the_edition_is_evaluated_completely(extended: Path) -> None:
         ("privacy-metrics", *tree),
         ("similarity", *tree),
         ("collect", *tree),
+        ("count-scores", *tree),
         ("tables", "--results", "tree/out/results.json", "--out", "tree/out/tables"),
         ("figures", "--results", "tree/out/results.json", "--out", "tree/out/figures"),
     ):
