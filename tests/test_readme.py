@@ -21,7 +21,7 @@ from study_support import small_file
 from support import ROOT, Run, cli, executable, run_program, snapshot, times
 
 from privacy_eval.metrics import METRICS, Metric
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 
 README = "README.md"
 PAGES = [README, *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -226,7 +226,7 @@ def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None
     assert [err.count("does not apply") >= 2 for err in recipes] == [True, True]
     for year, original in (("2024", "asv_orig"), ("2026", "asv_ssl")):
         tree = ran.home / f"Voice-Privacy-Challenge-{year}"
-        results = read_json(tree / "exp/privacy_eval/results.json")
+        results = read_results(tree / "exp/privacy_eval/results.json")
         found = {
             (c.asv_model, c.split, c.gender, c.enrollment[:4], c.trial[:4]): str(
                 round(100 * v.metrics["challenge"]["eer_speechbrain"], 3)

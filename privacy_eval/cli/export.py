@@ -13,8 +13,8 @@ EXAMPLE = "results.json --system B1 --out results.txt"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.add_argument("results", **path("results.json"))
-    forms = ["results.txt", "csv", "averages", "summary"]
-    parser.add_argument("--format", choices=forms, default="results.txt")
+    formats = ["results.txt", "csv", "averages"]
+    parser.add_argument("--format", choices=formats, default="results.txt")
     add(parser, "--system", help="default: the only one")
     folder = value("SUFFIX", "results folder of the protocol", default="")
     parser.add_argument("--results-folder", **folder)
@@ -27,11 +27,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ..numbers.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
-    from ..results.editions import to_summary
-    from ..results.json_store import read_json
+    from ..results.json_store import read_results
     from ..results.signature import network_notes
 
-    results = read_json(arguments.results)
+    results = read_results(arguments.results)
     for note in (*caveat_notes(results.verification), *network_notes(results)):
         log(f"privacy-eval: warning: {note}")
     systems = results.systems
@@ -43,8 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.results}: contains the systems {', '.join(systems)}; choose one of them "
             "with --system"
         )
-    elif arguments.format == "summary":
-        text = to_summary(results, system)
     elif arguments.format == "averages":
         averages = challenge_averages(results.of(system))
         text = summary_text(averages)

@@ -235,10 +235,10 @@ class _Stages:
         return make_vectors(self._asv, self._run).has_work
 
     def _metrics(self) -> bool:
-        from ..stages.privacy_metrics import evaluate
+        from ..stages.privacy_metrics import evaluate_tree
         from .inputs import metric_options
 
-        return evaluate(
+        return evaluate_tree(
             self._systems,
             self._out,
             tree=self._access.tree,

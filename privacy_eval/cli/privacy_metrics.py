@@ -25,14 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate, counted
     from ..metrics import CAVEATS
-    from ..stages.privacy_metrics import evaluate
+    from ..stages.privacy_metrics import evaluate_tree
     from .inputs import load_systems, log_items, metric_options, run_settings
 
     if not runs_as_stage(arguments):
         return metrics.run(arguments)
 
     systems, _, out = load_systems(arguments)
-    outcome = evaluate(
+    outcome = evaluate_tree(
         systems,
         out,
         tree=arguments.tree,

@@ -21,7 +21,7 @@ from .files import digest, read_text
 from .names import is_printable
 
 #: The rated qualities, in the order of the columns.
-METRICS = ("naturalness", "intelligibility", "similarity")
+RATING_METRICS = ("naturalness", "intelligibility", "similarity")
 #: Name of original speech in the column of systems.
 ORIGINAL_SYSTEM = "Original"
 #: The column of the ratings in a file of one metric.
@@ -31,7 +31,15 @@ SCALE = (1.0, 10.0)
 
 _REQUIRED = ("evaluator", "system", "trial")
 _TRIAL_SET = ("data_set", "gender")
-COLUMNS = ("evaluator", "system", *_TRIAL_SET, "trial", "enrollment", "same_speaker", *METRICS)
+COLUMNS = (
+    "evaluator",
+    "system",
+    *_TRIAL_SET,
+    "trial",
+    "enrollment",
+    "same_speaker",
+    *RATING_METRICS,
+)
 
 _SAME = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "": -1}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
@@ -60,7 +68,7 @@ class Ratings:
     Attributes
     ----------
     metric : str array, shape (R,)
-        One of `METRICS`.
+        One of `RATING_METRICS`.
     score : float64 array, shape (R,)
         As given, within `scale`; higher is more natural, intelligible, similar.
     evaluator, system, trial : str arrays, shape (R,)
@@ -205,14 +213,14 @@ def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
 def _files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
     """List the files to read, with the metric of those that have one only."""
     files: list[tuple[Path, str | None]] = []
-    expected = [f"{metric}.csv" for metric in METRICS]
+    expected = [f"{metric}.csv" for metric in RATING_METRICS]
     for path in paths:
         if not path.is_dir():
             files.append((path, None))
             continue
         in_folder = sorted(path.glob("*.csv"))
         for file in in_folder:
-            if file.stem not in METRICS:
+            if file.stem not in RATING_METRICS:
                 raise PrivacyEvalError(
                     f"{file}: a folder of ratings has one file per metric: {', '.join(expected)}"
                 )
@@ -250,7 +258,7 @@ def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
 def _check_header(where: str, header: list[str], metric: str | None) -> None:
     if len(header) == 1 and re.search(r"[;\t]", header[0]):
         raise PrivacyEvalError(f"{where}: expected comma-separated cells")
-    known = (*COLUMNS[: -len(METRICS)], SCORE) if metric else COLUMNS
+    known = (*COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else COLUMNS
     for name in header:
         if name not in known:
             raise PrivacyEvalError(
@@ -264,8 +272,8 @@ def _check_header(where: str, header: list[str], metric: str | None) -> None:
     for name, why in required.items():
         if name not in header:
             raise PrivacyEvalError(f"{where}: the column {name!r} is missing{why}")
-    if metric is None and not set(METRICS) & set(header):
-        raise PrivacyEvalError(f"{where}: no column of ratings: {', '.join(METRICS)}")
+    if metric is None and not set(RATING_METRICS) & set(header):
+        raise PrivacyEvalError(f"{where}: no column of ratings: {', '.join(RATING_METRICS)}")
 
 
 def _require(
@@ -304,7 +312,7 @@ def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answ
     same_speaker = [(row, row.get("same_speaker").lower()) for row in rows]
     expected = f"same_speaker: expected {', '.join(filter(None, _SAME))}"
     _require(same_speaker, _SAME.__contains__, expected)
-    for metric in METRICS:
+    for metric in RATING_METRICS:
         given = [(row, row.cells[metric]) for row in rows if row.get(metric)]
         if metric == "similarity":
             cells = [(row, row.get("same_speaker")) for row, _ in given]
@@ -313,7 +321,7 @@ def _answers(rows: Sequence[_Row], scale: tuple[float, float]) -> Iterator[_Answ
         bounds = f"{metric}: outside the scale from {low:g} to {high:g}"
         _require(given, lambda cell: low <= float(cell) <= high, bounds)
         yield from ((metric, row) for row, _ in given)
-    ratings = [(row, "".join(map(row.get, METRICS))) for row in rows]
+    ratings = [(row, "".join(map(row.get, RATING_METRICS))) for row in rows]
     _require(ratings, bool, "no rating in this line")
 
 

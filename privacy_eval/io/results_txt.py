@@ -78,10 +78,6 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
     path : str
         For messages.
 
-    Returns
-    -------
-    ResultsTxt
-
     Raises
     ------
     PrivacyEvalError
@@ -127,16 +123,7 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
 
 
 def format_results_txt(results: ResultsTxt) -> str:
-    """Format the text that `parse_results_txt` parses, digit for digit the challenge's.
-
-    Parameters
-    ----------
-    results : ResultsTxt
-
-    Returns
-    -------
-    str
-    """
+    """Format the text that `parse_results_txt` parses, digit for digit the challenge's."""
     lines: list[str] = []
     for name, block in results.verification.items():
         lines.append(name)
@@ -176,10 +163,6 @@ def format_metrics(
         See `metrics.caveats`.
     kind : {"scores", "matrices", "utility"}
         Metrics to format.
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------

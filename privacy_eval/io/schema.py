@@ -37,12 +37,7 @@ INLINED = "inlined"
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """`Annotated[type, Entry("name")]`: an entry named otherwise than its field.
-
-    Attributes
-    ----------
-    name : str
-    """
+    """`Annotated[type, Entry("name")]`: an entry whose name differs from its field's."""
 
     name: str
 
@@ -61,10 +56,6 @@ def from_plain(kind: type[T], value: object, where: str) -> T:
     where : str
         Beginning of the message of any error.
 
-    Returns
-    -------
-    instance of `kind`
-
     Raises
     ------
     PrivacyEvalError
@@ -75,14 +66,6 @@ def from_plain(kind: type[T], value: object, where: str) -> T:
 
 def to_plain(value: object) -> Any:
     """Turn a dataclass into plain values, in field order; defaults are kept.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    object
 
     Raises
     ------
@@ -143,10 +126,12 @@ def _build(kind: Any, value: object, where: str) -> object:
 def _build_dataclass(kind: type, value: object, where: str) -> object:
     if not isinstance(value, dict):
         raise _expected("a mapping", value, where)
-    known = _entries(kind)
+    entries = _entries(kind)
     for name in value:
-        if name not in known:
-            raise PrivacyEvalError(f"{where}: unknown entry {name!r}, expected {', '.join(known)}")
+        if name not in entries:
+            raise PrivacyEvalError(
+                f"{where}: unknown entry {name!r}, expected {', '.join(entries)}"
+            )
     built = {}
     for field in _fields(kind):
         if field.derived:

@@ -63,14 +63,6 @@ def check_user_metric(text: str) -> str:
     """Check the form `NAME=FILE.py:FUNCTION` or `NAME=MODULE:FUNCTION`, and that the name does not
     resemble the key or title of a built-in metric; return the text.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     PrivacyEvalError
@@ -148,14 +140,6 @@ def _letters(title: str) -> str:
 def load_user_metrics(texts: Iterable[str]) -> list[UserMetric]:
     """Import metrics, each named as `check_user_metric` describes.
 
-    Parameters
-    ----------
-    texts : iterable of str
-
-    Returns
-    -------
-    list of UserMetric
-
     Raises
     ------
     PrivacyEvalError
@@ -197,14 +181,6 @@ def registered(metrics: Iterable[UserMetric]) -> contextlib.AbstractContextManag
     """Register metrics within a block, for evaluation, tables and figures; forget at its end also
     those registered by `register`.
 
-    Parameters
-    ----------
-    metrics : iterable of UserMetric
-
-    Returns
-    -------
-    context manager
-
     Examples
     --------
     >>> with registered([UserMetric("span", lambda scores: 1.0, "")]):
@@ -242,10 +218,6 @@ def register(described: Mapping[str, MetricDescription]) -> None:
 
 def user_digests() -> dict[str, str]:
     """Return the digests of the registered metrics of the user by their name.
-
-    Returns
-    -------
-    dict of str to str
 
     Examples
     --------

@@ -26,7 +26,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from ..io.ratings import METRICS, ORIGINAL_SYSTEM, Ratings, joint_codes
+from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, score_metrics
 from ..metrics.curves import Det, det_curve
 from ..metrics.eer import equal_rate
@@ -377,7 +377,7 @@ def evaluate_ratings(
         systems=order,
         split=split,
         n_evaluators=len(set(ratings.evaluator.tolist())),
-        n_ratings={m: int(np.count_nonzero(ratings.metric == m)) for m in METRICS},
+        n_ratings={m: int(np.count_nonzero(ratings.metric == m)) for m in RATING_METRICS},
         distributions=tuple(distribution for distribution, _ in distributions),
         tests=tuple(t for quantity in QUANTITIES for t in _significance(pool, quantity)),
         detections=tuple(detection for detection, _ in detections),
@@ -545,7 +545,7 @@ def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator
         by_evaluator = r.evaluator == name
         others, sum_of_others = total - sums(by_evaluator)
         mean = np.divide(sum_of_others, others, where=others > 0, out=np.zeros(items))
-        for metric in METRICS:
+        for metric in RATING_METRICS:
             rows = np.flatnonzero(by_evaluator & (r.metric == metric))
             if not rows.size:
                 continue

@@ -20,8 +20,7 @@ from ..protocol.protocol import Protocol
 from ..report.figures import det, style
 from ..report.figures.drawing import Drawing
 from ..report.figures.plot import Panel, Plot, in_pairs
-from ..report.figures.scatter import Axis, points_of, scatter
-from ..report.figures.scatter import Panel as ScatterPanel
+from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
 from ..report.figures.selection import MOST_SYSTEMS
 from ..report.figures.style import SystemStyle
 from .evaluation import (
@@ -149,7 +148,7 @@ def scatter_figures(cells: Cells, protocol: Protocol, split: str) -> Iterator[Dr
             sets = [t for t in protocol.trial_sets() if (t.split, t.data_set) == (split, data_set)]
             points = points_of(cells, x, y, sets, lambda t: t.gender)
             if points:
-                panels.append(ScatterPanel(style.escape_mathtext(data_set.title), x, y, points))
+                panels.append(MetricPair(style.escape_mathtext(data_set.title), x, y, points))
         if panels:
             systems = [ORIGINAL_COLUMN, *cells.systems]
             yield Drawing(

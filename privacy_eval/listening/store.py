@@ -16,7 +16,7 @@ from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
 from ..io.files import atomic_path, digest, read_bytes, write_text
 from ..io.json_text import load_json
-from ..io.ratings import METRICS
+from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, to_plain
 from ..metrics import VARIANTS
 from ..protocol.protocol import protocol_from_dict
@@ -120,7 +120,7 @@ def _check(test: ListeningTest, path: Path) -> None:
         ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
         ("genders", [d.gender for d in test.detections], (*protocol.genders, None)),
         ("splits", [test.split], protocol.splits),
-        ("metrics", metrics, METRICS),
+        ("metrics", metrics, RATING_METRICS),
     ):
         unknown = sorted(map(str, set(named) - set(allowed)))
         if unknown:

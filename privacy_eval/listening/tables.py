@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import abbreviate
-from ..io.ratings import METRICS, ORIGINAL_SYSTEM
+from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..numbers.cells import (
     ORIGINAL_ATTACK,
@@ -348,7 +348,9 @@ def evaluators_table(test: ListeningTest) -> Table | None:
 
 def summary(test: ListeningTest) -> list[str]:
     """Describe the test in a few sentences."""
-    rated = ", ".join(f"{test.n_ratings[m]} of {m}" for m in METRICS if test.n_ratings.get(m))
+    rated = ", ".join(
+        f"{test.n_ratings[m]} of {m}" for m in RATING_METRICS if test.n_ratings.get(m)
+    )
     lines = [
         f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
         f"ratings: {rated}. Ratings were converted to normalized ranks per evaluator; tables and "

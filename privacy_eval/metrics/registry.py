@@ -753,14 +753,14 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     (0.5, 0.25)
     """
     check_scores(scores)
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for key, metric in of_kind("scores").items():
         if metric.function is None:
             continue
         if metric.in_variants or key not in scores.memo:
             scores.memo[key] = metric.function(scores, variant=variant)
-        found[key] = scores.memo[key]
-    return found
+        values[key] = scores.memo[key]
+    return values
 
 
 def batch_metrics(replicates: Replicates) -> dict[str, FloatArray]:
@@ -775,19 +775,19 @@ def batch_metrics(replicates: Replicates) -> dict[str, FloatArray]:
     dict
         By names such as "exact eer": float arrays, shape (R,), see `score_metrics`.
     """
-    found: dict[str, FloatArray] = {}
+    values: dict[str, FloatArray] = {}
     for variant, (key, metric) in itertools.product(VARIANTS, of_kind("scores").items()):
         if metric.function is None:
             continue
         name, other = f"{variant} {key}", f"{VARIANTS[0]} {key}"
-        if not metric.in_variants and other in found:
-            found[name] = found[other]
+        if not metric.in_variants and other in values:
+            values[name] = values[other]
         elif metric.batch_function is not None:
-            found[name] = metric.batch_function(replicates, variant=variant)
+            values[name] = metric.batch_function(replicates, variant=variant)
         else:
             of_samples = (metric.function(sample, variant=variant) for sample in replicates)
-            found[name] = np.fromiter(of_samples, np.float64)
-    return found
+            values[name] = np.fromiter(of_samples, np.float64)
+    return values
 
 
 def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
@@ -807,10 +807,10 @@ def score_curves(scores: TrialScores) -> dict[str, FloatArray]:
     >>> score_curves(TrialScores([1.0, 3.0], [0.0, 2.0]))["det_miss"]
     array([0. , 0. , 0.5, 0.5, 1. ])
     """
-    found: dict[str, FloatArray] = {}
+    arrays: dict[str, FloatArray] = {}
     for metric in of_kind("scores").values():
-        found |= metric.curves(scores) if metric.curves is not None else {}
-    return found
+        arrays |= metric.curves(scores) if metric.curves is not None else {}
+    return arrays
 
 
 def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:

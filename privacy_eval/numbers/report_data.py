@@ -17,7 +17,7 @@ from ..metrics import Variant
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..results.arrays import Curves
-from ..results.json_store import read_json
+from ..results.json_store import read_results
 from ..results.outputs import made_by_user
 from ..results.records import Results, VerificationRecord, merge
 from ..tree.conditions import TrialCondition
@@ -70,7 +70,7 @@ class ReportSources:
         if self.conf or not self.paths:
             protocol = load_protocol(self._conf)
         else:  # the same digest whether the protocol of the results is named or not
-            protocol = read_json(self.paths[0]).protocol
+            protocol = read_results(self.paths[0]).protocol
         shown = [self.variant, self.systems, user_digests()]
         shown = shown if any(shown) else []
         return digest(json.dumps([protocol.to_dict(), files, *shown]).encode())
@@ -87,7 +87,7 @@ class ReportSources:
         PrivacyEvalError
             Damaged results, results under different protocols, unknown published results.
         """
-        read = [(read_json(path), path) for path in self.paths]
+        read = [(read_results(path), path) for path in self.paths]
         if read:
             results = merge([results for results, _ in read])
             results = results.under(load_protocol(self.conf)) if self.conf else results

@@ -12,11 +12,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..io.files import read_bytes
 from .markup import Markup, join, tag
 from .table import Table
 from .table_formats import to_html
+
+if TYPE_CHECKING:
+    from .figures.plot import Plot
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,8 @@ class Picture:
     path : Path or None
         Its PNG file; None where it is inline.
     caption : str
-    svg : Markup
-        Inline HTML of it.
+    plot : Plot or None
+        What is drawn inline, if there is no file.
     facets : tuple of str
         Values to filter figures by: kind, attack model.
     section : str
@@ -38,7 +42,7 @@ class Picture:
 
     path: Path | None
     caption: str
-    svg: Markup = Markup()
+    plot: Plot | None = None
     facets: tuple[str, ...] = ()
     section: str = ""
 
@@ -189,8 +193,12 @@ def _pairs(pairs: Sequence[tuple[str, str]], name: str) -> Markup:
 
 
 def _figure(picture: Picture) -> Markup:
-    content = picture.svg
-    if picture.path is not None:
+    content = Markup()
+    if picture.plot is not None:
+        from .figures.svg import to_svg  # matplotlib, which pages without curves do without
+
+        content = to_svg(picture.plot)
+    elif picture.path is not None:
         data = base64.b64encode(read_bytes(picture.path)).decode("ascii")
         source = f"data:image/png;base64,{data}"
         content = tag("img", alt=picture.caption, loading="lazy", src=source)

@@ -15,7 +15,7 @@ from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
 from .answer import front
 from .figure_folder import drawn_from, pictures
-from .figures import KINDS
+from .figures import KINDS, curve_figures
 from .forms import main_split
 from .identification import identification_sentences
 from .page import Front, Picture, Section
@@ -129,9 +129,6 @@ def _by_title(tables: Iterable[Table]) -> Iterator[Section]:
 
 def _curves(data: ReportData) -> Section:
     """The plots of curves: a part per trial set, of all kinds and attack models."""
-    from .figures import curve_figures  # matplotlib, which those without curves do without
-    from .figures.svg import to_svg
-
     attacks = {a.id: a.title for a in data.protocol.attack_models if not a.is_original}
     parts: dict[str, list[Picture]] = {}
     for kind, drawing in curve_figures(data):
@@ -144,7 +141,7 @@ def _curves(data: ReportData) -> Section:
             title += data.protocol.genders[gender]
         attack = attacks[under.pop() or ""] if len(under) == 1 else ""
         parts.setdefault(title, []).append(
-            Picture(None, drawing.caption, to_svg(drawing.plot), (kind.section, attack))
+            Picture(None, drawing.caption, drawing.plot, (kind.section, attack))
         )
     whole = (Section(title, pictures=tuple(p), folded=True) for title, p in parts.items())
     return Section("Curves", (_CURVES,), parts=tuple(whole), facets=("Figures", "Attack model"))

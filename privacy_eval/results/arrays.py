@@ -66,11 +66,11 @@ class Curves:
             raise PrivacyEvalError(
                 f"{path}: does not match the record in results.json; run stages 6 to 8 again"
             )
-        found = parse_arrays(content, path)
-        wrong = _wrong(found)
+        arrays = parse_arrays(content, path)
+        wrong = _wrong(arrays)
         if wrong:
             raise PrivacyEvalError(f"{path}: no curves as evaluation stores them: {wrong}")
-        return found
+        return arrays
 
     def plotted(self, record: VerificationRecord | SimilarityRecord) -> Arrays | None:
         """Return the arrays of a record without its bootstrap replicates; cached, as they are

@@ -158,12 +158,14 @@ def recognition_records(
 ) -> list[RecognitionRecord]:
     """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have an
     interval."""
-    known = protocol.recognition
+    recognition = protocol.recognition
     records = []
     for line in lines:
         *_, recognizer, decoding = "", *line.decode.split("/")
-        models = (m for m, marker in known.language_models.items() if decoding.endswith(marker))
-        recognizers = (m for m, folder in known.models.items() if folder == recognizer)
+        models = (
+            m for m, marker in recognition.language_models.items() if decoding.endswith(marker)
+        )
+        recognizers = (m for m, folder in recognition.models.items() if folder == recognizer)
         language_model, asr_model = next(models, None), next(recognizers, None)
         record = RecognitionRecord(
             condition, language_model, asr_model, line, provenance, speaker_interval

@@ -1,4 +1,4 @@
-"""Import the summaries of 2022, 2024 and 2026, and their CSV files; export the summaries."""
+"""Import the summaries of 2022, 2024 and 2026, and their CSV files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ from typing import Any
 
 from ..errors import PrivacyEvalError
 from ..io.csv_text import csv_rows
-from ..io.edition_summary import (
-    TABLES,
-    SummaryLayout,
-    format_rank,
-    parse_rank,
-    split_summary,
-)
-from ..io.results_txt import format_metrics
-from ..io.wer import WerLine, format_wer_line
+from ..io.edition_summary import TABLES, parse_rank, split_summary
+from ..io.wer import WerLine
 from ..metrics.recall import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import RecognitionCondition, trial_conditions
@@ -113,22 +106,17 @@ class Importer:
         PrivacyEvalError
             A block, row or value of another form, or not of the protocol; a duplicate.
         """
-        blocks = parse_rank(text, self.path)
         records: defaultdict[str, tuple[Any, ...]] = defaultdict(tuple)
-        for block in blocks:
-            kind, columns = block.layout.kind, block.layout.columns
+        for table in parse_rank(text, self.path):
             rows = [
-                _Row(f"{self.path}:{line}", row, dict(zip(columns, values, strict=True)))
+                _Row(f"{self.path}:{line}", row, dict(zip(table.columns, values, strict=True)))
                 for line, (row, values) in enumerate(
-                    zip(block.layout.rows, block.values, strict=True), start=block.line
+                    zip(table.rows, table.values, strict=True), start=table.line
                 )
             ]
-            field, found = self._records(kind, rows, _ASV_MODELS.get(kind))
-            records[field] += found
-        layout = SummaryLayout(
-            self.system, tuple(block.layout for block in blocks), newline=text.endswith("\n")
-        )
-        return self._checked(Results(self.protocol, **records, layouts=(layout,)))
+            field, of_table = self._records(table.kind, rows, _ASV_MODELS.get(table.kind))
+            records[field] += of_table
+        return self._checked(Results(self.protocol, **records))
 
     def summary(self, text: str) -> Results:
         """Import a `RESULTS_summary_*` of 2022: original speech belongs to the results folder of
@@ -139,7 +127,7 @@ class Importer:
         PrivacyEvalError
             As `import_results_txt`.
         """
-        results_txt, order, averages = split_summary(text, self.path)
+        results_txt = split_summary(text, self.path)
         folders = {speech: self._part(speech).suffix for speech in SPEECH}
         parts: dict[str, list[str]] = {folders[ANONYMIZED]: [], folders[ORIGINAL]: []}
         anonymized = True
@@ -156,8 +144,7 @@ class Importer:
             for suffix, lines in parts.items()
             if any(lines)
         ]
-        layout = SummaryLayout(self.system, order=order, averages=averages)
-        return self._checked(replace(merge(imported), layouts=(layout,)))
+        return self._checked(merge(imported))
 
     def csv(self, text: str, asv_model: str | None) -> Results:
         """Import a `results*.csv` or `results_folds*.csv`.
@@ -189,8 +176,8 @@ class Importer:
         kind = kinds.get(tuple(identity))
         if kind is None or not rows or header[1:] != [*identity, *names]:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
-        field, found = self._records(kind, rows, asv_model)
-        return self._checked(Results(self.protocol, **{field: found}))
+        field, records = self._records(kind, rows, asv_model)
+        return self._checked(Results(self.protocol, **{field: records}))
 
     def _records(
         self, kind: str, rows: Sequence[_Row], asv_model: str | None
@@ -212,21 +199,21 @@ class Importer:
                 "anonymized speech: choose with --results-folder"
             )
         part = self._part(asv_model)
-        known = {
+        conditions = {
             (c.data_set, c.split, c.gender, c.enrollment, c.trial): c
             for c in trial_conditions(self.protocol, part, self.anon_suffix, self.system).values()
         }
         for row in rows:
             key = (*row.identity[:3], *(_SPEECH.get(word, word) for word in row.identity[3:]))
-            if key not in known:
+            if key not in conditions:
                 raise self._unknown(row)
             metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
-            yield VerificationRecord(known[key], metrics, {}, provenance=self.provenance)
+            yield VerificationRecord(conditions[key], metrics, {}, provenance=self.provenance)
 
     def _recognition(self, rows: Iterable[_Row]) -> Iterator[RecognitionRecord]:
         """Make records of word error rates."""
-        known = self.protocol.recognition
-        [(model, recognizer)] = list(known.models.items())[:1]
+        recognition = self.protocol.recognition
+        [(model, recognizer)] = list(recognition.models.items())[:1]
         for row in rows:
             condition = self._set_condition(row, "ASR-")
             name = condition.name.removeprefix("ASR-")
@@ -237,7 +224,7 @@ class Importer:
                 lm_weight=None,
                 word_insertion_penalty=None,
             )
-            yield RecognitionRecord(condition, known.average, model, line, self.provenance)
+            yield RecognitionRecord(condition, recognition.average, model, line, self.provenance)
 
     def _emotion(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of recalls of emotions."""
@@ -248,15 +235,15 @@ class Importer:
     def _folds(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
-        found: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
+        folds_of: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
         for row in rows:
             data_set, split, fold, speech = row.identity
             at = replace(row, identity=(data_set, split, speech))
-            of_set = found.setdefault(self._set_condition(at, "SER-"), {})
-            if fold in of_set:
+            folds = folds_of.setdefault(self._set_condition(at, "SER-"), {})
+            if fold in folds:
                 raise PrivacyEvalError(f"{row.where}: duplicate fold {fold}")
-            of_set[fold] = _recalls(row)
-        for condition, folds in found.items():
+            folds[fold] = _recalls(row)
+        for condition, folds in folds_of.items():
             yield EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
 
     def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
@@ -277,21 +264,21 @@ class Importer:
                 return part
         raise PrivacyEvalError(
             f"{self.path}: protocol {self.protocol.name} has no results folder of a model trained "
-            f"on {asv_model} speech: check --conf"
+            f"on {asv_model} speech (check --conf)"
         )
 
     def _unknown(self, row: _Row) -> PrivacyEvalError:
         return PrivacyEvalError(
-            f"{row.where}: {' '.join(row.identity)} is not of protocol {self.protocol.name}: check "
-            "--conf"
+            f"{row.where}: {' '.join(row.identity)} is not part of protocol {self.protocol.name} "
+            "(check --conf)"
         )
 
     def _checked(self, results: Results) -> Results:
-        """Refuse duplicates and values out of range."""
+        """Return results after checking that no record is duplicate and no value out of range."""
         names = [(type(r), r.condition) for r in results.records()]
-        twice = next((r for n, r in enumerate(names) if r in names[:n]), None)
-        if twice is not None:
-            raise PrivacyEvalError(f"{self.path}: duplicate {twice[1].name}")
+        duplicate = next((r for n, r in enumerate(names) if r in names[:n]), None)
+        if duplicate is not None:
+            raise PrivacyEvalError(f"{self.path}: duplicate {duplicate[1].name}")
         try:
             results.check()
         except PrivacyEvalError as error:
@@ -305,75 +292,3 @@ _ASV_MODELS = {"asv": ORIGINAL, "asv_anon": ANONYMIZED}
 
 def _recalls(row: _Row) -> dict[str, float]:
     return {name.lower(): value / 100 for name, value in row.values.items()}
-
-
-def to_summary(results: Results, system: str) -> str:
-    """Write the summary that a system was imported from.
-
-    Raises
-    ------
-    PrivacyEvalError
-        It was imported from something else; a value is missing.
-    """
-    part = results.of(system)
-    if len(part.layouts) != 1:
-        raise PrivacyEvalError(
-            f"{system}: not imported from one summary (result_for_rank*, RESULTS_summary_*)"
-        )
-    layout = part.layouts[0]
-    try:
-        if layout.order:
-            return _summary_2022(part, layout)
-        values = _percents(part)
-        tables = [
-            [
-                [values[(block.kind, *row, name.lower())] for name in block.columns]
-                for row in block.rows
-            ]
-            for block in layout.blocks
-        ]
-        text = format_rank(layout.blocks, tables)
-        return text if layout.newline else text.removesuffix("\n")
-    except (KeyError, IndexError, ValueError) as error:
-        raise PrivacyEvalError(
-            f"{system}: the layout of its summary does not fit its values ({error})"
-        ) from error
-
-
-def _percents(part: Results) -> dict[tuple[str, ...], float]:
-    """Values of a system, in percent, by block, row and column of a summary."""
-    words = {speech: word for word, speech in _SPEECH.items()}
-    values: dict[tuple[str, ...], float] = {}
-    for v in part.verification:
-        c = v.condition
-        speech = (words[c.enrollment], words[c.trial])
-        block = "asv" if c.asv_model == ORIGINAL else "asv_anon"
-        eer = v.values("challenge")[part.protocol.eer]
-        values[(block, c.data_set, c.split, c.gender, *speech, "eer")] = 100 * eer
-    for r in part.recognition:
-        d = r.condition
-        values["asr", d.data_set, d.split, words[d.speech], "wer"] = 100 * r.line.wer
-    for e in part.emotion:
-        d = e.condition
-        for name, number in e.values.items():
-            values["ser", d.data_set, d.split, words[d.speech], name] = 100 * number
-    return values
-
-
-def _summary_2022(part: Results, layout: SummaryLayout) -> str:
-    variant = part.protocol.variant
-    lines: dict[str, str] = {}
-    for v in part.verification:
-        eer = {"eer": v.values(variant)["eer"]}
-        lines[f"scores {v.condition.name}"] = f"{v.condition.name}  {format_metrics(eer)[0]}"
-    for r in part.recognition:
-        lines[f"wer {r.condition.name}"] = f"{r.condition.name}  {format_wer_line(r.line)}"
-    for u in part.utility:
-        mean, std = (u.values[f"pitch_correlation_{key}"] for key in ("mean", "std"))
-        text = f"{u.condition.name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}"
-        lines[f"pitch {u.condition.name}"] = text
-    for s in part.similarity:
-        text = format_metrics({"gvd_db": s.values(variant)["gvd_db"]}, kind="matrices")[0]
-        lines[f"similarity {s.condition.name}"] = f"{s.condition.name}  {text}"
-    averages = [f"{title}: {value:.3f}" for title, value in layout.averages.items()]
-    return "".join(f"{line}\n" for line in [*(lines[name] for name in layout.order), *averages])

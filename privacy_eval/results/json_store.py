@@ -43,7 +43,7 @@ def _descriptions(results: Results) -> dict[str, MetricDescription]:
     return registered | results.described
 
 
-def read_json(path: Path) -> Results:
+def read_results(path: Path) -> Results:
     """Read a results.json.
 
     Parameters

@@ -24,8 +24,12 @@ def outputs(results: Results, out: Path) -> Product:
 def made_by_user(path: Path) -> bool:
     """Whether results.json and the files next to it are unchanged since this user's `collect`."""
     product = file_set(path.parent, {}, note=_NOTE)
-    noted = product.read_fingerprint()
-    return noted is not None and path.name in noted.files and product.is_whole(Inputs(), noted)
+    fingerprint = product.read_fingerprint()
+    return (
+        fingerprint is not None
+        and path.name in fingerprint.files
+        and product.is_whole(Inputs(), fingerprint)
+    )
 
 
 def write_outputs(results: Results, out: Path) -> list[Path]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from ..errors import PrivacyEvalError, abbreviate, printable
-from ..io.edition_summary import SummaryLayout
 from ..io.names import check_name
 from ..io.schema import INLINED
 from ..io.wer import WerLine
@@ -190,7 +189,7 @@ class VerificationRecord(Record):
         Reasons why the metrics are uninformative about privacy, by key in `metrics.CAVEATS`:
         always recomputed from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
-        Numbers of trials; None where they are not known (imported results).
+        Numbers of trials; None if unknown (imported results).
     n_speakers : int or None
         Enrolled speakers.
     eer_interval_if_independent : tuple or None
@@ -199,7 +198,7 @@ class VerificationRecord(Record):
     speaker_intervals : mapping
         By variant and metric: 95 % bounds from the bootstrap over speakers.
     trials_without_score, scores_without_trial : int or None
-        How many were left out, on explicit request; None where it is not known.
+        How many were left out, on explicit request; None if unknown.
     remarks : tuple of str
         Warnings about its input files.
     curves, curves_sha256 : str or None
@@ -414,7 +413,7 @@ class SimilarityRecord(Record):
         By variant, then by metric: `deid` (fraction), `gvd_db` (dB) and D_diag of the three
         matrices.
     n_speakers, n_utterances : int or None
-        None where they are not known (imported results).
+        None if unknown (imported results).
     utterances_left_out : int or None
         How many were left out, on explicit request: without a vector, or of a speaker left
         with one.
@@ -457,11 +456,11 @@ class IdentificationRecord(Record):
     sizes : tuple of int
         Of the galleries, the right speaker included.
     linkage : tuple of float
-        Probability that the right speaker is found, by size.
+        Probability that the right speaker is identified, by size.
     intervals : tuple of (float, float)
         95 % bounds over test speakers, by size; empty without a bootstrap.
     rank : int
-        Number of top scores among which the right speaker counts as found.
+        Number of top scores among which the right speaker counts as identified.
     length : int
         Utterances that a test averages.
     n_tests, n_test_speakers, n_enrolled : int
@@ -470,13 +469,13 @@ class IdentificationRecord(Record):
     speakers_size : int
         Size of the galleries of `speakers`; 0 where none was small enough.
     speakers : tuple of SpeakerLinkage
-        Those with enough tests, from the most often found one.
+        Those with enough tests, the most often identified first.
     distractors : str
         Data set of more enrolled speakers; "" for none.
     n_distractors : int
         Of `n_enrolled`.
     genders : tuple of str
-        Of the gallery, sorted; empty where they are not known.
+        Of the gallery, sorted; empty if unknown.
     singling_out : SinglingOutCurve
         Of the speakers who are enrolled and tested.
     curves, curves_sha256 : str or None
@@ -532,7 +531,9 @@ class IdentificationRecord(Record):
         for text in filter(None, (self.distractors, singled.refused, *self.genders)):
             check_name(text, where)
         if self.n_distractors >= self.n_enrolled:
-            raise PrivacyEvalError(f"{where}: n_distractors: not below {self.n_enrolled}")
+            raise PrivacyEvalError(
+                f"{where}: n_distractors must be less than n_enrolled ({self.n_enrolled})"
+            )
         fits = all(2 <= size <= singled.n_speakers for size in singled.sizes)
         if len(singled.values) != len(singled.sizes) or not fits:
             raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
@@ -580,8 +581,6 @@ class Results:
     verification, recognition, utility, similarity, identification, emotion : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
-    layouts : tuple of SummaryLayout
-        Layouts of imported summaries, needed to export them unchanged.
     """
 
     protocol: Protocol
@@ -592,7 +591,6 @@ class Results:
     identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
-    layouts: tuple[SummaryLayout, ...] = ()
 
     def __post_init__(self) -> None:
         """Add the caveat of records of systems with implausible scores of original speech."""
@@ -625,8 +623,6 @@ class Results:
             return c.system == system and results_folder in (None, c.results_folder)
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
-        layouts = self.layouts if results_folder in (None, "") else ()
-        kinds["layouts"] = tuple(entry for entry in layouts if entry.system == system)
         return Results(self.protocol, **kinds)
 
     def with_descriptions(self, described: Mapping[str, MetricDescription]) -> Results:
@@ -775,7 +771,7 @@ def _check_count(count: int | None, least: int, where: str) -> None:
 
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
     if any(len(i) != 2 or i[0] > i[1] for i in intervals):
-        raise PrivacyEvalError(f"{where}: an interval has two bounds, the lower one first")
+        raise PrivacyEvalError(f"{where}: expected an interval [low, high] with low <= high")
 
 
 def merge(parts: Iterable[Results]) -> Results:
@@ -804,7 +800,7 @@ def merge(parts: Iterable[Results]) -> Results:
                 )
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
-        for name in (*RECORD_KINDS, "not_evaluated", "layouts")
+        for name in (*RECORD_KINDS, "not_evaluated")
     }
     results = Results(protocol, **combined)
     _ = results.described

@@ -38,7 +38,7 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     >>> signature(Results(load_protocol("vpc2020"))).split("|")[1:]
     ['protocol:vpc2020', 'variant:none', 'boot:none', 'inputs:none']
     """
-    records = [r for r in results.records() if not isinstance(r, IdentificationRecord)]
+    records = [r for r in results.records() if r.by_variant()]
     provenance = [r.provenance for r in records]
     stored = {variant for r in records for variant in r.by_variant()}
     options = [p["options"] for p in provenance if isinstance(p.get("options"), Mapping)]
@@ -73,12 +73,13 @@ def network_notes(results: Results) -> list[str]:
 
 def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
     """Map the digests of known x-vector networks, each with its mismatch, to their systems."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    records: list[_OfVectors] = [*results.verification, *results.similarity]
-    for r in (*records, *results.identification):
+    networks: dict[tuple[str, str], dict[str, None]] = {}
+    records: list[_OfVectors]
+    records = [*results.verification, *results.similarity, *results.identification]
+    for r in records:
         if network := _network(r, results.protocol):
-            found.setdefault(network, {})[r.condition.system] = None
-    return found
+            networks.setdefault(network, {})[r.condition.system] = None
+    return networks
 
 
 def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:

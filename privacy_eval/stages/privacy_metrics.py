@@ -117,7 +117,7 @@ class ConditionMetrics:
         return intervals
 
 
-def evaluate(
+def evaluate_tree(
     systems: Iterable[System],
     out: Path,
     *,

@@ -40,7 +40,7 @@ from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
 from privacy_eval.products.freshness import Outcome, Run
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_csv
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.stages.access import VECTORS
 from privacy_eval.stages.collect import current_records
@@ -483,8 +483,8 @@ def test_records_travel_through_results_json(tree: SpeechTree, tmp_path: Path) -
     results = Results(tree.protocol, similarity=(record, changed(infinite, system="B")))
     path = tmp_path / "results.json"
     path.write_text(to_json(results))
-    assert read_json(path) == results
-    assert to_json(read_json(path)) == path.read_text()
+    assert read_results(path) == results
+    assert to_json(read_results(path)) == path.read_text()
     plain = json.loads(path.read_text())
     assert plain["metrics"]["deid"]["unit"] == "fraction"
     assert plain["metrics"]["gvd_db"]["unit"] == "dB"

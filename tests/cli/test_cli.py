@@ -51,7 +51,7 @@ from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_forms
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
 from privacy_eval.stages import recipe as recipe_table
-from privacy_eval.stages.privacy_metrics import Options, evaluate
+from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
 from privacy_eval.stages.recipe import STAGES, parse_stage, stage_number
 
 KEYS = [
@@ -359,7 +359,7 @@ def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
     inner = {"systems", "options", "announce", "progress", "dry_run"}
-    keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
+    keywords = set(signature(evaluate_tree).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     keywords |= {"isolate", "details"}
     own |= {"user_metrics"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}

@@ -46,7 +46,7 @@ from privacy_eval.report.ranking import ranking_table
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
 from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.arrays import FIGURE_FORMATS
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge
 
 # --- options
@@ -461,7 +461,7 @@ def test_a_ranking_without_values_is_said_not_to_be(baselines: tuple[Path, Path]
 def test_a_published_system_of_the_same_name_stays(
     baselines: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    records = read_json(baselines[0])
+    records = read_results(baselines[0])
     first = next(r for r in records.verification if r.condition.attack_model == "ignorant")
     changed = replace(first, metrics={"challenge": {**first.metrics["challenge"], "eer": 0.125}})
     others = tuple(changed if r == first else r for r in records.verification)
@@ -694,7 +694,7 @@ def test_curves_that_are_not_those_of_the_record(
     shutil.copytree(results_of(measured).parent, folder)
     record = next(
         r
-        for r in read_json(folder / "results.json").verification
+        for r in read_results(folder / "results.json").verification
         if r.condition.attack_model == "ignorant"
     )
     assert record.curves is not None
@@ -802,7 +802,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     assert {"Speaker verification, Dev. set", "Linkability"} <= set(page.texts[OWN])
     assert {"tab-0-asv_dev", "tab-0-voice", "tab-0-intervals_dev"} <= set(page.tables[OWN])
     assert {"tab-0-variants", "tab-0-speakers"}.isdisjoint(page.tables[OWN])
-    similarity = read_json(results_of(measured)).similarity[0]
+    similarity = read_results(results_of(measured)).similarity[0]
     assert similarity.speakers[0].speaker in page.texts[LEAST]
     first, written = out.read_bytes(), out.stat().st_mtime_ns
     again = ("--results", results_of(measured), *more, "--out", out)

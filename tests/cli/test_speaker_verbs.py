@@ -38,7 +38,7 @@ from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
 from privacy_eval.products.freshness import NOTE
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.stages.access import TreeAccess
 
 
@@ -382,7 +382,7 @@ def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
     for arguments, _ in verbs:
         assert tree.run(*arguments).code == 0
     assert times(before) == before
-    results = read_json(tree.root / "exp/privacy_eval/results.json")
+    results = read_results(tree.root / "exp/privacy_eval/results.json")
     assert [r.condition.name for r in results.verification] == [
         p.parent.name for p in tree.all_scores.values()
     ]
@@ -395,7 +395,7 @@ def test_numbers_of_the_tree_are_those_of_the_single_verb(files: Files) -> None:
     for verb in ("asv-scores", "privacy-metrics", "similarity", "collect"):
         assert files.tree.run(verb).code == 0
     plain = json.loads(files.similarity("--format", "json").out)
-    (record,) = read_json(files.root / "exp/privacy_eval/results.json").similarity
+    (record,) = read_results(files.root / "exp/privacy_eval/results.json").similarity
     for variant in VARIANTS:
         assert plain[variant].items() <= dict(record.metrics[variant]).items()
 
@@ -421,13 +421,13 @@ def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree) -> None:
     assert run.code == 0
     assert f"left out: anon {TRIALS} (its x-vectors" in run.err
     out = tree.root / "exp/privacy_eval"
-    results = read_json(out / "results.json")
+    results = read_results(out / "results.json")
     assert results.similarity == ()
     assert any("its x-vectors, its back end or" in n for n in results.not_evaluated)
     assert not (out / "speakers.csv").exists()
     assert tree.run("similarity").code == 0
     assert tree.run("collect").code == 0
-    assert len(read_json(out / "results.json").similarity) == 1
+    assert len(read_results(out / "results.json").similarity) == 1
     assert (out / "speakers.csv").exists()
 
 

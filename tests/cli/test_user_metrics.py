@@ -34,8 +34,8 @@ def test_a_metric_of_ones_own_is_evaluated_again_when_it_changes(tmp_path: Path)
     records = tree.root / "out" / "records"
 
     def values() -> list[float]:
-        found = (json.loads(p.read_text()) for p in records.rglob("*.json"))
-        metrics = [m for r in found for m in r.get("metrics", {}).values()]
+        stored_records = (json.loads(p.read_text()) for p in records.rglob("*.json"))
+        metrics = [m for r in stored_records for m in r.get("metrics", {}).values()]
         return [m["spread"] for m in metrics]
 
     assert main(["privacy-metrics", *of_tree, *own]) == 0
@@ -78,12 +78,12 @@ def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) 
     assert {row["name"]: row["value"] for row in rows} == values and len(rows) == 6
     assert {row["unit"] for row in rows} == {"own"}
     assert all(row["low_95"] <= row["high_95"] for row in rows if row["variant"] == "exact")
-    shown = ["--results", str(collected), "--out"]
-    assert main(["tables", *shown, str(tmp_path / "tables")]) == 0
+    options = ["--results", str(collected), "--out"]
+    assert main(["tables", *options, str(tmp_path / "tables")]) == 0
     table = (tmp_path / "tables" / "now_spread.csv").read_text()
     assert all(f"{value:.3f}" in table for value in values.values())
-    assert main(["figures", *shown, str(tmp_path / "figures")]) == 0
-    assert main(["report", *shown, str(tmp_path / "report.html")]) == 0
+    assert main(["figures", *options, str(tmp_path / "figures")]) == 0
+    assert main(["report", *options, str(tmp_path / "report.html")]) == 0
     assert "spread" in (tmp_path / "report.html").read_text()
     text = tmp_path / "out.csv"
     assert main(["export", str(collected), "--format", "csv", "--out", str(text)]) == 0
@@ -114,21 +114,21 @@ def stored(
 
 
 def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> None:
-    paths = [stored(tmp_path, 1.25), stored(tmp_path, 0.75, system="B2")]
-    shown = ["--results", *map(str, paths)]
-    assert main(["tables", *shown, "--out", str(tmp_path / "t")]) == 0
+    paths = [stored(tmp_path, 1.26), stored(tmp_path, 0.74, system="B2")]
+    options = ["--results", *map(str, paths)]
+    assert main(["tables", *options, "--out", str(tmp_path / "t")]) == 0
     tables = {path.name: path.read_text() for path in (tmp_path / "t").iterdir()}
-    assert "Evidence & more" in tables["B1_later.csv"] and "1.25" in tables["B1_later.csv"]
+    assert "Evidence & more" in tables["B1_later.csv"] and "1.26" in tables["B1_later.csv"]
     assert "Evidence \\& more" in tables["B1_later.tex"]
     across = list(csv.reader(io.StringIO(tables["comparison_later_dev.csv"])))
-    assert {tuple(row[-2:]) for row in across[1:]} == {("1.2", "0.8")}
+    assert {tuple(row[-2:]) for row in across[1:]} == {("1.3", "0.7")}
     with registered([]):
         data = ReportSources(tuple(paths)).read()
         ranking = ranking_table(data, metric="later", split="dev")
     assert ranking is not None
-    assert [row[1:3] for row in ranking.rows] == [("B2", "0.8"), ("B1", "1.2")]
+    assert [row[1:3] for row in ranking.rows] == [("B2", "0.7"), ("B1", "1.3")]
     report = tmp_path / "report.html"
-    assert main(["report", *shown, "--out", str(report)]) == 0
+    assert main(["report", *options, "--out", str(report)]) == 0
     assert "Evidence &amp; more: what a later version measures; lower is more private." in (
         report.read_text()
     )

@@ -47,7 +47,7 @@ from privacy_eval.io.data_dir import (
     read_utt2spk,
     subset_data_dir,
 )
-from privacy_eval.io.edition_summary import format_rank, parse_rank
+from privacy_eval.io.edition_summary import parse_rank
 from privacy_eval.io.files import digest, read_bytes, read_text
 from privacy_eval.io.json_text import load_json
 from privacy_eval.io.kaldi_objects import (
@@ -79,7 +79,7 @@ from privacy_eval.results.challenge_text import (
     to_results_txt,
 )
 from privacy_eval.results.csv_export import to_csv, to_speakers_csv
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     IdentificationRecord,
@@ -812,11 +812,19 @@ RANK = b"""---- Time: 29-03-24_11:24 ----
 TORCH = (GOLDEN.parent / "speaker_vectors" / "float16" / "speaker_vectors.pt").read_bytes()
 
 
-def check_rank(content: bytes, found: Any) -> None:
-    """What was read gives the same bytes again."""
-    again = format_rank([block.layout for block in found], [block.values for block in found])
-    text = (text_of(content) or b"").decode()
-    assert again == text + ("" if text.endswith("\n") else "\n")
+def check_rank(content: bytes, tables: Any) -> None:
+    """Every cell of the text was read, and nothing else."""
+    lines = (text_of(content) or b"").decode().split("\n")
+    for table in tables:
+        names = lines[table.line - 2 - (table.kind == "ser")].split()
+        for at, (row, values) in enumerate(zip(table.rows, table.values, strict=True)):
+            cells = lines[table.line - 1 + at].split()[-len(names) :]
+            assert (*cells[: len(row)],) == row
+            assert (*map(float, cells[len(row) :]),) == values
+    n_cells = sum(len(table.rows) for table in tables)
+    assert n_cells == sum(bool(line) and line[0] != "-" for line in lines) - sum(
+        1 + (table.kind == "ser") for table in tables
+    )
 
 
 READERS: Mapping[str, Reader] = {
@@ -938,7 +946,7 @@ READERS: Mapping[str, Reader] = {
     "protocol": Reader(json_with_edits(PROTOCOL), _read_protocol, check=check_protocol),
     "tags": Reader(samples_with_edits(TAGS, tokens=_YAML_TOKENS), read_tags, check=check_tags),
     "results_json": Reader(
-        json_with_edits(json.loads(to_json(RESULTS))), read_json, check=check_results
+        json_with_edits(json.loads(to_json(RESULTS))), read_results, check=check_results
     ),
     "record": Reader(
         json_with_edits(to_plain(RESULTS.verification[0])),

@@ -62,7 +62,11 @@ REGRESSIONS: dict[str, tuple[str, bytes, bool]] = {
     "a key twice by another spelling": ("yaml", b"1: x\n0x1: y\n", False),
     "NUL in JSON": ("captions", b'{"a": "\\u0000"}', False),
     "half a surrogate pair": ("captions", b'{"a": "\\ud800"}', False),
-    "a whole surrogate pair": ("captions", b'{"a": "\\ud83d\\ude00"}', True),
+    "a whole surrogate pair": (
+        "captions",
+        b'{"a": {"section": "b", "caption": "\\ud83d\\ude00"}}',
+        True,
+    ),
     "no curves at all": ("curves", b"", False),
     "a unit separator behind a rating": (
         "ratings",

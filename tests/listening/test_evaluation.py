@@ -316,13 +316,9 @@ def test_damaged_results_are_refused(
         read_listening_test(path)
 
 
-def test_results_of_the_previous_format_are_read(evaluated: Evaluated, tmp_path: Path) -> None:
-    written = write_listening_test(tmp_path, *evaluated)
+def test_missing_arrays_are_named(evaluated: Evaluated, tmp_path: Path) -> None:
+    write_listening_test(tmp_path, *evaluated)
     path = tmp_path / "subjective.json"
-    plain = json.loads(path.read_text())
-    old = {"config": plain.pop("protocol"), **plain, "format": "privacy_eval subjective 1"}
-    path.write_text(json.dumps(old))
-    assert read_listening_test(path)[0] == written
     path.with_suffix(".npz").unlink()
     with pytest.raises(PrivacyEvalError, match="subjective.npz"):
         read_listening_test(path)

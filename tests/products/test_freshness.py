@@ -45,7 +45,7 @@ from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import VECTORS_NOTE, make_scores
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.identification import make_identifications
-from privacy_eval.stages.privacy_metrics import Options, evaluate
+from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
 from privacy_eval.stages.similarity import make_similarities
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.train_backend import train_backends
@@ -158,7 +158,7 @@ def of_records(root: Path) -> Case:
 
     def run(run: Run) -> Outcome:
         systems = find_systems(root, root / "exp", PROTOCOL)
-        return evaluate(systems, root / "out", tree=tree.root, run=run)
+        return evaluate_tree(systems, root / "out", tree=tree.root, run=run)
 
     return Case(
         run,
@@ -461,8 +461,8 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     out = tree.root / "out"
     options = Options(bootstrap=2)
     stages: dict[str, Callable[[], object]] = {
-        "evaluate": lambda: evaluate(systems, out, tree=tree.root, options=options),
-        "evaluate again": lambda: evaluate(systems, out, tree=tree.root, options=options),
+        "evaluate": lambda: evaluate_tree(systems, out, tree=tree.root, options=options),
+        "evaluate again": lambda: evaluate_tree(systems, out, tree=tree.root, options=options),
         "collect": lambda: collect(systems, out, tree.protocol, tree=tree.root),
         "scores": lambda: make_scores(stage_of(tree)),
         "similarity": lambda: make_similarities(experiment_of(tree)),

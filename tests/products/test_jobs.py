@@ -25,7 +25,7 @@ from privacy_eval.products.jobs import (
 )
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.stages.access import AsvSystems, TreeAccess
-from privacy_eval.stages.privacy_metrics import condition_cost, evaluate
+from privacy_eval.stages.privacy_metrics import condition_cost, evaluate_tree
 from privacy_eval.stages.similarity import trial_set_cost
 from privacy_eval.tree.discovery import find_systems
 
@@ -142,7 +142,9 @@ def test_the_largest_condition_has_its_own_job(tmp_path: Path) -> None:
     assert largest.condition.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
     told: list[Sequence[Cost]] = []
     for job in (1, 2, 2, 1):  # records that are there by then change nothing
-        evaluate(systems, tree.root / "out", tree=tmp_path, run=Run((job, 2), announce=told.append))
+        evaluate_tree(
+            systems, tree.root / "out", tree=tmp_path, run=Run((job, 2), announce=told.append)
+        )
     assert [len(costs) for costs in told] == [1, 2, 2, 1]
     assert told[0] == told[3] == [condition_cost(largest)]
 

@@ -27,7 +27,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.per_system import system_tables
 from privacy_eval.report.report import report_sections
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 
 #: Of few nontarget scores.
 FEW = ["few_nontargets_0.01", "few_nontargets_0.001"]
@@ -96,12 +96,12 @@ def test_json_has_the_numbers_beside_the_caveats(tree: Tree, runs: dict[str, Run
     assert first["metrics"]["exact"]["linkability"] >= 0
     for record in others:  # of the system, though their EER is plausible
         assert list(record["caveats"]) == ["inverted_original", "few_targets", *FEW]
-    results = read_json(path)
+    results = read_results(path)
     assert json.loads(to_json(results)) == plain
     for record in plain["verification"]:  # as written before there were caveats
         del record["caveats"]
     path.with_name("before.json").write_text(json.dumps(plain))
-    assert read_json(path.with_name("before.json")) == results
+    assert read_results(path.with_name("before.json")) == results
 
 
 def test_csv_has_a_column(tree: Tree, runs: dict[str, Run]) -> None:
@@ -118,7 +118,7 @@ def test_results_txt_has_no_category_and_is_read_back(tree: Tree, runs: dict[str
     text = (tree.root / "out/results.txt").read_text()
     assert text.count("linkability: n/a") == text.count("(n/a)") == 3
     assert IMPLAUSIBLE in text and "linkability: 0" not in text
-    results = read_json(tree.root / "out/results.json")
+    results = read_results(tree.root / "out/results.json")
     back = import_results_txt(text, "results.txt", results.protocol, system="now")
     lines = "".join(metric.line for metric in METRICS.values())
     absent = {"linkability", *(key for key in METRICS if f"{{{key}}}" not in lines)}

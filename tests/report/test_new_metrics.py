@@ -27,10 +27,10 @@ from privacy_eval.report.table_set import table_files
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import to_csv
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, SimilarityRecord, UtilityRecord, merge
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.privacy_metrics import evaluate
+from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.tree.conditions import set_condition
 from privacy_eval.tree.discovery import find_systems
 
@@ -83,7 +83,7 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(to_json(results))
     assert json.loads(path.read_text())["metrics"]["toy"]["unit"] == "fraction"
-    assert read_json(path) == results
+    assert read_results(path) == results
     rows = [line for line in to_csv(results).splitlines() if ",toy,fraction,0.25," in line]
     assert rows
     files = table_files(table_groups(results), "t")
@@ -110,7 +110,7 @@ def test_the_curve_of_a_new_metric_is_stored(
     (tree.root / "small.yaml").write_text(SMALL_PROTOCOL)
     protocol = load_protocol("small.yaml", base=tree.root)
     systems = find_systems(tree.root, tree.root / "exp", protocol)
-    assert not evaluate(systems, tree.root / "out", tree=tree.root).failed
+    assert not evaluate_tree(systems, tree.root / "out", tree=tree.root).failed
     results = collect(systems, tree.root / "out", protocol, tree=tree.root)
     stored = Curves([(results, tree.root / "out" / "results.json")])
     for record in results.verification:

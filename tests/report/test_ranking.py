@@ -42,11 +42,11 @@ from privacy_eval.report.ranking import ranking_table, ranking_tables
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_text
 from privacy_eval.results.arrays import DET_BAND, Curves
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.results.outputs import write_outputs
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.privacy_metrics import Options, evaluate
+from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
 from privacy_eval.tree.discovery import find_systems
 
 
@@ -385,11 +385,11 @@ def test_a_ranking_of_nothing_is_none(protocol: Protocol) -> None:
 def evaluated(tree: Tree, options: Options) -> Results:
     protocol = small_protocol(tree.root)
     found = find_systems(tree.root, tree.root / "exp", protocol)
-    outcome = evaluate(found, tree.root / "out", tree=tree.root, options=options)
+    outcome = evaluate_tree(found, tree.root / "out", tree=tree.root, options=options)
     assert not outcome.failed
     results = collect(found, tree.root / "out", protocol, tree=tree.root)
     write_outputs(results, tree.root / "out")
-    return read_json(tree.root / "out" / "results.json")
+    return read_results(tree.root / "out" / "results.json")
 
 
 def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> None:

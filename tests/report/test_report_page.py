@@ -15,7 +15,6 @@ import pytest
 
 from privacy_eval.metrics import Label
 from privacy_eval.report.figures.plot import Curve, Panel, Plot
-from privacy_eval.report.figures.svg import to_svg
 from privacy_eval.report.page import Front, Picture, Section, report_page
 from privacy_eval.report.table import AVERAGE, Column, Table
 
@@ -95,7 +94,7 @@ document.body.append(result);
 def page() -> str:
     line = Curve(np.array([0.0, 1.0]), np.array([0.0, 10.0]), "S & T")
     plot = Plot(((Panel((line,), "x", "y", (0.0, 1.0), (0.0, 10.0), y_scale="log10"),),))
-    pictures = tuple(Picture(None, k, to_svg(plot), (k, "")) for k in ("DET", "ECE"))
+    pictures = tuple(Picture(None, k, plot, (k, "")) for k in ("DET", "ECE"))
     long = Table("long", "Long", (Column("System", align="l"), *map(Column, "abcdefghijkl")), ())
     rows = tuple((f"a long name {n}", *("12.345" for _ in range(12))) for n in range(90))
     hidden = Table("hidden", "Hidden", COLUMNS, (ROWS,))

@@ -77,5 +77,5 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     summary = summary_table(data)
     assert summary is not None and note in summary.notes
     assert note in report_sections(data)[0].warnings
-    for known in (expecting(results, A), imported(B1)):
-        assert network_notes(known) == []
+    for part in (expecting(results, A), imported(B1)):
+        assert network_notes(part) == []

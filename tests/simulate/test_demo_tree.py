@@ -18,7 +18,7 @@ from privacy_eval.io.kaldi_objects import read_matrix
 from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
 
@@ -64,7 +64,7 @@ def evaluated(tree: Path, protocol: str = "vpc2020") -> Results:
     ):
         run = cli(verb, *common, *more)
         assert run.code == 0, run.err
-    return read_json(tree / "out/results.json")
+    return read_results(tree / "out/results.json")
 
 
 def means(results: Results) -> dict[tuple[str, str], float]:

@@ -15,7 +15,7 @@ from support import ROOT, cli
 
 from privacy_eval.numbers.report_data import ReportSources
 from privacy_eval.numbers.trade_offs import trade_offs
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 
 EDITIONS = {"vpc2024": ("tree2024", "asv_orig"), "vpc2026_track1": ("tree2026", "asv_ssl")}
@@ -44,7 +44,7 @@ def evaluated(tree: Path, conf: str, *options: object) -> Results:
     for verb in ("privacy-metrics", "collect"):
         done = cli(verb, *common)
         assert done.code == 0, done.err
-    return read_json(tree / "exp" / "privacy_eval" / "results.json")
+    return read_results(tree / "exp" / "privacy_eval" / "results.json")
 
 
 def eers(results: Results, system: str, asv_model: str) -> Rows:
@@ -169,7 +169,7 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
     assert len(rated) == 4 and not any(r.speaker_interval for r in rated.values())
     assert cli("privacy-metrics", *common, "--bootstrap", 40).code == 0
     assert cli("collect", *common).code == 0
-    results = read_json(tree / "exp/privacy_eval/results.json")
+    results = read_results(tree / "exp/privacy_eval/results.json")
     for record in results.recognition:
         low, high = record.speaker_interval
         assert low < record.line.wer < high
@@ -268,7 +268,7 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     assert done.code == 1 and f"{path}:2" in done.err
     done = cli("collect", *common, "--allow-missing")
     assert done.code == 0
-    results = read_json(tree / "exp/privacy_eval/results.json")
+    results = read_results(tree / "exp/privacy_eval/results.json")
     assert any("results_folds_toy.csv" in line for line in results.not_evaluated)
     path.unlink()
     path.symlink_to(ROOT / "README.md")

@@ -28,7 +28,7 @@ from privacy_eval.io.scp import write_vectors
 from privacy_eval.numbers.report_data import ReportSources
 from privacy_eval.report.figures import identification as figures
 from privacy_eval.report.identification import identification_table
-from privacy_eval.results.json_store import read_json
+from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import IdentificationRecord, Results
 
 STAGES = ("asv-scores", "privacy-metrics", "similarity", "identification", "collect")
@@ -45,7 +45,7 @@ def _tree(tmp_path: Path) -> SpeechTree:
 
 
 def results_of(tree: SpeechTree) -> Results:
-    return read_json(tree.root / "exp/privacy_eval/results.json")
+    return read_results(tree.root / "exp/privacy_eval/results.json")
 
 
 def test_records_are_those_of_single_files(tree: SpeechTree) -> None:

@@ -26,13 +26,13 @@ from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.metrics import TrialScores, of_kind, score_metrics
 from privacy_eval.products.freshness import NOTE, Outcome, Run
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.results.json_store import read_json, to_json
+from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import write_outputs
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import (
     Options,
     condition_products,
-    evaluate,
+    evaluate_tree,
     evaluate_trials,
 )
 from privacy_eval.tree.discovery import find_systems
@@ -57,7 +57,7 @@ PLAIN = Options()
 
 def run(tree: Tree, out: str = "out", options: Options = PLAIN, **how: Any) -> Outcome:
     systems = find_systems(tree.root, tree.root / "exp", CONFIG)
-    return evaluate(systems, tree.root / out, tree=tree.root, options=options, run=Run(**how))
+    return evaluate_tree(systems, tree.root / out, tree=tree.root, options=options, run=Run(**how))
 
 
 def record_of(tree: Tree, name: str, out: str = "out") -> Path:
@@ -414,7 +414,7 @@ def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
     assert [r.condition.name for r in part.verification] == [O_O]
     assert part.not_evaluated == (f"now {O_A}", f"now {A_A}")
     write_outputs(part, tree.root / "out")
-    assert read_json(tree.root / "out/results.json").not_evaluated == part.not_evaluated
+    assert read_results(tree.root / "out/results.json").not_evaluated == part.not_evaluated
 
 
 def test_a_key_that_changed_makes_records_stale(tree: Tree) -> None:
@@ -496,7 +496,7 @@ def test_a_read_only_tree_stays_as_it_was(tree: Tree, tmp_path: Path) -> None:
     before = snapshot(tree.root)
     systems = find_systems(tree.root, tree.root / "exp", CONFIG)
     out = tmp_path / "elsewhere"
-    evaluate(systems, out, tree=tree.root)
+    evaluate_tree(systems, out, tree=tree.root)
     write_outputs(collect(systems, out, CONFIG, tree=tree.root), out)
     assert snapshot(tree.root) == before
     assert {p.name for p in out.iterdir()} == {
@@ -548,7 +548,7 @@ def test_a_system_with_an_unknown_mark_fails_alone(tmp_path: Path) -> None:
     tree.libri("exp/good/results-1")
     tree.libri("exp/odd/results-1", suffix="_mcadams")
     systems = find_systems(tree.root, tree.root / "exp", CONFIG)
-    outcome = evaluate(systems, tree.root / "out", tree=tree.root)
+    outcome = evaluate_tree(systems, tree.root / "out", tree=tree.root)
     (failure,) = outcome.failed.values()
     assert list(outcome.failed) == ["odd as a whole"]
     assert "--anon-suffix" in failure
@@ -612,7 +612,7 @@ def test_links_out_of_the_tree_are_refused(tmp_path: Path) -> None:
     scores.symlink_to(moved)
     assert len(run(tree).failed) == 1
     systems = find_systems(tree.root, tree.root / "exp", CONFIG, allow_outside=True)
-    assert evaluate(systems, tree.root / "out", tree=tree.root).failed == {}
+    assert evaluate_tree(systems, tree.root / "out", tree=tree.root).failed == {}
 
 
 @pytest.mark.parametrize("name", ["WER", "best_wer"])
@@ -667,7 +667,7 @@ def test_scores_that_change_while_they_are_evaluated(
         for s in find_systems(tree.root, tree.root / "exp", CONFIG)
     ]
     read = digest(scores.read_bytes())
-    assert evaluate(systems, tree.root / "out", tree=tree.root).failed == {}
+    assert evaluate_tree(systems, tree.root / "out", tree=tree.root).failed == {}
     record = json.loads(record_of(tree, O_A).read_text())
     assert record["provenance"]["inputs"]["scores"]["sha256"] == read
     monkeypatch.undo()
@@ -684,6 +684,6 @@ def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: T
     assert f"now {O_A}: exp/results-now/{O_A}/scores" in line
     collected = cli("collect", *options)
     assert f"{O_A}/scores: no newline" in collected.err
-    results = read_json(tree.root / "out/results.json")
+    results = read_results(tree.root / "out/results.json")
     noted = {r.condition.name: len(r.remarks) for r in results.verification}
     assert noted == {O_O: 0, O_A: 1, A_A: 0}

@@ -14,7 +14,7 @@ from support import MODELS_2022, Tree, three_conditions, trial_lines
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.stages.privacy_metrics import evaluate
+from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.tree.conditions import ConditionFiles, System
 from privacy_eval.tree.discovery import find_systems, suffix_of_unmatched, tree_suffixes
 
@@ -407,7 +407,7 @@ def test_keys_folders_in_either_naming(tree: Tree, tmp_path: Path, key: str, pla
     tree.condition("exp/team/s/results-1", "vctk_test_enrolls_anon", f"{COMMON}_anon")
     assert keyed(tree) == {f"{COMMON}_anon": path}
     (system,) = find(tree)
-    outcome = evaluate([system], tmp_path / "out", tree=tmp_path)
+    outcome = evaluate_tree([system], tmp_path / "out", tree=tmp_path)
     assert len(outcome.made) == 1
     assert outcome.failed == {}
 
@@ -462,7 +462,7 @@ def test_a_missing_key_lists_its_candidates(tree: Tree, tmp_path: Path) -> None:
         f"data/{COMMON}_anon/trials.gz",
     ]
     assert "keys-vpc/vctk_common_test_trials_f_anon" in candidates
-    (failure,) = evaluate([system], tmp_path / "out", tree=tmp_path).failed.values()
+    (failure,) = evaluate_tree([system], tmp_path / "out", tree=tmp_path).failed.values()
     assert f"no trial key for {COMMON}_anon; looked for data/{COMMON}/trials," in failure
 
 

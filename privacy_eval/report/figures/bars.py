@@ -69,7 +69,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Panel:
+class BarChart:
     """Bars of systems, from left to right, by their series."""
 
     title: str
@@ -83,7 +83,7 @@ class Panel:
 
 
 #: Panels below each other; those of a group are side by side if they fit.
-Groups = Sequence[Sequence[Panel]]
+Groups = Sequence[Sequence[BarChart]]
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
@@ -192,7 +192,7 @@ def _panels(
     series: Sequence[Series],
     data_set: DataSet,
     systems: Sequence[str],
-) -> list[Panel]:
+) -> list[BarChart]:
     """A panel per gender with a series per attack model, systems ordered by the values of the
     first one under the protocol's average attack model; of voice similarity a panel with a series
     per gender, ordered by the last one."""
@@ -359,17 +359,17 @@ def _ordered(data: ReportData, values: _BySystem, systems: Iterable[str]) -> tup
     return (ORIGINAL_COLUMN, *sorted(systems, key=key))
 
 
-def _panel(title: str, ordered: Iterable[str], bars: Mapping[Series, _BySystem]) -> Panel:
+def _panel(title: str, ordered: Iterable[str], bars: Mapping[Series, _BySystem]) -> BarChart:
     """Make a panel of the systems that have any value there."""
     systems = tuple(s for s in ordered if any(s in of_series for of_series in bars.values()))
     drawn = {
         series: {s: cell for s, cell in of_series.items() if s in systems}
         for series, of_series in bars.items()
     }
-    return Panel(style.escape_mathtext(title, 60), systems, drawn)
+    return BarChart(style.escape_mathtext(title, 60), systems, drawn)
 
 
-def _with_systems(groups: Iterable[Sequence[Panel]]) -> list[list[Panel]]:
+def _with_systems(groups: Iterable[Sequence[BarChart]]) -> list[list[BarChart]]:
     """Drop panels of original speech alone, and empty groups."""
     selected = ([p for p in group if set(p.systems) - {ORIGINAL_COLUMN}] for group in groups)
     return [group for group in selected if group]
@@ -463,7 +463,7 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
     return canvas
 
 
-def _draw_panel(axes: Axes, metric: str, panel: Panel) -> None:
+def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
     slots = 1 + max(series.slot for series in panel.bars)
     wide = 0.8 / slots
     for series, cells in panel.bars.items():

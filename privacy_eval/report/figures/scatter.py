@@ -77,7 +77,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Panel:
+class MetricPair:
     """Two metrics and their points."""
 
     title: str
@@ -142,7 +142,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
 
 def scatter(
-    cells: Cells, panels: Sequence[Panel], groups: Mapping[str, str], systems: Sequence[str]
+    cells: Cells, panels: Sequence[MetricPair], groups: Mapping[str, str], systems: Sequence[str]
 ) -> Canvas:
     """Draw panels side by side.
 
@@ -198,7 +198,7 @@ def scatter(
 
 
 def _draw_points(
-    axes: Axes, panel: Panel, of: tuple[str, str], looks: tuple[dict[str, Any], dict[str, Any]]
+    axes: Axes, panel: MetricPair, of: tuple[str, str], looks: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     """Draw the points of a system and group: those shown, then those withheld."""
     for withheld, look in zip((False, True), looks, strict=True):
@@ -210,7 +210,7 @@ def _draw_points(
                 style.mark_withheld(axes, *point)
 
 
-def _note_infinite(axes: Axes, panel: Panel, systems: Collection[str]) -> None:
+def _note_infinite(axes: Axes, panel: MetricPair, systems: Collection[str]) -> None:
     """Write how many points of the systems cannot be drawn."""
     infinite = sum(p.system in systems and not _is_drawable(panel, p) for p in panel.points)
     if infinite:
@@ -240,10 +240,12 @@ def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis,
     yield "scatter_deid", f"{describe('deid').sentence} vs. other metrics", panels
 
 
-def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> Panel | None:
+def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> MetricPair | None:
     """Make a panel if any system has points in it."""
     points = points_of(cells, x, y, protocol.trial_sets(), lambda t: t.split)
-    return Panel(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
+    return (
+        MetricPair(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
+    )
 
 
 def _points_caption(splits: Mapping[str, str], present: Collection[str]) -> str:
@@ -256,7 +258,7 @@ def _points_caption(splits: Mapping[str, str], present: Collection[str]) -> str:
     return f"A point per system, data set and gender of each split; {', '.join(shapes)}."
 
 
-def _is_drawable(panel: Panel, point: Point) -> bool:
+def _is_drawable(panel: MetricPair, point: Point) -> bool:
     values = ((point.x, panel.x), (point.y, panel.y))
     return all(math.isfinite(v) and (v > 0 or not axis.logarithmic) for v, axis in values)
 
