@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+
+#: Environment variable: how progress is shown, `lines` in the log of a job.
+PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
 
 class PrivacyEvalError(Exception):
@@ -18,6 +22,27 @@ class UsageError(PrivacyEvalError):
 
 class OutputError(PrivacyEvalError):
     """Nothing can be written any more: the disk is full or read-only."""
+
+
+def describe(error: Exception) -> str:
+    """Describe why something failed: invalid input by its message, other errors by type and
+    message.
+
+    Examples
+    --------
+    >>> describe(PrivacyEvalError("scores: empty file")), describe(ZeroDivisionError("a / b"))
+    ('scores: empty file', 'ZeroDivisionError: a / b')
+    """
+    if isinstance(error, PrivacyEvalError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    return f"{type(error).__name__}: {error}"
+
+
+def in_job() -> bool:
+    """Tell whether stderr is the log of a job."""
+    return os.environ.get(PROGRESS) == "lines"
 
 
 def abbreviate(names: Sequence[str]) -> str:

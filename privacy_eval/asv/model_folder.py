@@ -173,6 +173,8 @@ class TreeVectors:
         The model folder.
     allow_pipes, allow_outside : bool
         As in `read_vectors`.
+    load : callable, optional
+        Loads the scp, which is otherwise read from disk.
     """
 
     def __init__(
@@ -183,9 +185,11 @@ class TreeVectors:
         *,
         allow_pipes: bool = False,
         allow_outside: bool = False,
+        load: Callable[[Path], Path | Loaded] = Path,
     ) -> None:
         self._tree, self._protocol, self.folder = tree, protocol, folder
         self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
+        self._load = load
         self._read: dict[Path, Vectors] = {}
         self._locations: dict[Path, Mapping[str, str]] = {}
 
@@ -229,7 +233,7 @@ class TreeVectors:
     def _vectors(self, path: Path, only: Collection[str] | None = None) -> Vectors:
         self._check_inside(path)
         return read_vectors(
-            path,
+            self._load(path),
             tree=self._tree,
             allow_pipes=self._allow_pipes,
             allow_outside=self._allow_outside,

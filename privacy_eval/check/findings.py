@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import PrivacyEvalError, counted, printable
+from ..errors import counted, describe, printable
 from .missing import CREATABLE, stages
 
 #: Status of a team, the worst last: all expected conditions can be evaluated; something is
@@ -56,9 +56,7 @@ def failure(
     problem: str, error: Exception, *, item: str = "", team: str = "", file: Path | None = None
 ) -> Finding:
     """Return the finding of an exception, with the file (else `file`) and line that it names."""
-    line, text = None, str(error)
-    if not isinstance(error, PrivacyEvalError):
-        text = f"{type(error).__name__}: {text}"
+    line, text = None, describe(error)
     for match in re.finditer(r"(?::(\d+))?(?: and .*?)?:\s", text):
         if os.path.lexists(text[: match.start()]):
             file, line = Path(text[: match.start()]), int(match[1]) if match[1] else None

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..numbers.notes import caveat_notes
+    from ..report.notes import caveat_notes
     from ..results.outputs import write_outputs
     from ..results.signature import network_notes
     from ..stages.collect import collect_experiment, outdated_scores, record_fingerprints

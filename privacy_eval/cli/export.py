@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..numbers.challenge_averages import challenge_averages, summary_text
-    from ..numbers.notes import caveat_notes
+    from ..report.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
     from ..results.json_store import read_results

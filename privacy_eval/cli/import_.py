@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..errors import counted
     from ..io.files import digest, load, read_text, write_text
-    from ..numbers.notes import caveat_notes
     from ..protocol.protocol import load_protocol
+    from ..report.notes import caveat_notes
     from ..results.editions import Importer
     from ..results.json_store import to_json
     from ..results.records import merge

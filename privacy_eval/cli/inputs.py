@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, in_job
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
-from ..products.jobs import Cost, needed_bytes
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
 from ..stages.privacy_metrics import Options
@@ -28,7 +27,7 @@ from ..tree.discovery import (
     suffix_of_unmatched,
     unmatched_folders,
 )
-from .options import beginnings, in_job, log, progress
+from .options import beginnings, log, progress
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportSources
@@ -113,12 +112,6 @@ def tree_access(arguments: argparse.Namespace) -> TreeAccess:
         allow_outside=arguments.allow_outside,
         allow_missing=getattr(arguments, "allow_missing", False),
     )
-
-
-def log_memory(costs: Sequence[Cost]) -> None:
-    """Log the memory estimate of a job before it starts, in case it is killed for lack of it."""
-    gib = needed_bytes(costs) / 2**30
-    log(f"privacy-eval: this job needs about {gib:.1f} GiB of memory")
 
 
 def metric_options(arguments: argparse.Namespace, base: Path) -> Options:
@@ -225,13 +218,10 @@ def log_notes(notes: Iterable[str]) -> None:
 
 def run_settings(arguments: argparse.Namespace) -> Run:
     """Return the run settings of a stage: job, processes, progress."""
-    job = getattr(arguments, "job", None)
-    announce = log_memory if job else None
     return Run(
-        job or (1, 1),
+        getattr(arguments, "job", None) or (1, 1),
         getattr(arguments, "nj", 1),
         isolated=getattr(arguments, "isolate", False),
-        announce=announce,
         begin=beginnings(),
         progress=progress(),
     )

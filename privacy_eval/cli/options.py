@@ -11,10 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError, printable
-
-#: Environment variable that requests progress as log lines.
-PROGRESS = "PRIVACY_EVAL_PROGRESS"
+from ..errors import PrivacyEvalError, in_job, printable
 
 # More would take too long and add no precision.
 _MOST_REPLICATES = 1_000_000
@@ -324,11 +321,6 @@ def progress() -> Callable[[int, int, str], None] | None:
     if sys.stderr.isatty():
         return _LiveLine().show
     return _LogLines().show if in_job() else None
-
-
-def in_job() -> bool:
-    """Tell whether stderr is the log of a job."""
-    return os.environ.get(PROGRESS) == "lines"
 
 
 def beginnings() -> Callable[[int, int, str], None] | None:

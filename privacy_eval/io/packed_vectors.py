@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .arrays import NPY_MAGIC, as_numbers, parse_array, parse_arrays
-from .files import read_bytes
+from .files import Loaded, read_bytes
 from .hdf5 import HDF5_MAGIC, parse_hdf5
 from .text_table import read_columns
 from .torch_vectors import ZIP_MAGIC
@@ -45,12 +45,12 @@ def ids_beside(path: Path) -> Path:
     return path.with_suffix(".txt")
 
 
-def read_packed_vectors(path: Path) -> Iterable[tuple[str, NDArray[Any]]]:
+def read_packed_vectors(path: Path | Loaded) -> Iterable[tuple[str, NDArray[Any]]]:
     """Read the vectors of an NPZ, NPY or HDF5 file; its first bytes tell which it is.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -63,7 +63,7 @@ def read_packed_vectors(path: Path) -> Iterable[tuple[str, NDArray[Any]]]:
         Damaged, an archive bomb, Python objects; vectors that are not real numbers, or arrays
         with more dimensions than a vector; different numbers of ids and vectors; HDF5 without h5py.
     """
-    content = read_bytes(path)
+    content, path = read_bytes(path), Path(path)
     if content.startswith(NPY_MAGIC):
         beside = ids_beside(path)
         if not beside.is_file():

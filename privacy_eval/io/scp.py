@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, shorten
 from .confine import check_inside
-from .files import MAX_BYTES, UTF8_BOM, atomic_path, read_bytes
+from .files import MAX_BYTES, UTF8_BOM, Loaded, atomic_path, read_bytes
 from .kaldi_objects import (
     BLANK,
     HEAD_BYTES,
@@ -109,7 +109,7 @@ class Vectors:
 
 
 def read_vectors(
-    path: Path,
+    path: Path | Loaded,
     *,
     tree: Path = Path(),
     allow_pipes: bool = False,
@@ -124,7 +124,7 @@ def read_vectors(
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
     tree : Path
         Folder that the paths of an scp are relative to.
     allow_pipes : bool
@@ -153,15 +153,16 @@ def read_vectors(
     >>> read_vectors(archive).matrix.tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    with open_objects(path) as file:
+    source, path = path, Path(path)
+    with open_objects(source) as file:
         if _is_archive(file):
             return _read_archive(path, file)
         kind = _packed_kind(file)
     if kind is not None:
         beside = path.with_name("id2idx") if kind == "torch" else ids_beside(path)
         check_inside([beside], [] if allow_outside else [tree, path.parent])
-        return _read_torch(path, only) if kind == "torch" else _read_packed(path)
-    lines = [line for line in read_scp(path) if only is None or line.id in only]
+        return _read_torch(source, only) if kind == "torch" else _read_packed(source)
+    lines = [line for line in read_scp(source) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
             raise PrivacyEvalError(
@@ -344,12 +345,12 @@ class ScpLine:
         return f"{scp}:{self.number}: {self.id} ({shorten(self.target)})"
 
 
-def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
+def read_scp(path: Path | Loaded, expected: str = "<archive>:<offset>") -> list[ScpLine]:
     """Read the lines of an scp, without opening what they name.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
     expected : str
         What follows an id, for messages.
 
@@ -364,7 +365,7 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
         With file and line: a malformed or duplicate id, an invalid location.
     """
     lines: dict[str, ScpLine] = {}
-    shown, content = str(path), read_bytes(path).replace(b"\r\n", b"\n").removesuffix(b"\r")
+    file, content = str(path), read_bytes(path).replace(b"\r\n", b"\n").removesuffix(b"\r")
     if control := _CONTROL_IN_LINES.search(content):
         number = content.count(b"\n", 0, control.start()) + 1
         raise PrivacyEvalError(
@@ -372,7 +373,7 @@ def read_scp(path: Path, expected: str = "<archive>:<offset>") -> list[ScpLine]:
             "neither an scp nor an archive of vectors"
         )
     for number, line in enumerate(content.split(b"\n"), start=1):
-        where, fields = f"{shown}:{number}", line.split(None, 1)
+        where, fields = f"{file}:{number}", line.split(None, 1)
         if not fields:
             continue
         name = decode_id(fields[0], where)
@@ -518,7 +519,7 @@ def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
     return vector
 
 
-def _read_packed(path: Path) -> Vectors:
+def _read_packed(path: Path | Loaded) -> Vectors:
     vectors: dict[str, NDArray[np.float32]] = {}
     for name, values in read_packed_vectors(path):
         name = decode_id(name.encode("utf-8", "surrogatepass"), str(path))
@@ -529,16 +530,16 @@ def _read_packed(path: Path) -> Vectors:
         vectors[name] = to_float32(values, f"{path}: {name}")
     if not vectors:
         raise PrivacyEvalError(f"{path}: no vectors")
-    return _stack(path, list(vectors), list(vectors.values()))
+    return _stack(Path(path), list(vectors), list(vectors.values()))
 
 
-def _read_torch(path: Path, only: Collection[str] | None) -> Vectors:
+def _read_torch(path: Path | Loaded, only: Collection[str] | None) -> Vectors:
     ids, matrix = read_torch_vectors(path)
     if only is not None:
         rows = [row for row, name in enumerate(ids) if name in only]
         ids, matrix = [ids[row] for row in rows], matrix[rows]
     matrix.setflags(write=False)
-    return Vectors(path, tuple(ids), matrix)
+    return Vectors(Path(path), tuple(ids), matrix)
 
 
 def _stack(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import read_bytes
+from .files import Loaded, read_bytes
 from .kaldi_objects import MAX_DIMENSION
 from .text_table import line_number, read_columns
 
@@ -62,12 +62,12 @@ class _Tensor(NamedTuple):
     strides: tuple[int, int]
 
 
-def read_torch_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
+def read_torch_vectors(path: Path | Loaded) -> tuple[list[str], NDArray[np.float32]]:
     """Read the ids and vectors of a `speaker_vectors.pt`; `id2idx` is beside it.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Loaded
 
     Returns
     -------
@@ -81,20 +81,20 @@ def read_torch_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
         Not a file of one matrix of floats (also: of torch before 1.6, a dictionary, another
         object); rows without an id or ids without a row; a value that is not finite.
     """
-    matrix = read_torch_matrix(read_bytes(path), str(path))
+    matrix, path = read_torch_matrix(read_bytes(path), str(path)), Path(path)
     table = path.with_name("id2idx")
     (ids, rows), _ = read_columns(table, ("id", "row"))
     names: dict[int, str] = {}
-    known: set[str] = set()
+    named: set[str] = set()
     for number, (name, text) in enumerate(zip(ids.tolist(), rows.tolist(), strict=True)):
         row = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
         where = f"{table}:{line_number(ids, number)}"
         if not 0 <= row < len(matrix):
             raise PrivacyEvalError(f"{where}: {path.name} has {len(matrix)} rows, no row {text}")
-        if row in names or name in known:
-            raise PrivacyEvalError(f"{where}: duplicate {name if name in known else f'row {row}'}")
+        if row in names or name in named:
+            raise PrivacyEvalError(f"{where}: duplicate {name if name in named else f'row {row}'}")
         names[row] = name
-        known.add(name)
+        named.add(name)
     absent = [str(row) for row in range(len(matrix)) if row not in names]
     if absent:
         raise PrivacyEvalError(f"{table}: {len(absent)} rows without an id: {abbreviate(absent)}")
@@ -156,6 +156,7 @@ def _matrix(
     """Copy the matrix from its storage; raise an error if it exceeds the storage."""
     dtype = np.dtype(f"{'>' if big else '<'}{tensor.dtype}")
     (rows, columns), (down, right) = tensor.shape, tensor.strides
+    down, right = down * (rows > 1), right * (columns > 1)  # else unused: any number is allowed
     last = tensor.offset + (rows - 1) * down + (columns - 1) * right
     if (
         numbers.size != tensor.size * dtype.itemsize

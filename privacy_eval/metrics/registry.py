@@ -141,6 +141,8 @@ class Metric:
         Has a table of several systems.
     tabled : bool
         Appears in the tables of one system, of whatever protocol.
+    strongest : bool
+        The strongest attack model is named by it, too, if it has a best value.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
     curves : callable or None
@@ -173,6 +175,7 @@ class Metric:
     line_number: Callable[[float], str] = "{:.3f}".format
     compared: bool = True
     tabled: bool = True
+    strongest: bool = True
     repeats_matter: bool = False
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
@@ -365,6 +368,7 @@ def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metri
         column_label=Label(f"min DCF {p_target:g}{costs}", f"min DCF$_{{{p_target:g}}}${costs}"),
         heading_label=Label(f"min DCF at {p_target:g}{costs}"),
         detail=4,
+        strongest=False,
         compared=False,
     )
 
@@ -450,6 +454,7 @@ METRICS: dict[str, Metric] = {
             meaning="the EER at the threshold that SpeechBrain chooses",
             source="SpeechBrain, EER",
             decimals=2,
+            strongest=False,
             compared=False,
             tabled=False,
             in_variants=False,
@@ -466,6 +471,7 @@ METRICS: dict[str, Metric] = {
             column_label=Label("min Cllr", _C_LLR_MIN),
             heading_label=Label("min Cllr, bit", f"{_C_LLR_MIN}, bit"),
             axis_label=r"$C_\mathrm{llr}^\mathrm{min}$, bit",
+            strongest=False,
             line="Cllr (min/act): {cllr_min}/{cllr}",
             repeats_matter=True,
         ),
@@ -491,6 +497,7 @@ METRICS: dict[str, Metric] = {
             source="Brümmer and de Villiers 2013",
             line="ROCCH-EER: {rocch_eer}%",
             line_number=lambda value: f"{100 * value:.3f}",
+            strongest=False,
             compared=False,
             repeats_matter=True,
         ),
@@ -545,6 +552,7 @@ METRICS: dict[str, Metric] = {
             ),
             axis_label=r"Individual disclosure, $\log_{10}$ LR",
             detail=zebra_number,
+            strongest=False,
             line="Individual: {zebra_individual} ({tag})",
             line_number=zebra_number,
             repeats_matter=True,

@@ -18,22 +18,26 @@ import re
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import OutputError, PrivacyEvalError, UsageError
+from ..errors import OutputError, PrivacyEvalError, UsageError, describe, in_job
 from ..io.confine import refuse_symlinks
 from ..io.files import atomic_path, digest, relative, sweep, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..io.user_key import user_key
-from .jobs import Cost, split
+from .jobs import split
 
 #: The fingerprint of a product that has a folder of its own.
 NOTE = ".privacy_eval.json"
+
+#: Environment variable: describe failures with their traceback, as in the log of a job.
+DEBUG = "PRIVACY_EVAL_DEBUG"
 
 #: Entry of a fingerprint: the keyed digest of the others.
 _HMAC = "hmac"
@@ -263,7 +267,8 @@ class Product:
         Returns the content, given the paths of the inputs and the fingerprint.
     subject, options, revision
         See `Fingerprint`; increment the revision when the same inputs yield other content.
-    cost : Cost
+    cost : float
+        Estimated run time, see `jobs`.
     guarded : bool
         Keep external files.
     rivals : tuple of Path
@@ -283,7 +288,7 @@ class Product:
     subject: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 1
-    cost: Cost = Cost()
+    cost: float = 1.0
     guarded: bool = False
     rivals: tuple[Path, ...] = ()
     within: Path | None = None
@@ -361,7 +366,7 @@ class Product:
         noted = self.read_fingerprint()
         try:
             now, _ = self.fingerprint(inputs)
-        except (MissingInput, PrivacyEvalError):
+        except Exception:  # reported when the product is made
             return False
         if noted is None or not self.is_whole(inputs, noted):
             return False
@@ -427,8 +432,6 @@ class Run:
         Write nothing; only determine what would be made.
     isolated : bool
         Make each product in its own process, so that a killed one does not affect the others.
-    announce : callable, optional
-        Called with the costs of the products before the work begins.
     begin, progress : Progress, optional
         Called before and after every product.
     """
@@ -437,7 +440,6 @@ class Run:
     nj: int = 1
     dry_run: bool = False
     isolated: bool = False
-    announce: Callable[[Sequence[Cost]], None] | None = None
     begin: Progress | None = None
     progress: Progress | None = None
 
@@ -459,8 +461,6 @@ def bring_up_to_date(
     if run.job[0] > 1:
         outcome = Outcome()  # reported by the first job
     products = split(products, [product.cost for product in products], run.job)
-    if run.announce is not None:
-        run.announce([product.cost for product in products])
     for done, found in enumerate(_outcomes(products, inputs, run, allow_missing), start=1):
         outcome.add(found)
         if run.progress is not None:
@@ -472,11 +472,14 @@ def _possible(products: Sequence[Product], inputs: Inputs) -> tuple[list[Product
     """Return the products with all inputs or external files, and the outcome of the others."""
     possible, outcome = [], Outcome()
     for product in products:
-        missing = next(iter(product.absent()), None)
-        if missing is None or (product.guarded and product.is_foreign(inputs)):
-            possible.append(product)
-        else:
-            outcome.missing[product.name] = missing
+        try:
+            missing = next(iter(product.absent()), None)
+            if missing is None or (product.guarded and product.is_foreign(inputs)):
+                possible.append(product)
+            else:
+                outcome.missing[product.name] = missing
+        except Exception as error:
+            outcome.failed[product.name] = _failure(error)
     return possible, outcome
 
 
@@ -588,13 +591,19 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
         outcome.notes += [f"{name}: {remark}" for remark in noted.remarks]
     except MissingInput as error:
         return Outcome(missing={name: error})
-    except PrivacyEvalError as error:
-        if isinstance(error, OutputError | UsageError):  # no other product can be made either
-            raise
-        return Outcome(failed={name: str(error)})
-    except MemoryError:
-        return Outcome(failed={name: "not enough memory"})
+    except Exception as error:
+        return Outcome(failed={name: _failure(error)})
     return outcome
+
+
+def _failure(error: Exception) -> str:
+    """Describe the failure of one product; raise errors that concern all of them."""
+    if isinstance(error, OutputError | UsageError):
+        raise error
+    text = describe(error)
+    if not isinstance(error, PrivacyEvalError) and (in_job() or os.environ.get(DEBUG)):
+        text += "\n" + "".join(traceback.format_exception(error)).rstrip()
+    return text
 
 
 _of_worker = Inputs()

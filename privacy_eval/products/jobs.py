@@ -1,9 +1,9 @@
-"""Estimates of work and memory; balanced splitting into jobs.
+"""Estimates of run time, and balanced splitting into jobs.
 
-The constants were measured as peak resident memory and processor time of the command line:
-`metrics` of 10^5, 10^6 and 10^7 trials (with 0, 20 and 100 bootstrap replicates for the former
-two), `score` of 4 * 10^4 to 8 * 10^5 trials, `similarity` of 1000, 5400 and 20 000 utterances,
-both with x-vectors of 512 dimensions. Weights are only comparable within a stage.
+The constants were measured as processor time of the command line: `metrics` of 10^5, 10^6 and
+10^7 trials (with 0, 20 and 100 bootstrap replicates for the former two), `asv-scores` of 4 * 10^4
+to 8 * 10^5 trials, `similarity` of 1000, 5400 and 20 000 utterances, both with x-vectors of 512
+dimensions. Costs are only comparable within a stage.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import contextlib
 import heapq
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,75 +19,39 @@ from ..io.files import GZIP_MAGIC, max_unpacked_bytes
 
 T = TypeVar("T")
 
-#: Memory of a process that has only been started, with NumPy and SciPy.
-START_BYTES = 80e6
-
 #: A line of a score file or trial key: speaker, utterance, and score or label; with gzip.
 _LINE_BYTES, _PACKED_LINE_BYTES = 30.0, 8.0
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Estimated run time and memory of a work item.
-
-    Attributes
-    ----------
-    weight : float
-        Relative run time.
-    working_bytes : float
-        Memory during the work, in addition to `kept_bytes`.
-    kept_bytes : float
-        Memory kept for later items of the same process: x-vectors.
-    """
-
-    weight: float = 1.0
-    working_bytes: float = 0.0
-    kept_bytes: float = 0.0
-
-
-def metrics_cost(trials: float, replicates: int = 0) -> Cost:
+def metrics_cost(trials: float, replicates: int = 0) -> float:
     """Estimate reading, pairing and evaluating a condition in both variants."""
-    return Cost(0.1 + trials * (1.1e-6 + 5e-8 * replicates), 400.0 * trials)
+    return 0.1 + trials * (1.1e-6 + 5e-8 * replicates)
 
 
-def scoring_cost(trials: float) -> Cost:
-    """Estimate scoring a list of trials, without the memory for x-vectors."""
-    return Cost(0.2 + 2e-6 * trials, 450.0 * trials)
+def scoring_cost(trials: float) -> float:
+    """Estimate scoring a list of trials."""
+    return 0.2 + 2e-6 * trials
 
 
-def similarity_cost(utterances: float) -> Cost:
-    """Estimate the cost of voice similarity for N original and N anonymized utterances."""
-    return Cost(
-        0.2 + 2.4e-7 * utterances**2,
-        10.0 * utterances**2 + 20_000.0 * utterances,
-        4500.0 * utterances,
-    )
+def similarity_cost(utterances: float) -> float:
+    """Estimate the voice similarity of N original and N anonymized utterances."""
+    return 0.2 + 2.4e-7 * utterances**2
 
 
-def needed_bytes(costs: Sequence[Cost]) -> float:
-    """Estimate the peak memory of a process that does these pieces one after the other."""
-    working = max((c.working_bytes for c in costs), default=0.0)
-    return START_BYTES + working + sum(c.kept_bytes for c in costs)
-
-
-def split(items: Sequence[T], costs: Sequence[Cost], job: tuple[int, int]) -> list[T]:
+def split(items: Sequence[T], costs: Sequence[float], job: tuple[int, int]) -> list[T]:
     """Return the work items of one of several jobs, in their original order.
 
     Items are assigned by decreasing cost to the least loaded job (Graham's
     longest-processing-time rule), so that no job takes longer than an equal share plus the
-    costliest item. Jobs that are given the same costs compute the same split.
-
-    Parameters
-    ----------
-    job : (int, int)
-        Number of the job, from 1, and number of jobs.
+    costliest item. Jobs that are given the same costs compute the same split. `job` is the number
+    of the job, from 1, and the number of jobs.
     """
     number, jobs = job
     loads = [(0.0, j) for j in range(1, jobs + 1)]
     chosen = []
-    for index in sorted(range(len(items)), key=lambda i: -costs[i].weight):
+    for index in sorted(range(len(items)), key=lambda i: -costs[i]):
         load, j = loads[0]
-        heapq.heapreplace(loads, (load + costs[index].weight, j))
+        heapq.heapreplace(loads, (load + costs[index], j))
         if j == number:
             chosen.append(index)
     return [items[i] for i in sorted(chosen)]

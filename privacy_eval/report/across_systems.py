@@ -20,10 +20,10 @@ from ..metrics.caveats import marked_text, note_of
 from ..metrics.zebra import categorical_tag
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
 from ..numbers.means import mean_of
-from ..numbers.notes import LEFT_OUT_MARK, OTHER_SOURCE_MARK, evaluated_text
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
+from .notes import LEFT_OUT_MARK, OTHER_SOURCE_MARK, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).

@@ -9,7 +9,6 @@ from ..errors import abbreviate, counted
 from ..metrics import describe
 from ..numbers.attacks import attacks
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.notes import caveat_notes, few_replicates, interval_text
 from ..numbers.rankings import Ranking, average_ranking
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
@@ -18,6 +17,7 @@ from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
 from .forms import main_split
 from .identification import found_in_groups
+from .notes import caveat_notes, few_replicates, interval_text
 from .page import Front
 from .provenance import summary
 from .ranking import difference_text

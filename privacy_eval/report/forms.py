@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-from ..metrics import (
-    describe,
-    withholding_caveat,
-)
-from ..metrics.caveats import marked_text
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.records import (
     IdentificationRecord,
-    Results,
     SimilarityRecord,
     VerificationRecord,
 )
-from .table import Column, Table
+from .table import Column, Fit, Table
 
 Key = tuple[str, ...]
 _OfSet = TypeVar("_OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord)
@@ -36,37 +29,6 @@ def main_split(
     """Return the split that sentences describe: the last with records, usually the test set."""
     present = {r.condition.split for r in records}
     return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
-
-
-def metric_columns(keys: Sequence[str]) -> list[Column]:
-    """Return the columns of metrics; the tag follows the worst-case disclosure."""
-    columns = [Column(*describe(key).column) for key in keys]
-    if "zebra_individual" in keys:
-        columns.insert(keys.index("zebra_individual") + 1, Column("Tag"))
-    return columns
-
-
-def metric_texts(
-    keys: Sequence[str],
-    values: Mapping[str, Any],
-    tag: str | None = None,
-    caveats: Mapping[str, str] = MappingProxyType({}),
-) -> list[str]:
-    """Format values in the order of `metric_columns`, "" for missing ones."""
-    texts = []
-    for key in keys:
-        texts.append(metric_text(key, values.get(key), caveats))
-        if key == "zebra_individual":
-            texts.append(tag or "")
-    return texts
-
-
-def metric_text(
-    key: str, value: float | None, caveats: Mapping[str, str] = MappingProxyType({})
-) -> str:
-    """Format a value, flagged if it has a caveat; "" if it is missing."""
-    text = "" if value is None else describe(key).format(value, detailed=True)
-    return marked_text(text, withholding_caveat(caveats, key))
 
 
 def by_trial_set(records: Iterable[_OfSet]) -> dict[Key, list[_OfSet]]:
@@ -107,68 +69,80 @@ def condition_groups(protocol: Protocol) -> list[list[tuple[Key, Key]]]:
 
 
 @dataclass(frozen=True)
-class Form:
-    """Tables of a row per trial set (and condition) and a block of columns per split.
+class SplitTable:
+    """A table of a row per trial set (and condition) and a block of columns per split.
 
     Attributes
     ----------
+    protocol : Protocol
+    name, title, caption : str
     cells : mapping
         Cells of a block by split and row key, which begins with a data set.
     values : list of Column
         Columns of a block.
     condition : list of Column
         Columns that identify the row, once per table.
+    groups : sequence of groups of rows
+        Row keys, with the cells of their condition.
     flagged : set
         Splits and row keys with a `*`.
     data_sets : sequence or None
         Data sets with the names of rows; by default those of trials.
+    notes : sequence of str
+    section : str
+        Of the report, if not that of the system.
+    fit : str
     """
 
-    results: Results
+    protocol: Protocol
+    name: str
+    title: str
+    caption: str
     cells: Mapping[Key, Sequence[str]]
     values: Sequence[Column]
     condition: Sequence[Column]
+    groups: Iterable[Iterable[tuple[Key, Key]]]
     flagged: Collection[Key] = frozenset()
     data_sets: Sequence[DataSet | RecognitionSet] | None = None
+    notes: Sequence[str] = ()
+    section: str = ""
+    fit: Fit = "as is"
 
-    @property
-    def splits_with_values(self) -> list[str]:
-        """The splits with any value."""
-        present = {key[0] for key, cells in self.cells.items() if any(cells)}
-        return [s for s in self.results.protocol.splits if s in present]
-
-    def table(
-        self, name: str, title: str, caption: str, groups: Iterable[Iterable[tuple[Key, Key]]]
-    ) -> Table:
-        """Make a table of the first split's block, the condition's columns, then the other
-        splits' blocks, of the data sets and splits with any value. Groups contain row keys with
-        the cells of their condition."""
-        splits = self.splits_with_values
-        protocol = self.results.protocol
-        data_sets = {d.id: d for d in self.data_sets or protocol.data_sets}
-        present = {key[1] for key, cells in self.cells.items() if any(cells)}
-        columns: list[Column] = []
+    def table(self) -> Table:
+        """Make the table: the first split's block, the condition's columns, then the other
+        splits' blocks, of the data sets and splits with any value; rows are numbered."""
+        filled = [key for key, cells in self.cells.items() if any(cells)]
+        splits = [s for s in self.protocol.splits if any(key[0] == s for key in filled)]
+        present = {key[1] for key in filled}
+        data_sets = {d.id: d for d in self.data_sets or self.protocol.data_sets}
+        columns = [Column("#")]
         for split in splits:
-            heading = protocol.split_title(split)
-            columns += [Column(heading, align="l", rule=bool(columns)), *self.values]
+            heading = self.protocol.split_title(split)
+            columns += [Column(heading, align="l", rule=len(columns) > 1), *self.values]
             columns += self.condition if split == splits[0] else []
 
         def row(key: Key, condition: Key) -> Iterator[str]:
+            yield str(next(number))
             for split in splits:
                 flag = "*" if (split, *key) in self.flagged else ""
                 yield data_sets[key[0]].row_name(split) + flag
                 yield from self.cells.get((split, *key), [""] * len(self.values))
                 yield from condition if split == splits[0] else ()
 
-        rows = [[tuple(row(*keys)) for keys in group if keys[0][0] in present] for group in groups]
-        return _number_rows(Table(name, caption, tuple(columns), nonempty(rows), title=title))
-
-
-def _number_rows(table: Table) -> Table:
-    """Add a first column with the number of each row."""
-    number = itertools.count(1)
-    groups = tuple(tuple((str(next(number)), *row) for row in group) for group in table.groups)
-    return replace(table, columns=(Column("#"), *table.columns), groups=groups)
+        number = itertools.count(1)
+        rows = [
+            [tuple(row(*keys)) for keys in group if keys[0][0] in present] for group in self.groups
+        ]
+        return Table(
+            self.name,
+            self.caption,
+            tuple(columns),
+            nonempty(rows),
+            notes=tuple(self.notes),
+            fit=self.fit,
+            section=self.section,
+            title=self.title,
+        )
 
 
 def nonempty(groups: Iterable[Iterable[tuple[str, ...]]]) -> tuple[tuple[Key, ...], ...]:

@@ -10,17 +10,17 @@ from typing import Any
 from ..io.files import file_names
 from ..metrics import CAVEATS, METRICS, Metric
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, select, system_column
-from ..numbers.notes import (
+from ..numbers.rankings import LACKS, NO_VALUES, Difference, RankedSystem, Ranking, rank
+from ..numbers.report_data import ReportData
+from ..protocol.protocol import Protocol
+from ..results.records import VerificationRecord
+from .notes import (
     LEFT_OUT_MARK,
     bias_notes,
     caveat_notes,
     interval_text,
     too_few_replicates,
 )
-from ..numbers.rankings import LACKS, NO_VALUES, Difference, RankedSystem, Ranking, rank
-from ..numbers.report_data import ReportData
-from ..protocol.protocol import Protocol
-from ..results.records import VerificationRecord
 from .table import SIDE_BY_SIDE, Column, Table
 
 

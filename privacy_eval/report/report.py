@@ -9,7 +9,6 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
 from ..numbers.cells import cells_from_results
-from ..numbers.notes import caveat_notes
 from ..numbers.report_data import ReportData, ReportSources
 from ..protocol.protocol import Protocol
 from .across_systems import comparison_tables, submissions_table
@@ -18,6 +17,7 @@ from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .forms import main_split
 from .identification import identification_sentences
+from .notes import caveat_notes
 from .page import Front, Picture, Section
 from .per_system import system_tables
 from .provenance import provenance_tables

@@ -6,9 +6,9 @@ import itertools
 
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import attacks
-from ..numbers.notes import caveat_notes, few_replicates, interval_text
 from ..numbers.report_data import ReportData
 from ..results.signature import network_notes
+from .notes import caveat_notes, few_replicates, interval_text
 from .provenance import coverage
 from .table import ANSWER, Column, Table
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 from ..metrics.registry import Label
 
 Style = Literal["challenge", "booktabs"]
+Fit = Literal["as is", "shrunk", "landscape"]
 
 Item = TypeVar("Item")
 
@@ -53,6 +54,8 @@ class Column:
         LaTeX colour of the title.
     wrap : int or None
         Line width in em, in LaTeX and HTML.
+    interval : bool
+        Values may have their interval in brackets, whose bounds are columns in CSV.
     """
 
     title: str
@@ -63,6 +66,7 @@ class Column:
     highlight: bool = False
     colour: str | None = None
     wrap: int | None = None
+    interval: bool = False
 
 
 def aligned(align: str, *titles: str, sparse: bool = False) -> list[Column]:
@@ -111,7 +115,7 @@ class Table:
     colour_means: str = ""
     notes: tuple[str, ...] = ()
     comment: str = ""
-    fit: Literal["as is", "shrunk", "landscape"] = "as is"
+    fit: Fit = "as is"
     section: str = ""
     title: str = ""
 

@@ -14,6 +14,7 @@ from .latex import to_latex
 from .markup import Markup, tag
 from .table import (
     AVERAGE,
+    Column,
     Style,
     Table,
     marked_cells,
@@ -71,13 +72,31 @@ def to_text(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Write the header and the rows; headings of groups are a first column."""
-    titles = [marked_title(c) for c in table.columns]
+    """Write the header and the rows; headings of groups are a first column, bounds of intervals
+    columns of their own."""
+    titles: list[str] = []
+    for column in table.columns:
+        bounds = [f"{column.title} {end}" for end in ("low_95", "high_95") if column.interval]
+        titles += [marked_title(column), *bounds]
+    rows = [
+        [text for pair in zip(table.columns, row, strict=True) for text in _parts(*pair)]
+        for row in table.rows
+    ]
     if not table.headings:
-        return csv_text([titles, *table.rows])
-    blocks = zip(table.headings, table.groups, strict=True)
-    rows = ([heading.title, *row] for heading, group in blocks for row in group)
-    return csv_text([["Block", *titles], *rows])
+        return csv_text([titles, *rows])
+    blocks = zip(table.headings, rows_by_group(table, rows), strict=True)
+    named = ([heading.title, *row] for heading, group in blocks for row in group)
+    return csv_text([["Block", *titles], *named])
+
+
+def _parts(column: Column, cell: str) -> tuple[str, ...]:
+    """Separate a value from the bounds of its interval, in a column with intervals."""
+    if not column.interval:
+        return (cell,)
+    value, _, rest = cell.partition(" [")
+    bounds, _, mark = rest.partition("]")
+    low, _, high = bounds.partition(", ")
+    return value + mark, low, high
 
 
 def to_html(table: Table) -> Markup:

@@ -374,6 +374,7 @@ class AsvSystems:
                 folder,
                 allow_pipes=self.access.allow_pipes,
                 allow_outside=self.access.allow_outside,
+                load=self.access.inputs.load,
             )
         return self._vectors[folder]
 

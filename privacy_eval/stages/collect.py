@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from ..errors import PrivacyEvalError, counted
+from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
 from ..io.files import read_text, relative
 from ..io.inputs import Inputs
@@ -185,10 +185,11 @@ class _Reader:
         for table in system.emotion:
             try:
                 yield from read_emotion(table, system, self.protocol, self.tree, inputs)
-            except PrivacyEvalError as error:
+            except Exception as error:
+                failure = f"{system.name} {table.path.name} ({describe(error)})"
                 if not self.partial:
-                    raise
-                self.refused.append(f"{system.name} {table.path.name} ({error})")
+                    raise PrivacyEvalError(failure) from error
+                self.refused.append(failure)
 
 
 def read_emotion(
@@ -225,8 +226,8 @@ def read_recognition(
         if files.folder.name != files.condition.name:  # not ASR-*: of one recognizer
             lines = [replace(line, wer=exact_wer(line), decode=_place(files)) for line in lines]
         return lines, sources, refused
-    except PrivacyEvalError as error:
-        return [], {}, [*refused, str(error)]
+    except Exception as error:
+        return [], {}, [*refused, describe(error)]
 
 
 def _place(files: RecognitionFiles) -> str:

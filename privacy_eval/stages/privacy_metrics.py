@@ -49,7 +49,7 @@ from ..products.freshness import (
     bring_up_to_date,
     source_from_fingerprint,
 )
-from ..products.jobs import Cost, estimate_lines, metrics_cost
+from ..products.jobs import estimate_lines, metrics_cost
 from ..results.record_files import record_content, record_paths
 from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -189,7 +189,7 @@ def dropped_intervals(noted: Iterable[Fingerprint | None], options: Options) -> 
     return Counter(number for number in found if isinstance(number, int) and number)
 
 
-def condition_cost(condition: ConditionFiles, options: Options = Options()) -> Cost:
+def condition_cost(condition: ConditionFiles, options: Options = Options()) -> float:
     """Estimate the cost of a condition from the size of its score file."""
     return metrics_cost(estimate_lines(condition.scores), options.bootstrap)
 

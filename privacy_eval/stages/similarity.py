@@ -27,7 +27,7 @@ from ..products.freshness import (
     absent,
     bring_up_to_date,
 )
-from ..products.jobs import Cost, similarity_cost
+from ..products.jobs import similarity_cost
 from ..protocol.protocol import ResultsFolder, TrialSet
 from ..results.record_files import record_content, record_paths
 from ..results.records import SimilarityRecord
@@ -55,7 +55,7 @@ def similarity_products(experiment: Experiment) -> list[Product]:
     return [similarity.product() for similarity in _similarities(experiment)]
 
 
-def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> Cost:
+def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> float:
     """Estimate the cost of a trial set's voice similarity from the lines of its utt2spk; if it
     cannot be read, there is nothing to compute."""
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ..asv.model_folder import save_vectors
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, describe
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.kaldi_options import read_options
@@ -32,7 +32,6 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..products.jobs import Cost
 from ..speech.audio import AudioReader
 from ..speech.features import (
     CHALLENGE_MFCC,
@@ -72,8 +71,8 @@ def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
                 parts += one.parts
         except MissingInput as error:
             outcome.missing[one.name] = error
-        except PrivacyEvalError as error:
-            outcome.failed[one.name] = str(error)
+        except Exception as error:
+            outcome.failed[one.name] = describe(error)
     extracted = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
     if run.job != (1, 1):
         outcome.add(extracted)
@@ -83,7 +82,7 @@ def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
     skipped = {*outcome.missing, *outcome.failed, *incomplete}
     whole = [one.product() for one in sets if one.name not in skipped]
     outcome.notes += extracted.notes
-    outcome.add(bring_up_to_date(whole, inputs, replace(run, announce=None, progress=None)))
+    outcome.add(bring_up_to_date(whole, inputs, replace(run, progress=None)))
     outcome.made += incomplete if run.dry_run else ()
     outcome.failed |= extracted.failed
     outcome.left_out |= extracted.left_out
@@ -245,7 +244,7 @@ class _Part:
                 "vad": vars(vad),
                 "targets": {name: reader.target(name) for name in self.ids},
             },
-            cost=Cost(0.1 + sum(sizes) / _BYTES_PER_SECOND, 400e6),
+            cost=0.1 + sum(sizes) / _BYTES_PER_SECOND,
         )
 
     def find(self, inputs: Inputs) -> Sources:

@@ -5,9 +5,9 @@
 # On this machine, all jobs of a stage at once (limit: run_jobs.sh --max-jobs-run 4):
 export cmd=run_jobs.sh
 
-# On a Slurm cluster, as one array job per stage. Every job logs how much memory it needs (4 GiB are
-# enough for 10 million trials per condition or 18000 utterances per trial set); slurm.sh --help lists
-# other options. Kaldi's scripts extract x-vectors with Kaldi's slurm.pl and the same options.
+# On a Slurm cluster, as one array job per stage. 4 GiB are enough for 10 million trials per condition
+# or 18000 utterances per trial set; slurm.sh --help lists other options. Kaldi's scripts extract
+# x-vectors with Kaldi's slurm.pl and the same options.
 # export cmd="slurm.sh --mem 4G"
 
 # With the runners of a Kaldi installation at KALDI_ROOT. Their jobs read path.sh in the current

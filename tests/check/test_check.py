@@ -215,11 +215,11 @@ def test_any_exception_is_an_error_of_one_team(
         lines_to(tree.root / f"exp/{team}/results-x/ASR-libri_dev_asr/WER", [WER])
 
     def broken(read: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(file: Any, *more: Any) -> Any:
+        def wrapped(file: Any, *more: Any, **options: Any) -> Any:
             path = file.folder if isinstance(file, RecognitionFiles) else file.path
             if "bad" in path.parts:
                 raise OverflowError("Python int too large")
-            return read(file, *more)
+            return read(file, *more, **options)
 
         return wrapped
 

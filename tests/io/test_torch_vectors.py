@@ -6,6 +6,7 @@ import io
 import pickle
 import random
 import shutil
+import struct
 import zipfile
 from pathlib import Path
 
@@ -41,6 +42,27 @@ def test_matrix_and_ids(name: str) -> None:
     row_of = dict(line.split() for line in (GOLDEN / name / "id2idx").read_text().splitlines())
     assert {u: str(row) for row, u in enumerate(vectors.ids)} == row_of
     assert vector_locations(GOLDEN / name / "speaker_vectors.pt") is None
+
+
+def test_the_stride_of_a_single_row_does_not_matter() -> None:
+    """Half a kilobyte with a stride of 2^62, which NumPy cannot take."""
+
+    def text(word: str) -> bytes:
+        return b"X" + struct.pack("<I", len(word)) + word.encode()
+
+    def number(value: int) -> bytes:
+        return b"\x8a\x09" + value.to_bytes(9, "little")
+
+    for shape, strides in (((1, 3), (2**62, 1)), ((3, 1), (1, 2**62))):
+        rows, columns, down, right = map(number, (*shape, *strides))
+        tensor = (
+            b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(("
+            + (text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu"))
+            + (number(3) + b"tQ" + number(0) + rows + columns + b"\x86" + down + right)
+            + b"\x86\x89ccollections\nOrderedDict\n)RtR."
+        )
+        content = packed({"a/data.pkl": tensor, "a/data/0": struct.pack("<3f", 0, 1, 2)})
+        assert read_torch_matrix(content, "x").tolist() == np.arange(3.0).reshape(shape).tolist()
 
 
 def test_only_some_ids() -> None:

@@ -119,6 +119,35 @@ def test_the_curve_of_a_new_metric_is_stored(
         assert {"det_miss", "ece_minimum", "dcf_actual", "density_target"} <= arrays.keys()
 
 
+def test_a_new_metric_on_scores_has_intervals_averages_and_a_strongest_attack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    metric = Metric(
+        "toy", "scores", "fraction", "toy rate", best="lower", column_label=Label("Toy")
+    )
+    monkeypatch.setitem(METRICS, "toy", metric)
+    results = imported(B1, system="A")
+    values = {"ignorant": 0.25, "lazy-informed": 0.5}
+    records = tuple(
+        replace(
+            r,
+            metrics={"challenge": {"toy": values.get(r.condition.attack_model or "", 0.75)}},
+            speaker_intervals={"challenge": {"toy": (0.125, 0.875)}},
+        )
+        for r in results.verification
+    )
+    tables = {t.name: t for t in system_tables(replace(results, verification=records), "A", "")}
+    texts = {text for row in tables["toy"].rows for text in row}
+    assert {f"{v:.3f} [0.125, 0.875]" for v in (0.25, 0.5, 0.75)} < texts
+    assert all("0.500 lazy-informed" in row for row in tables["strongest"].rows)
+    column = [c.title for c in tables["attacks"].columns].index("Toy")
+    assert {row[1]: row[column] for row in tables["attacks"].rows} == {
+        "Original": "0.750",
+        "Ignorant": "0.250",
+        "Lazy-informed": "0.500",
+    }
+
+
 def test_a_new_metric_is_computed(toy: Metric) -> None:
     values: dict[str, float] = {}
     if toy.kind == "scores":
@@ -160,8 +189,12 @@ def test_the_protocol_chooses_the_eer_of_tables_and_averages() -> None:
     assert "EER (SpeechBrain), %" in [c.title for c in tables["asv"].columns]
     assert "EER, %" not in [c.title for c in tables["asv"].columns]
     assert {row[1:] for row in tables["averages"].rows if "EER" in row[0]} == {("25.000",) * 2}
-    assert "variants" not in tables
-    (name, kaldi, speechbrain), *_ = tables["eers"].rows
+    assert [c.title for c in tables["variants"].columns][2:] == [
+        "challenge / Kaldi",
+        "exact / SpeechBrain",
+    ]
+    (name, title, kaldi, speechbrain), *_ = tables["variants"].rows
+    assert title == "EER, %"
     (record,) = (r for r in records if (r.condition.system, r.condition.name) == ("A", name))
     assert (kaldi, speechbrain) == (f"{100 * record.values('exact')['eer']:.3f}", "25.000")
     across, _ = across_tables(ReportData(results, cells_from_results(results)))

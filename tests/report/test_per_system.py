@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -178,6 +179,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
         *("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra", "asr", "voice"),
         "strongest",
         "averages",
+        "attacks",
     }
     columns = {
         ("linkability", "Linkability"): (r"linkability: (\S+)", "{:.3f}"),
@@ -197,7 +199,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
     tags = cells(tables["zebra"], "Tag", 0) + cells(tables["zebra"], "Tag", 1)
     assert sorted(tags) == sorted(re.findall(r"Individual: \S+ \((.)\)", text))
     other = tables_of(results, ".orig")
-    assert set(other) == set(tables) - {"voice", "strongest", "averages"}
+    assert set(other) == set(tables) - {"voice", "strongest", "averages", "attacks"}
     assert cells(other["asv"], "EER, %")[0] == "8.665"
     assert cells(tables["asv"], "EER, %")[0] == "14.910"
 
@@ -266,26 +268,31 @@ def with_intervals() -> Results:
 
 def test_intervals() -> None:
     tables = tables_of(with_intervals())
-    assert "intervals_test" not in tables
-    (row,) = tables["intervals_dev"].rows
-    assert row == (
-        "1",
-        "libri_dev",
+    first = dict(zip(tables["asv_dev"].columns, tables["asv_dev"].rows[0], strict=True))
+    assert [text for column, text in first.items() if column.interval] == [
         "14.910 [10.000, 20.000]",
         "0.466 [0.300, 0.400]",
         "12.520 [150.000, 188.889]",
-        "o",
-        "o",
-        "f",
-    )
-    (row,) = tables["intervals_privacy_dev"].rows
-    # The third quantity has no interval among the given ones.
-    assert row[2:5] == ("", "0.661 [0.500, 0.600]", "0.375 [0, inf]")
-    table = tables["intervals_individual_dev"]
-    (row,) = table.rows
-    individual = first_individual()
-    assert row[2:] == (f"{individual:.3f} [1.500, 2.500]", "", "", "o", "o", "f")
-    assert len(table.columns) == len(row)
+    ]
+    assert not any(column.interval for column in tables["asv_test"].columns)
+    assert cells(tables["linkability"], "Linkability")[0] == "0.661 [0.500, 0.600]"
+    assert cells(tables["zebra"], "Population, bit")[0] == "0.375 [0, inf]"
+    individual = f"{first_individual():.3f} [1.500, 2.500]"
+    assert cells(tables["zebra"], "Individual, log10 LR")[0] == individual
+    # No other condition has intervals, nor has ROCCH-EER, nor the table of the challenge's form.
+    for name in ("asv_dev", "linkability", "zebra", "rocch_eer"):
+        later = [text for row in tables[name].rows[1:] for text in row]
+        assert not any("[" in text for text in later)
+    assert not any("[" in text for name in ("asv", "rocch_eer") for text in tables[name].rows[0])
+
+
+def test_bounds_are_columns_of_their_own_in_csv(tmp_path: Path) -> None:
+    write(with_intervals(), tmp_path, only="csv")
+    with (tmp_path / "M_asv_dev.csv").open(newline="") as file:
+        row, second, *_ = csv.DictReader(file)
+    names = ("EER, %", "EER, % low_95", "EER, % high_95")
+    assert [row[name] for name in names] == ["14.910", "10.000", "20.000"]
+    assert second["EER, %"] and [second[name] for name in names[1:]] == ["", ""]
 
 
 def first_individual() -> float:
@@ -319,7 +326,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     )
     found = system_tables(results, "M", "", Drawn(1001, speakers))  # type: ignore[arg-type]
     tables = {t.name: t for t in found}
-    averages, table = tables["averages"], tables["intervals_averages"]
+    averages, table = tables["averages"], tables["attacks"]
     dev = {row[1]: row[2] for row in table.groups[0]}
     by_title = {row[0]: row[1] for row in averages.rows}
     lazy = by_title["EER, %, anon"]
@@ -330,11 +337,13 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
     first = replace(with_eer(results.verification[0], 0.97), n_target=100, n_nontarget=900)
     found = system_tables(with_first(results, first), "M", "", Drawn(1001, 30))  # type: ignore[arg-type]
-    withheld = {t.name: t for t in found}["intervals_averages"]
+    withheld = {t.name: t for t in found}["attacks"]
     assert withheld.groups[0][0][2].endswith("]?")
     assert any(note.startswith("?") for note in withheld.notes)
     noted = {name for name, t in tables.items() if any("Too few" in n for n in t.notes)}
-    assert noted == ({n for n in tables if n.startswith("intervals")} if few else set())
+    with_intervals = {name for name, t in tables.items() if any(c.interval for c in t.columns)}
+    assert with_intervals == {"asv_dev", "asv_test", "attacks"}
+    assert noted == (with_intervals if few else set())
 
 
 @pytest.mark.parametrize(("n_target", "noted"), [(19, True), (20, False), (None, False)])
@@ -347,7 +356,7 @@ def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) 
         for name, table in tables.items()
         if any("Linkability is uninformative with fewer than 20" in note for note in table.notes)
     }
-    assert with_note == ({"linkability", "intervals_privacy_dev"} if noted else set())
+    assert with_note == ({"linkability", "attacks"} if noted else set())
 
 
 def test_variants_that_print_differently() -> None:
@@ -439,7 +448,7 @@ def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
         for line in text.splitlines():
             if line.endswith(r" \\") and "multi" not in line:
                 columns = len(re.split(r"(?<!\\) & ", line))
-                assert columns in {3, 8, 12, 10, 6}
+                assert columns in {3, 6, 7, 8, 10, 12}
     for path in out.glob("*.md"):
         assert not re.search(r"(?<!\\)<(?!!-- privacy_eval)", path.read_text())
 

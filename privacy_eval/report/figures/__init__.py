@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
-from ...numbers.notes import drawn_notes
 from ...numbers.report_data import ReportData, Whiskers
 from ...products.freshness import Run
 from ...results.arrays import FIGURE_FORMATS
 from ..figure_folder import figure_folder, pictures
+from ..notes import drawn_notes
 
 if TYPE_CHECKING:
     from .drawing import Drawing

@@ -8,10 +8,10 @@ from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..metrics.confidence import least_replicates
+from ..numbers.means import LEVEL
 from ..results.arrays import Curves
 from ..results.records import Results, VerificationRecord
 from ..tree.conditions import TrialCondition
-from .means import LEVEL
 
 #: Flag of values computed without some trials.
 LEFT_OUT_MARK = "\u2021"
