@@ -358,13 +358,8 @@ def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
 
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
-<<<<<<< HEAD
     inner = {"systems", "options", "progress", "dry_run"}
-    keywords = set(signature(evaluate).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
-=======
-    inner = {"systems", "options", "announce", "progress", "dry_run"}
     keywords = set(signature(evaluate_tree).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
->>>>>>> main
     keywords |= {"isolate", "details"}
     own |= {"user_metrics"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}

@@ -111,18 +111,10 @@ def test_the_largest_condition_has_its_own_job(tmp_path: Path) -> None:
     assert largest.condition.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
     names = []
     for job in (1, 2, 2, 1):  # records that are there by then change nothing
-<<<<<<< HEAD
-        outcome = evaluate(systems, tree.root / "out", tree=tmp_path, run=Run((job, 2)))
+        outcome = evaluate_tree(systems, tree.root / "out", tree=tmp_path, run=Run((job, 2)))
         names.append({*outcome.made, *outcome.current, *outcome.failed})
     assert names[0] == names[3] == {f"now {largest.condition.name}"}
     assert len(names[1]) == 2 and names[1] == names[2] and not names[0] & names[1]
-=======
-        evaluate_tree(
-            systems, tree.root / "out", tree=tmp_path, run=Run((job, 2), announce=told.append)
-        )
-    assert [len(costs) for costs in told] == [1, 2, 2, 1]
-    assert told[0] == told[3] == [condition_cost(largest)]
->>>>>>> main
 
 
 def test_a_trial_set_costs_by_its_utterances(tmp_path: Path) -> None:
