@@ -193,7 +193,9 @@ def test_every_page_is_linked() -> None:
 
 def row(metric: Metric) -> str:
     """A metric in the tables of the pages."""
-    low, high = (metric.shown(bound) if abs(bound) < math.inf else bound for bound in metric.range)
+    low, high = (
+        metric.printed(bound) if abs(bound) < math.inf else bound for bound in metric.range
+    )
     bounds = f"{low:.4g} to {high:.4g} {metric.printed_unit}".replace("inf", "∞").rstrip()
     cells = (metric.sentence, metric.meaning, bounds, metric.best or "", metric.source)
     return f"| {' | '.join(cells)} |"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..numbers.rankings import ranking_metrics
-from .options import add_results, add_table_style, choice, path, value
+from .options import add_results, add_table_style, path, value
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
@@ -18,17 +17,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
     add_table_style(parser)
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout: text")
-    ranked = choice(ranking_metrics(), "metric of the ranking (default: eer)", default="eer")
-    parser.add_argument("--rank-by", **ranked)
+    ranked = value("METRIC", "metric of the ranking, named as in results.csv (default: eer)")
+    parser.add_argument("--rank-by", type=_ranking_metric, default="eer", **ranked)
     attack = value("ID", "attack model of the ranking; default: the one that the protocol averages")
     parser.add_argument("--attack-model", **attack)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report import table_formats
-    from ..report.per_system import system_tables
     from ..report.products import TableOptions, tables_product
     from ..report.report import across_tables
+    from ..report.system_tables import system_tables
     from .inputs import log_notes, report_sources, write_products
 
     sources = report_sources(arguments, needed=True)
@@ -52,3 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     print("\n".join(render.write(table, style) for table in tables), end="")
     return 0
+
+
+def _ranking_metric(text: str) -> str:
+    """Check the metric of a ranking; imported here, as --help must not wait for it."""
+    from ..numbers.rankings import ranking_metrics
+
+    if text not in ranking_metrics():
+        expected = ", ".join(ranking_metrics())
+        raise argparse.ArgumentTypeError(f"no ranking by {text!r}, only by {expected}")
+    return text

@@ -26,13 +26,8 @@ def parse_arrays(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
 
     Parameters
     ----------
-    content : bytes
     path : Path
         For messages.
-
-    Returns
-    -------
-    dict of str to array
 
     Raises
     ------
@@ -60,13 +55,8 @@ def parse_array(content: bytes, path: Path) -> NDArray[Any]:
 
     Parameters
     ----------
-    content : bytes
     path : Path
         For messages.
-
-    Returns
-    -------
-    array
 
     Raises
     ------
@@ -91,14 +81,8 @@ def as_numbers(array: NDArray[Any], dimensions: int, where: object) -> NDArray[A
 
     Parameters
     ----------
-    array : array
-    dimensions : int
     where : object
         Beginning of the error.
-
-    Returns
-    -------
-    array
 
     Raises
     ------

@@ -19,10 +19,6 @@ def paths_outside(paths: Iterable[Path | None], roots: Iterable[Path]) -> tuple[
         None is skipped.
     roots : iterable of Path
         Folders that may be read; where there are none, everything may.
-
-    Returns
-    -------
-    tuple of Path
     """
     real = [os.path.realpath(root) for root in roots]
     return tuple(
@@ -54,16 +50,7 @@ def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str
 
 
 def outside_message(path: Path) -> str:
-    """Return the error message for a path outside the roots.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    str
-    """
+    """Return the error message for a path outside the roots."""
     return (
         f"{shorten(str(path))}: is outside the tree and the results "
         f"({shorten(os.path.realpath(path))}); use --allow-outside to read it"
@@ -78,7 +65,6 @@ def refuse_symlinks(path: Path, results: Path) -> None:
     path : Path
         To be written. Checked are it and the folders above it, up to `results` or the folder
         that both are in.
-    results : Path
 
     Raises
     ------
@@ -96,7 +82,6 @@ def refuse_symlinks_below(out: Path, results: Path) -> None:
     ----------
     out : Path
         Nothing is checked where it is not within `results`.
-    results : Path
 
     Raises
     ------

@@ -24,7 +24,6 @@ def csv_rows(text: str, path: object) -> Iterator[tuple[int, list[str]]]:
 
     Parameters
     ----------
-    text : str
     path : object
         For messages.
 
@@ -67,10 +66,6 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     rows : iterable of iterables
         None is a blank cell; text that a spreadsheet would take for a formula, as untrusted
         names may be, gets an apostrophe in front.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -41,8 +41,6 @@ class UtteranceList:
 
     Attributes
     ----------
-    path : Path
-    content : bytes
     lines : mapping of bytes to int
         Utterance to the first line of the file, from 1, that names it.
     """
@@ -58,7 +56,6 @@ class DataDir:
 
     Attributes
     ----------
-    path : Path
     tables : mapping of str to Table
         Known files that are present, by name.
     lists : mapping of str to bytes
@@ -76,7 +73,6 @@ class NewDataDir:
 
     Attributes
     ----------
-    files : mapping of str to bytes
     notes : tuple of str
         Warnings: files and lines that are missing.
     """
@@ -87,10 +83,6 @@ class NewDataDir:
 
 def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
     """Read the speaker of every utterance.
-
-    Parameters
-    ----------
-    path : Path or Loaded
 
     Returns
     -------
@@ -108,14 +100,6 @@ def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
 
 def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
     """Read the utterances of every speaker.
-
-    Parameters
-    ----------
-    path : Path or Loaded
-
-    Returns
-    -------
-    dict of str to tuple of str
 
     Raises
     ------
@@ -147,10 +131,6 @@ def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
 
 def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
     """Read the gender of every speaker.
-
-    Parameters
-    ----------
-    path : Path or Loaded
 
     Returns
     -------
@@ -188,13 +168,8 @@ def read_list(path: Path | Loaded, kind: str) -> UtteranceList:
 
     Parameters
     ----------
-    path : Path or Loaded
     kind : {"enrolls", "trials"}
         Utterances are the first field of a line, or the second of three.
-
-    Returns
-    -------
-    UtteranceList
 
     Raises
     ------
@@ -222,13 +197,8 @@ def read_data_dir(folder: Path, load: Callable[[Path], Loaded] = load) -> DataDi
 
     Parameters
     ----------
-    folder : Path
     load : callable
         Reads a file.
-
-    Returns
-    -------
-    DataDir
 
     Raises
     ------
@@ -247,11 +217,6 @@ def read_data_dir(folder: Path, load: Callable[[Path], Loaded] = load) -> DataDi
 
 def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
     """Select the lines of a data folder that belong to the utterances of a list.
-
-    Parameters
-    ----------
-    source : DataDir
-    selection : UtteranceList
 
     Returns
     -------
@@ -286,10 +251,6 @@ def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
 
 def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
     """Combine data folders.
-
-    Parameters
-    ----------
-    sources : sequence of DataDir
 
     Returns
     -------
@@ -329,11 +290,6 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
 
 def write_data_dir(target: Path, files: Mapping[str, bytes]) -> None:
     """Write a data folder, whole or not at all; an existing one is replaced.
-
-    Parameters
-    ----------
-    target : Path
-    files : mapping of str to bytes
 
     Raises
     ------

@@ -64,10 +64,6 @@ def reading(where: object) -> Iterator[None]:
     where : object
         Beginning of the message, usually the path.
 
-    Returns
-    -------
-    context manager
-
     Raises
     ------
     PrivacyEvalError
@@ -89,13 +85,8 @@ def opened(path: Path, where: object) -> Iterator[io.FileIO]:
 
     Parameters
     ----------
-    path : Path
     where : object
         Beginning of errors, usually the path.
-
-    Returns
-    -------
-    context manager of io.FileIO
 
     Raises
     ------
@@ -117,7 +108,6 @@ class Loaded(os.PathLike[str]):
 
     Attributes
     ----------
-    path : Path
     content : bytes
         Unpacked if it is gzip, without byte order mark.
     """
@@ -143,7 +133,6 @@ class LineLimit:
 
     Attributes
     ----------
-    lines : int
     reason : str
         For the message.
     """
@@ -159,15 +148,10 @@ def read_bytes(
 
     Parameters
     ----------
-    path : Path or Loaded
     max_bytes : int
         Limit for the unpacked content.
     limit : LineLimit, optional
         Limit for its lines; reading ends where it is exceeded.
-
-    Returns
-    -------
-    bytes
 
     Raises
     ------
@@ -206,13 +190,8 @@ def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
 
     Parameters
     ----------
-    path : Path or str
     pipes : collection of str
         Folders of open pipes, which may be read, too.
-
-    Returns
-    -------
-    io.FileIO
 
     Raises
     ------
@@ -260,14 +239,6 @@ def max_unpacked_bytes(packed: int) -> int:
 def read_text(path: Path | Loaded) -> str:
     """Read a UTF-8 file of at most `MAX_TEXT_BYTES`.
 
-    Parameters
-    ----------
-    path : Path or Loaded
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     PrivacyEvalError
@@ -286,7 +257,6 @@ def large_digest(path: Path, more_than: int) -> str | None:
 
     Parameters
     ----------
-    path : Path
     more_than : int
         Bytes.
 
@@ -320,10 +290,6 @@ def large_digest(path: Path, more_than: int) -> str | None:
 def digesting(data: bytes) -> Iterator[Callable[[], str]]:
     """Compute the `digest` of much data in a thread, while it is read for other purposes.
 
-    Parameters
-    ----------
-    data : bytes
-
     Yields
     ------
     callable
@@ -341,10 +307,6 @@ def digesting(data: bytes) -> Iterator[Callable[[], str]]:
 def digest(data: bytes) -> str:
     """Compute a SHA-256.
 
-    Parameters
-    ----------
-    data : bytes
-
     Returns
     -------
     str
@@ -360,14 +322,6 @@ def atomic_path(path: Path) -> Iterator[Path]:
     A missing folder is created. A symbolic link is replaced, never followed, as it may be
     untrusted. On any error `path` stays as it was; leftovers of a killed writer are removed by
     the next one.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    context manager of Path
 
     Raises
     ------
@@ -400,10 +354,6 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     ----------
     path : Path
         A missing parent is created.
-
-    Returns
-    -------
-    context manager of Path
 
     Raises
     ------
@@ -462,12 +412,7 @@ def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:
 
 
 def sweep(path: Path) -> None:
-    """Remove temporary files and folders for `path` whose writer is gone.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Remove temporary files and folders for `path` whose writer is gone."""
     temporary = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.tmp")
     for left in path.parent.iterdir() if path.parent.is_dir() else ():
         if temporary.fullmatch(left.name):
@@ -478,16 +423,7 @@ def sweep(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a folder, waiting for other processes that do.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Returns
-    -------
-    context manager
-    """
+    """Hold an exclusive lock on a folder, waiting for other processes that do."""
     with _opened(folder) as handle:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -510,10 +446,6 @@ def _opened(path: Path) -> Iterator[int]:
 def relative(path: Path, tree: Path) -> str:
     """Format a path relative to the tree, as records store it.
 
-    Parameters
-    ----------
-    path, tree : Path
-
     Returns
     -------
     str
@@ -523,13 +455,7 @@ def relative(path: Path, tree: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file atomically.
-
-    Parameters
-    ----------
-    path : Path
-    text : str
-    """
+    """Write a UTF-8 file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -546,14 +472,6 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     Characters special to a shell, TeX or a file system become `_`. Names that would collide (on
     any file system) get a piece of their digest, which also replaces the middle of a name that
     is too long.
-
-    Parameters
-    ----------
-    names : iterable of str
-
-    Returns
-    -------
-    dict of str to str
 
     Examples
     --------

@@ -27,7 +27,6 @@ def parse_hdf5(
 
     Parameters
     ----------
-    content : bytes
     path : Path
         For messages.
     only : collection of str, optional

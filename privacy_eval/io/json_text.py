@@ -14,10 +14,6 @@ from .files import Loaded, read_text
 def load_json(path: Path | Loaded) -> Any:
     """Read a JSON file.
 
-    Parameters
-    ----------
-    path : Path or Loaded
-
     Returns
     -------
     object

@@ -62,10 +62,6 @@ FloatMatrix = NDArray[np.float32]
 def read_vector(path: Path | Loaded) -> NDArray[np.float32]:
     """Read a vector, the only object of a file, binary or text ` [ 1 2 3 ]`.
 
-    Parameters
-    ----------
-    path : Path or Loaded
-
     Returns
     -------
     float32 array, shape (D,)
@@ -81,10 +77,6 @@ def read_vector(path: Path | Loaded) -> NDArray[np.float32]:
 
 def read_matrix(path: Path | Loaded) -> NDArray[np.float32]:
     """Read a matrix, the only object of a file, binary or text.
-
-    Parameters
-    ----------
-    path : Path or Loaded
 
     Returns
     -------
@@ -104,7 +96,6 @@ def write_vector(path: Path, array: FloatArray) -> None:
 
     Parameters
     ----------
-    path : Path
     array : float array, shape (D,)
 
     Raises
@@ -124,7 +115,6 @@ def write_matrix(path: Path, array: FloatArray) -> None:
 
     Parameters
     ----------
-    path : Path
     array : float array, shape (R, C)
 
     Raises
@@ -142,7 +132,6 @@ class ObjectFile:
 
     Parameters
     ----------
-    file : binary stream
     where : str
         Beginning of every error; readers update it for each object.
     max_bytes : int, optional
@@ -253,13 +242,8 @@ def open_objects(path: Path | Loaded, where: str | None = None) -> Iterator[Obje
 
     Parameters
     ----------
-    path : Path or Loaded
     where : str, optional
         Beginning of errors, instead of the path.
-
-    Returns
-    -------
-    context manager of ObjectFile
 
     Raises
     ------
@@ -289,7 +273,6 @@ def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
 
     Parameters
     ----------
-    file : ObjectFile
     dimensions : {1, 2}
         A vector or a matrix.
 
@@ -456,10 +439,6 @@ def binary_array(array: FloatArray) -> bytes:
     Parameters
     ----------
     array : float32 or float64 array, shape (D,) or (R, C)
-
-    Returns
-    -------
-    bytes
     """
     code = _CODES[array.ndim][array.dtype.itemsize // 4 - 1]
     sizes = b"".join(b"\4" + struct.pack("<i", size) for size in array.shape)
@@ -513,7 +492,6 @@ def to_float32(array: NDArray[Any], where: str) -> NDArray[np.float32]:
 
     Parameters
     ----------
-    array : array of numbers
     where : str
         Beginning of the error.
 

@@ -18,10 +18,6 @@ _INVISIBLE = re.compile(
 def is_printable(text: str) -> bool:
     r"""Tell whether all characters of a text are visible, or plain blanks between others.
 
-    Parameters
-    ----------
-    text : str
-
     Returns
     -------
     bool
@@ -41,7 +37,6 @@ def check_name(name: str, where: object) -> None:
 
     Parameters
     ----------
-    name : str
     where : object
         Beginning of the message: the file or folder.
 
@@ -63,10 +58,6 @@ def check_name(name: str, where: object) -> None:
 
 def look_alike(names: Iterable[str]) -> list[list[str]]:
     """Group names that differ, but not after compatibility and case folding (NFKC, casefold).
-
-    Parameters
-    ----------
-    names : iterable of str
 
     Returns
     -------

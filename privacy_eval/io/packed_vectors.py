@@ -29,14 +29,6 @@ _IDS = "ids"
 def ids_beside(path: Path) -> Path:
     """Return where the ids of a matrix in a .npy file are.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Path
-
     Examples
     --------
     >>> ids_beside(Path("x/vectors.npy")).name
@@ -47,10 +39,6 @@ def ids_beside(path: Path) -> Path:
 
 def read_packed_vectors(path: Path | Loaded) -> Iterable[tuple[str, NDArray[Any]]]:
     """Read the vectors of an NPZ, NPY or HDF5 file; its first bytes tell which it is.
-
-    Parameters
-    ----------
-    path : Path or Loaded
 
     Returns
     -------

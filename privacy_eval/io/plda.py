@@ -42,14 +42,6 @@ class Plda:
 def read_plda(path: Path | Loaded) -> Plda:
     """Read a model, binary or text.
 
-    Parameters
-    ----------
-    path : Path or Loaded
-
-    Returns
-    -------
-    Plda
-
     Raises
     ------
     PrivacyEvalError
@@ -75,11 +67,6 @@ def read_plda(path: Path | Loaded) -> Plda:
 
 def write_plda(path: Path, plda: Plda) -> None:
     """Write a model as Kaldi does, byte for byte: doubles, in binary.
-
-    Parameters
-    ----------
-    path : Path
-    plda : Plda
 
     Raises
     ------

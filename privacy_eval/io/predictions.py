@@ -19,7 +19,6 @@ class Prediction:
 
     Attributes
     ----------
-    utterance, reference, prediction : str
     set : str
         Name of the set; "" if the file has no such column.
     """
@@ -37,10 +36,6 @@ def read_predictions(path: Path) -> list[Prediction]:
     ----------
     path : Path
         CSV with a header; further columns but `set` are ignored.
-
-    Returns
-    -------
-    list of Prediction
 
     Raises
     ------

@@ -52,7 +52,6 @@ def from_plain(kind: type[T], value: object, where: str) -> T:
     ----------
     kind : type
         The dataclass.
-    value : object
     where : str
         Beginning of the message of any error.
 

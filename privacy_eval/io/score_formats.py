@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,6 +69,9 @@ _HEADERS = {
     "label": ("targettype", "label", "key"),
 }
 
+#: A cell between tabs that is blank or several words.
+_ODD_CELL = re.compile(r"[ \v\f]|\t(?=[\t\r\n]|\Z)|\n\t")
+
 
 def _with_header(content: bytes, path: Path) -> Columns:
     """Read a table whose first line names the columns, separated by tabs, commas or blanks."""
@@ -76,20 +80,43 @@ def _with_header(content: bytes, path: Path) -> Columns:
 
     text = content.decode("utf-8", "backslashreplace")
     first, _, rest = text.partition("\n")
-    names = first.replace(",", " ").split()
+    separator = next((mark for mark in (",", "\t") if mark in first), None)
+    names = [name.strip(' "\r') for name in first.split(separator)]
     field_of = {alias: field for field, aliases in _HEADERS.items() for alias in aliases}
     fields = tuple(field_of.get(name.lower(), f"({name})") for name in names)
-    if not {"speaker", "utterance"} <= set(fields) or len(set(fields)) < len(fields):
+    kept = [n for n, field in enumerate(fields) if field in _HEADERS]
+    if not {"speaker", "utterance"} <= set(fields) or len({fields[n] for n in kept}) < len(kept):
         raise PrivacyEvalError(
             f"{path}:1: expected a header that names the columns, such as modelid segmentid LLR, "
             f"found {first.strip()[:80]!r}"
         )
-    if "," in first:
+    if separator == ",":
         rows = dict(csv_rows(text, path))
-        rest = "".join(" ".join(rows.get(n, ())) + "\n" for n in range(2, max(rows) + 1))
+    elif separator and _ODD_CELL.search(rest):
+        lines = enumerate(rest.split("\n"), start=2)
+        rows = {n: line.rstrip("\r").split("\t") for n, line in lines if line.strip()}
+    else:  # each cell is a word
+        rows = None
+    if rows is not None:
+        cells = (_words(rows.get(n), names, kept, f"{path}:{n}") for n in range(2, max(rows) + 1))
+        rest, fields = "".join(cells), tuple(fields[n] for n in kept)
     # An empty line in place of the header keeps the numbers of the lines.
     columns = split_columns(b"\n" + rest.encode("utf-8"), fields, path)
     return dict(zip(fields, columns, strict=True))
+
+
+def _words(cells: Sequence[str] | None, names: Sequence[str], kept: list[int], where: str) -> str:
+    """Return a line of the cells to keep, each of which is a word; an empty one for no row."""
+    if cells is None:
+        return "\n"
+    if len(cells) != len(names):
+        raise PrivacyEvalError(f"{where}: expected {len(names)} cells, found {len(cells)}")
+    for n in kept:
+        if len(cells[n].encode("utf-8").split()) != 1:
+            raise PrivacyEvalError(
+                f"{where}: expected a word in the column {names[n]}, found {cells[n][:80]!r}"
+            )
+    return " ".join(cells[n].strip() for n in kept) + "\n"
 
 
 def _bosaris(content: bytes, path: Path) -> Columns:

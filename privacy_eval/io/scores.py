@@ -55,7 +55,6 @@ class TrialList:
 
     Attributes
     ----------
-    path : Path
     speaker, utterance : Column
         Enrolled speaker and trial utterance.
     digest : str
@@ -175,13 +174,8 @@ def line_limit(key: Path, trials: int) -> LineLimit:
 
     Parameters
     ----------
-    key : Path
     trials : int
         Number of its trials.
-
-    Returns
-    -------
-    LineLimit
     """
     lines = _LINES_PER_TRIAL * trials + _HARMLESS_LINES
     return LineLimit(lines, f"{key} has only {trials} trials")
@@ -310,14 +304,6 @@ def read_trials(path: Path | Loaded, *, format: str | None = "kaldi") -> TrialKe
 def read_trial_list(path: Path | Loaded) -> TrialList:
     """Read trials to be scored; labels, if there are any, are ignored.
 
-    Parameters
-    ----------
-    path : Path or Loaded
-
-    Returns
-    -------
-    TrialList
-
     Raises
     ------
     PrivacyEvalError
@@ -394,10 +380,6 @@ def pair(
 
 def check_same_trials(key: TrialKey, other: TrialKey) -> None:
     """Check that two keys have the same trials with the same labels, in any order.
-
-    Parameters
-    ----------
-    key, other : TrialKey
 
     Raises
     ------

@@ -86,7 +86,6 @@ class Vectors:
 
         Parameters
         ----------
-        ids : sequence of str
         needed_for : str
             Purpose of the ids, for the message.
 
@@ -177,10 +176,6 @@ def read_vectors(
 def vector_locations(path: Path) -> dict[str, str] | None:
     """Read the location of every vector from an scp, without reading vectors or running commands.
 
-    Parameters
-    ----------
-    path : Path
-
     Returns
     -------
     dict of str to str, or None
@@ -221,7 +216,6 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
 
     Parameters
     ----------
-    scp : Path
     ids : sequence of str, length N
     matrix : float array, shape (N, D)
         Rounded to float32.
@@ -329,8 +323,6 @@ class ScpLine:
         The first field, and all that follows.
     command : str, optional
         Without the `|` at its end.
-    archive : str
-    offset : int, optional
     """
 
     number: int
@@ -350,7 +342,6 @@ def read_scp(path: Path | Loaded, expected: str = "<archive>:<offset>") -> list[
 
     Parameters
     ----------
-    path : Path or Loaded
     expected : str
         What follows an id, for messages.
 

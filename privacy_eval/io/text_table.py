@@ -125,13 +125,8 @@ def same_fields(
 
     Parameters
     ----------
-    a, b : Column
     rows_a, rows_b : int arrays, optional
         By default all rows.
-
-    Returns
-    -------
-    bool
     """
     long = max(c.size.max(initial=0) for c in (a, b)) > 8 * _WORDS_OF_ALL
     if long or a.first_words.shape[1] != b.first_words.shape[1]:
@@ -150,13 +145,8 @@ def same_fields(
 def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
     """Enumerate the distinct texts of a column.
 
-    Parameters
-    ----------
-    column : Column
-
     Returns
     -------
-    texts : list of str
     number : int array, shape (rows,)
         Index into `texts` of each row.
     """
@@ -170,10 +160,6 @@ def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
 
 def hash_rows(columns: tuple[Column, ...]) -> WordArray:
     """Hash every row's fields.
-
-    Parameters
-    ----------
-    columns : tuple of Column
 
     Returns
     -------
@@ -199,14 +185,6 @@ def hash_rows(columns: tuple[Column, ...]) -> WordArray:
 def is_number(text: str) -> bool:
     """Tell whether a text is a decimal number, NaN or infinite, without Python's digit groups.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> is_number("-1e3"), is_number("1_000")
@@ -224,13 +202,8 @@ def decode_id(word: bytes, where: str) -> str:
 
     Parameters
     ----------
-    word : bytes
     where : str
         Beginning of errors.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -255,13 +228,8 @@ def decode_text(content: bytes, where: str) -> str:
 
     Parameters
     ----------
-    content : bytes
     where : str
         Beginning of the error.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -281,7 +249,6 @@ def read_columns(path: Path | Loaded, fields: tuple[str, ...]) -> tuple[tuple[Co
 
     Parameters
     ----------
-    path : Path or Loaded
     fields : tuple of str
         Their names, for messages.
 
@@ -307,8 +274,6 @@ def split_columns(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[
 
     Parameters
     ----------
-    content : bytes
-    fields : tuple of str
     path : Path
         For messages.
 
@@ -420,11 +385,6 @@ def _fields(
 
 def line_number(column: Column, row: int) -> int:
     """Find the line of the file that holds a row.
-
-    Parameters
-    ----------
-    column : Column
-    row : int
 
     Returns
     -------

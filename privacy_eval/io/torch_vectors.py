@@ -65,10 +65,6 @@ class _Tensor(NamedTuple):
 def read_torch_vectors(path: Path | Loaded) -> tuple[list[str], NDArray[np.float32]]:
     """Read the ids and vectors of a `speaker_vectors.pt`; `id2idx` is beside it.
 
-    Parameters
-    ----------
-    path : Path or Loaded
-
     Returns
     -------
     ids : list of str
@@ -112,7 +108,6 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
 
     Parameters
     ----------
-    content : bytes
     where : str
         Beginning of errors.
 

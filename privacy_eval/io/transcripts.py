@@ -71,13 +71,8 @@ def pair_transcripts(
 
     Parameters
     ----------
-    reference, hypothesis : Path or Loaded
     allow_missing : bool
         Leave out utterances that only one of them has.
-
-    Returns
-    -------
-    PairedTranscripts
 
     Raises
     ------
@@ -103,14 +98,8 @@ def speakers_of(
 
     Parameters
     ----------
-    utterances : iterable of str
-    utt2spk : mapping
     path : Path or Loaded
         Its file, for messages.
-
-    Returns
-    -------
-    list of str
 
     Raises
     ------

@@ -29,7 +29,6 @@ def trial_speakers(
 
     Parameters
     ----------
-    trials : PairedTrials
     utt2spk : Path, Loaded or None
         Speakers of the trial utterances; without such a file, ids such as `id10290/x/1.wav` tell
         theirs by their first folder. Enrolled ids that it lists are utterances, too; those that

@@ -22,6 +22,12 @@ from .names import check_name
 # Longest name and description of a metric, and most decimals, that results files may state.
 _MAX_NAME, _MAX_TEXT, _MAX_DECIMALS = 64, 200, 12
 
+#: Names of other tables, whose files the table of a metric would replace.
+_TABLES = frozenset(
+    "asr asv averages eers emotion identification intervals min_dcf miss_rate pitch ranking ser "
+    "sets similarity speakers strongest summary thresholds utility variants voice zebra".split()
+)
+
 
 @dataclass(frozen=True)
 class UserMetric:
@@ -29,7 +35,6 @@ class UserMetric:
 
     Attributes
     ----------
-    name : str
     function : callable
     sha256 : str
         Of the file that defines it: results of another version are rebuilt.
@@ -126,6 +131,9 @@ def check_descriptions(described: Mapping[str, MetricDescription], where: str) -
 
 
 def _check_not_built_in(name: str, where: str) -> None:
+    """Check that a name is not mistaken for a built-in metric or a table."""
+    if name in _TABLES:
+        raise PrivacyEvalError(f"{where}: {name!r} is the name of a table")
     for metric in map(METRICS.__getitem__, sorted(BUILT_IN)):
         titles = (metric.key, metric.name, metric.sentence, metric.column.title)
         if _letters(name) in map(_letters, titles):

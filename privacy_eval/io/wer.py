@@ -41,8 +41,6 @@ class WerLine:
     decode : str
         Folder of the decoding; if the file's name is not of Kaldi's form
         `wer_WEIGHT_PENALTY`, the whole path.
-    lm_weight : int or None
-    word_insertion_penalty : float or None
     """
 
     wer: float
@@ -61,13 +59,8 @@ def parse_wer_line(text: str, where: str) -> WerLine:
 
     Parameters
     ----------
-    text : str
     where : str
         Beginning of the message of an error: file and line.
-
-    Returns
-    -------
-    WerLine
 
     Raises
     ------
@@ -110,16 +103,7 @@ def parse_wer_line(text: str, where: str) -> WerLine:
 
 
 def format_wer_line(line: WerLine) -> str:
-    """Format the line that `parse_wer_line` parses.
-
-    Parameters
-    ----------
-    line : WerLine
-
-    Returns
-    -------
-    str
-    """
+    """Format the line that `parse_wer_line` parses."""
     path = line.decode
     if line.lm_weight is not None:
         path += f"/wer_{line.lm_weight}"
@@ -134,10 +118,6 @@ def format_wer_line(line: WerLine) -> str:
 
 def exact_wer(line: WerLine) -> float:
     """Compute the rate from the counts of a line, where it has them.
-
-    Parameters
-    ----------
-    line : WerLine
 
     Returns
     -------
@@ -167,7 +147,6 @@ def read_wer_folder(
 
     Returns
     -------
-    lines : list of WerLine
     sources : dict of Path to str
         SHA-256 of the files with such lines.
 

@@ -51,13 +51,8 @@ def parse_yaml(text: str, where: str) -> object:
 
     Parameters
     ----------
-    text : str
     where : str
         Beginning of the message of any error: the file.
-
-    Returns
-    -------
-    object
 
     Raises
     ------

@@ -32,8 +32,6 @@ from .evaluation import (
 )
 
 FORMAT = "privacy_eval subjective 2"
-#: Previous format, still read, with the protocol in the entry `config`.
-_PREVIOUS = "privacy_eval subjective 1"
 
 _STEM = "subjective"
 
@@ -96,9 +94,6 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
         results.
     """
     plain = load_json(path)
-    if isinstance(plain, dict) and plain.get("format") == _PREVIOUS and "protocol" not in plain:
-        plain = {"protocol" if name == "config" else name: value for name, value in plain.items()}
-        plain["format"] = FORMAT
     if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
         raise PrivacyEvalError(f"{path}: not a subjective.json (expected the format {FORMAT!r})")
     protocol_from_dict(plain.get("protocol"), f"{path}: protocol")

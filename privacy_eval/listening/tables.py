@@ -27,7 +27,7 @@ from ..numbers.cells import (
 )
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published
-from ..report.across_systems import heading_of, table_of_systems
+from ..report.comparison_tables import heading_of, table_of_systems
 from ..report.table import Column, Table, aligned
 from ..results.records import Results
 from .evaluation import (

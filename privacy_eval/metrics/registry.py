@@ -227,7 +227,7 @@ class Metric:
         """Unit of printed values; "" of those without dimension."""
         return "%" if self.percent else self.unit if self.unit in ("bit", "dB", "log10 LR") else ""
 
-    def shown(self, value: float) -> float:
+    def printed(self, value: float) -> float:
         """Convert a stored value to the unit that is printed.
 
         Parameters
@@ -280,7 +280,7 @@ class Metric:
         if callable(form):
             return form(value)
         if not (self.counted or mean) or not math.isfinite(value):
-            return f"{self.shown(value):.{form}f}"
+            return f"{self.printed(value):.{form}f}"
         # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
         with decimal.localcontext(_ROUNDING):
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"

@@ -38,7 +38,7 @@ class ChallengeAverage:
     def value(self) -> float | None:
         """Percent for rates, dB, or a correlation; None where any part is missing."""
         value = self.mean.value
-        return None if value is None else describe(self.mean.metric).shown(value)
+        return None if value is None else describe(self.mean.metric).printed(value)
 
     @property
     def text(self) -> str:

@@ -70,13 +70,13 @@ class MissingInput(Exception):
 
 def absent(*finders: Callable[[], object]) -> list[MissingInput]:
     """Collect the `MissingInput` errors that several finders raise."""
-    found = []
+    errors = []
     for find in finders:
         try:
             find()
         except MissingInput as error:
-            found.append(error)
-    return found
+            errors.append(error)
+    return errors
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,6 @@ class Fingerprint:
     ----------
     key : str
         Name of the product: a copy under another name is not accepted.
-    revision : int
     subject, options : mapping
         What the product is of, and the options it was made with.
     inputs : mapping
@@ -160,8 +159,8 @@ class Fingerprint:
         key = user_key()
         if key is None or path.is_symlink() or not path.is_file():
             return None
-        found = path.stat()
-        return _verified(path, key, (found.st_ino, found.st_mtime_ns, found.st_ctime_ns))
+        status = path.stat()
+        return _verified(path, key, (status.st_ino, status.st_mtime_ns, status.st_ctime_ns))
 
     def provenance(self) -> dict[str, Any]:
         """Return inputs and options for the provenance of a record."""
@@ -192,10 +191,10 @@ def source_from_fingerprint(
 ) -> Source | None:
     """Return the input of a role that a file was created from, according to its fingerprint; None
     if this user did not create it or it was edited since."""
-    noted = Fingerprint.read(path.with_name(note))
-    if noted is None or role not in noted.inputs or not path.is_file():
+    stored = Fingerprint.read(path.with_name(note))
+    if stored is None or role not in stored.inputs or not path.is_file():
         return None
-    source, sha256 = noted.inputs[role], noted.files.get(path.name)
+    source, sha256 = stored.inputs[role], stored.files.get(path.name)
     return Source(base / source.path, source.sha256) if inputs.sha256(path) == sha256 else None
 
 
@@ -242,9 +241,9 @@ class Outcome:
 
     def add(self, other: Outcome) -> None:
         """Append the outcome of other products."""
-        for name, found in vars(other).items():
-            mine = getattr(self, name)
-            (mine.update if isinstance(mine, dict) else mine.extend)(found)
+        for name, theirs in vars(other).items():
+            own = getattr(self, name)
+            (own.update if isinstance(own, dict) else own.extend)(theirs)
 
 
 @dataclass(frozen=True)
@@ -307,36 +306,36 @@ class Product:
         MissingInput, PrivacyEvalError
             An input is absent, or cannot be read.
         """
-        noted, paths = {}, {}
-        for role, found in self.find(inputs).items():
-            known = found if isinstance(found, Source) else Source(found, inputs.sha256(found))
-            noted[role] = _Input(relative(known.path, self.base), known.sha256)
-            paths[role] = known.path
+        entries, paths = {}, {}
+        for role, given in self.find(inputs).items():
+            source = given if isinstance(given, Source) else Source(given, inputs.sha256(given))
+            entries[role] = _Input(relative(source.path, self.base), source.sha256)
+            paths[role] = source.path
         subject, options = to_plain(self.subject), to_plain(self.options)
-        return Fingerprint(self.key, self.revision, subject, options, noted), paths
+        return Fingerprint(self.key, self.revision, subject, options, entries), paths
 
     def read_fingerprint(self) -> Fingerprint | None:
         """Read the stored fingerprint; return None if this user has not made the product."""
-        noted = Fingerprint.read(self.note)
-        return noted if noted is not None and noted.key == self.key else None
+        stored = Fingerprint.read(self.note)
+        return stored if stored is not None and stored.key == self.key else None
 
     def is_there(self) -> bool:
         """Whether any file or fingerprint exists, whoever wrote it."""
         return any(path.is_file() for path in (self.note, *self.files))
 
-    def present(self, inputs: Inputs, noted: Fingerprint | None) -> dict[str, str]:
+    def present(self, inputs: Inputs, stored: Fingerprint | None) -> dict[str, str]:
         """Return the SHA-256 of the existing files."""
         names = [relative(path, self.note.parent) for path in self.files]
-        if not names and noted is not None:
-            names = [n for n in (*noted.files, *noted.replaces) if is_safe_name(n)]
+        if not names and stored is not None:
+            names = [n for n in (*stored.files, *stored.replaces) if is_safe_name(n)]
         paths = {name: self.note.parent / name for name in names}
         return {name: inputs.sha256(path) for name, path in paths.items() if path.is_file()}
 
-    def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
+    def is_whole(self, inputs: Inputs, stored: Fingerprint) -> bool:
         """Whether all files exist, unchanged since they were written."""
-        if not noted.files or noted.replaces:
+        if not stored.files or stored.replaces:
             return False
-        return self.present(inputs, noted) == dict(noted.files)
+        return self.present(inputs, stored) == dict(stored.files)
 
     def foreign(self, inputs: Inputs) -> list[str]:
         """Return the names of files of the product that another tool wrote or edited."""
@@ -349,13 +348,13 @@ class Product:
 
     def _foreign(self, inputs: Inputs) -> list[str]:
         names = [path.name for path in self.rivals if path.exists()]
-        noted = self.read_fingerprint()
-        if noted is None:  # do not read the files: they may be untrusted and large
+        stored = self.read_fingerprint()
+        if stored is None:  # do not read the files: they may be untrusted and large
             there = [path.name for path in self.files if path.is_file()]
             return names + there if self.files[-1].is_file() else names
-        known = (noted.files, noted.replaces)
+        digests = (stored.files, stored.replaces)
         present = self.present(inputs, None)
-        return names + [n for n, sha in present.items() if sha not in [k.get(n) for k in known]]
+        return names + [n for n, sha in present.items() if sha not in [k.get(n) for k in digests]]
 
     def is_foreign(self, inputs: Inputs) -> bool:
         """Whether another tool wrote or edited files of the product."""
@@ -363,23 +362,23 @@ class Product:
 
     def is_current(self, inputs: Inputs, *, options: bool = True) -> bool:
         """Whether the product is complete, unedited and made from the current inputs."""
-        noted = self.read_fingerprint()
+        stored = self.read_fingerprint()
         try:
             now, _ = self.fingerprint(inputs)
         except Exception:  # reported when the product is made
             return False
-        if noted is None or not self.is_whole(inputs, noted):
+        if stored is None or not self.is_whole(inputs, stored):
             return False
-        return not self.changes(now, noted, options=options)
+        return not self.changes(now, stored, options=options)
 
-    def changes(self, now: Fingerprint, noted: Fingerprint, *, options: bool = True) -> list[str]:
+    def changes(self, now: Fingerprint, stored: Fingerprint, *, options: bool = True) -> list[str]:
         """Return which inputs and options have changed; without `options`, ignore the options
         and the inputs that only they require."""
-        names = [name for name, found in now.inputs.items() if noted.inputs.get(name) != found]
+        names = [name for name, entry in now.inputs.items() if stored.inputs.get(name) != entry]
         if options:
-            names += [name for name in noted.inputs if name not in now.inputs]
-            names += ["options"] * (now.options != noted.options)
-        if (now.revision, now.subject) != (noted.revision, noted.subject):
+            names += [name for name in stored.inputs if name not in now.inputs]
+            names += ["options"] * (now.options != stored.options)
+        if (now.revision, now.subject) != (stored.revision, stored.subject):
             names.append("format")
         return names
 
@@ -390,13 +389,13 @@ class Product:
         the content, for example from a concurrent run, are not touched, so that readers never
         find them missing.
         """
-        noted = self.read_fingerprint()
+        stored = self.read_fingerprint()
         folder = self.note.parent
         files = {relative(path, folder): digest(data) for path, data in content.files.items()}
         made_of = replace(made_of, files=files, left_out=content.left_out, remarks=content.remarks)
         for path in content.files:
             inputs.forget(path)
-        replaced = self.present(inputs, noted)
+        replaced = self.present(inputs, stored)
         if replaced == files:
             write_text(self.note, made_of.text())
             return
@@ -461,8 +460,8 @@ def bring_up_to_date(
     if run.job[0] > 1:
         outcome = Outcome()  # reported by the first job
     products = split(products, [product.cost for product in products], run.job)
-    for done, found in enumerate(_outcomes(products, inputs, run, allow_missing), start=1):
-        outcome.add(found)
+    for done, one in enumerate(_outcomes(products, inputs, run, allow_missing), start=1):
+        outcome.add(one)
         if run.progress is not None:
             run.progress(done, len(products), products[done - 1].name)
     return outcome
@@ -537,7 +536,7 @@ def _bring_isolated(
     process.start()
     sender.close()
     try:
-        found = receiver.recv()
+        result = receiver.recv()
     except EOFError:
         process.join()
         code = process.exitcode or 0
@@ -546,10 +545,10 @@ def _bring_isolated(
     finally:
         receiver.close()
     process.join()
-    if isinstance(found, PrivacyEvalError):
-        raise found
-    assert isinstance(found, Outcome)
-    return found
+    if isinstance(result, PrivacyEvalError):
+        raise result
+    assert isinstance(result, Outcome)
+    return result
 
 
 def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run: bool) -> Outcome:
@@ -567,16 +566,16 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
                 outcome.notes.append(f"{name}: {why}: kept; remove it to have it rebuilt")
             return outcome
         now, paths = product.fingerprint(inputs)
-        noted = product.read_fingerprint()
-        changes = [] if noted is None else product.changes(now, noted)
-        whole = noted is not None and product.is_whole(inputs, noted)
-        if noted is not None and whole and not changes and (allow_missing or not noted.left_out):
+        stored = product.read_fingerprint()
+        changes = [] if stored is None else product.changes(now, stored)
+        whole = stored is not None and product.is_whole(inputs, stored)
+        if stored is not None and whole and not changes and (allow_missing or not stored.left_out):
             if not dry_run:
                 product.sweep()
             outcome.current.append(name)
         else:
             outcome.made.append(name)
-            if noted is not None:
+            if stored is not None:
                 outcome.rebuilt[name] = ", ".join(changes) or "its files"
             elif product.is_there():
                 outcome.rebuilt[name] = UNSIGNED
@@ -584,11 +583,11 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
                 return outcome
             content = product.make(inputs, paths, now)
             product.write(inputs, content, now)
-            noted = replace(now, left_out=content.left_out, remarks=content.remarks)
+            stored = replace(now, left_out=content.left_out, remarks=content.remarks)
             outcome.notes += [f"{name}: {note}" for note in content.notes]
-        if noted.left_out:
-            outcome.left_out[name] = noted.left_out
-        outcome.notes += [f"{name}: {remark}" for remark in noted.remarks]
+        if stored.left_out:
+            outcome.left_out[name] = stored.left_out
+        outcome.notes += [f"{name}: {remark}" for remark in stored.remarks]
     except MissingInput as error:
         return Outcome(missing={name: error})
     except Exception as error:

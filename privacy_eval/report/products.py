@@ -10,10 +10,10 @@ from ..numbers.report_data import ReportData, ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .figure_folder import folder_digest
+from .main_results import summary_table
 from .page import Section, report_page
-from .per_system import table_groups
 from .report import across_tables, report_sections
-from .summary import summary_table
+from .system_tables import table_groups
 from .table import Style
 from .table_set import table_files
 

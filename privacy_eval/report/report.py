@@ -11,18 +11,18 @@ from ..metrics import METRICS
 from ..numbers.cells import cells_from_results
 from ..numbers.report_data import ReportData, ReportSources
 from ..protocol.protocol import Protocol
-from .across_systems import comparison_tables, submissions_table
-from .answer import front
+from .comparison_tables import comparison_tables, submissions_table
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
-from .forms import main_split
-from .identification import identification_sentences
+from .first_screen import front
+from .identification_tables import identification_sentences
+from .main_results import summary_table
 from .notes import caveat_notes
 from .page import Front, Picture, Section
-from .per_system import system_tables
 from .provenance import provenance_tables
-from .ranking import ranking_tables
-from .summary import summary_table
+from .ranking_tables import ranking_tables
+from .split_tables import main_split
+from .system_tables import system_tables
 from .table import (
     AMONG_MANY,
     ANSWER,
@@ -33,7 +33,7 @@ from .table import (
     VARIANTS_DIFFER,
     Table,
 )
-from .utility import utility_tables
+from .utility_tables import utility_tables
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "

@@ -99,7 +99,8 @@ def import_results_txt(
     Raises
     ------
     PrivacyEvalError
-        A line of unknown form; a condition or set that is not of the protocol.
+        A line of unknown form; a condition or set that is not of the protocol; a value out of
+        its range, or that contradicts another.
     """
     check_name(system, path)
     parsed = parse_results_txt(text, path)
@@ -123,7 +124,7 @@ def import_results_txt(
             )
         return conditions[name]
 
-    return Results(
+    results = Results(
         protocol,
         tuple(
             VerificationRecord(
@@ -147,6 +148,11 @@ def import_results_txt(
             for s, v in parsed.similarity.items()
         ),
     )
+    try:
+        results.check()
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
+    return results
 
 
 def recognition_records(

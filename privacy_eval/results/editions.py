@@ -21,6 +21,9 @@ from .challenge_text import extract_system, import_results_txt
 from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
 
 _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
+
+#: Columns without blank cells; a fold may lack an emotion.
+_REQUIRED = ("EER", "WER", "UAR")
 _CELL = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,17})?")
 
 
@@ -160,21 +163,23 @@ class Importer:
             A column, row or value of another form, or not of the protocol; an unknown ASV model.
         """
         (_, header), *lines = csv_rows(text, self.path)
-        names = [n for n in header[1:] if n in ("EER", "WER", "UAR") or n.startswith("ACC_")]
+        names = [n for n in header[1:] if n in _REQUIRED or n.startswith("ACC_")]
         identity = header[1 : len(header) - len(names)]
         rows = []
         for number, cells in lines:
             if number == 2 and not cells[0]:
                 continue  # below UAR and ACC_*: mean
             where, texts = f"{self.path}:{number}", cells[1 + len(identity) :]
-            if not all(not text or _CELL.fullmatch(text) for text in texts):
+            required = (t for n, t in zip(names, texts, strict=True) if n in _REQUIRED)
+            if not (all(required) and all(not t or _CELL.fullmatch(t) for t in texts)):
                 raise PrivacyEvalError(f"{where}: expected {','.join(header)}, found {cells}")
             values = {n: float(t) for n, t in zip(names, texts, strict=True) if t}
             rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
         kinds = {TABLES[kind].identity: kind for kind in ("asv", "asr", "ser")}
         kinds["dataset", "split", "fold", "ser"] = "folds"
         kind = kinds.get(tuple(identity))
-        if kind is None or not rows or header[1:] != [*identity, *names]:
+        is_table = header[1:] == [*identity, *names] and len(set(names)) == len(names)
+        if kind is None or not rows or not is_table:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
         field, records = self._records(kind, rows, asv_model)
         return self._checked(Results(self.protocol, **{field: records}))
@@ -243,8 +248,17 @@ class Importer:
             if fold in folds:
                 raise PrivacyEvalError(f"{row.where}: duplicate fold {fold}")
             folds[fold] = _recalls(row)
-        for condition, folds in folds_of.items():
-            yield EmotionRecord(condition, mean_of_folds(folds), folds, self.provenance)
+        of_original = {
+            (c.data_set, c.split): folds for c, folds in folds_of.items() if c.speech == ORIGINAL
+        }
+        for c, folds in folds_of.items():
+            original = of_original.get((c.data_set, c.split), folds)
+            if different := sorted(original.keys() ^ folds.keys()):
+                raise PrivacyEvalError(
+                    f"{self.path}: {c.name}: only original or only anonymized speech has the fold "
+                    f"{', '.join(different)}"
+                )
+            yield EmotionRecord(c, mean_of_folds(folds), folds, self.provenance)
 
     def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
         """Return the set of original or anonymized speech of a row."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import html
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -32,8 +31,10 @@ from ..metrics import (
 )
 from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
+from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
+from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
@@ -126,11 +127,14 @@ class Record:
         if self.has_values and not any(metrics.values()):
             raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind(self.metric_kind))}")
         self.check_keys(metrics, f"{where}: metrics")
+        self.check_ranges(metrics, where)
+
+    def check_ranges(self, metrics: Mapping[str, Mapping[str, float]], where: str) -> None:
+        """Check that values are within the ranges of their metrics."""
         for variant, values in metrics.items():
             for key, value in values.items():
                 low, high = self.metric(key).range
-                # The released scripts may return infinite values of any metric.
-                if not (low - _SLACK <= value <= high + _SLACK or value == math.inf):
+                if not low - _SLACK <= value <= high + _SLACK:
                     raise PrivacyEvalError(
                         f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
                     )
@@ -250,9 +254,29 @@ class VerificationRecord(Record):
 
     def check_values(self, where: str) -> None:
         super().check_values(where)
+        for variant in VARIANTS:
+            self._check_consistency(variant, f"{where}: {variant}")
         self.check_keys(self.speaker_intervals, f"{where}: speaker_intervals")
         bounds = [b for values in self.speaker_intervals.values() for b in values.values()]
         _check_bounds((*bounds, self.eer_interval_if_independent or (0.0, 1.0)), where)
+
+    def _check_consistency(self, variant: Variant, where: str) -> None:
+        """Check a minimum against its metric, and a grade against its value, as printed."""
+        values, tag = self.metrics.get(variant, {}), self.zebra_tag.get(variant)
+        minimum, actual = values.get("cllr_min"), values.get("cllr")
+        if minimum is not None and actual is not None and minimum > actual + _SLACK:
+            raise PrivacyEvalError(
+                f"{where}: cllr_min {minimum:g} is above cllr {actual:g}, whose minimum it is"
+            )
+        individual = values.get("zebra_individual")
+        if tag is not None and individual is not None:
+            rounded = (max(individual + step, 0.0) for step in (-_SLACK, 0.0, _SLACK))
+            grades = dict.fromkeys(categorical_tag(value, variant=variant) for value in rounded)
+            if tag not in grades:
+                raise PrivacyEvalError(
+                    f"{where}: the ZEBRA category {tag!r} contradicts zebra_individual "
+                    f"{individual:g}, which is {' or '.join(grades)}"
+                )
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "model": self.condition.asv_model}
@@ -381,6 +405,24 @@ class EmotionRecord(Record):
 
     def identity(self) -> tuple[str, ...]:
         return *self.place(), self.condition.speech
+
+    def check_values(self, where: str) -> None:
+        super().check_values(where)
+        self.check_keys({_NO_VARIANT: dict.fromkeys(mean_of_folds(self.folds))}, where)
+        self.check_ranges(self.folds, f"{where}: fold")
+        emotions = {key for fold in self.folds.values() for key in fold} - {"uar"}
+        for name, fold in self.folds.items():
+            recalls = [value for key, value in fold.items() if key != "uar"]
+            # An emotion that is not spoken has no recall, but counts 0 if it is predicted.
+            means = {sum(recalls) / n for n in range(len(recalls), len(emotions) + 1) if n}
+            if means and all(abs(fold.get("uar", -1) - mean) > _SLACK for mean in means):
+                raise PrivacyEvalError(
+                    f"{where}: fold {name}: the UAR is not the mean of the recalls, "
+                    f"{' or '.join(f'{100 * mean:.3f}' for mean in sorted(means))} %"
+                )
+        for key, mean in mean_of_folds(self.folds).items():
+            if abs(self.values.get(key, -1) - mean) > _SLACK:
+                raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "trial": self.condition.speech}

@@ -46,13 +46,11 @@ class TreeAccess:
 
     Attributes
     ----------
-    tree, results : Path
     keys : Path or None
         The only folder to take trial keys from.
     allow_pipes, allow_outside, allow_missing : bool
         Run commands in scp files; follow paths out of the tree; leave out utterances
         without a vector.
-    inputs : Inputs
     """
 
     tree: Path
@@ -153,7 +151,6 @@ class SystemUnderTest:
 
     Attributes
     ----------
-    name : str
     anon_suffix : str
         Suffix of its anonymized sets.
     folders : tuple of (Path, ResultsFolder)
@@ -244,12 +241,12 @@ def systems_under_test(
         for suffix, several in sharing.items()
         if len(several) > 1
     ]
-    found = []
+    under_test = []
     for system in (s for s in systems if len(sharing[s.anon_suffix]) == 1):
         suffix = system.anon_suffix
         folders = results_folders(system, results, protocol, name=None, anon_suffix=suffix)
-        found.append(SystemUnderTest(system.name, suffix, tuple(folders)))
-    return found, notes
+        under_test.append(SystemUnderTest(system.name, suffix, tuple(folders)))
+    return under_test, notes
 
 
 def new_system(
@@ -268,9 +265,6 @@ class AsvSystems:
 
     Attributes
     ----------
-    access : TreeAccess
-    protocol : Protocol
-    under_test : tuple of SystemUnderTest
     notes : tuple of str
         Why other systems are excluded, see `systems_under_test`.
     """
@@ -435,7 +429,6 @@ class Experiment:
         All systems of the results folder; output folders are named after them.
     out : Path
         Where results are written.
-    asv : AsvSystems
     """
 
     systems: list[System]

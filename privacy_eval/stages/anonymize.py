@@ -59,7 +59,6 @@ class McAdams:
     variant : {"2020", "2022"}
     coefficient : float, optional
         By default 0.8 in 2020, and derived from seed and id in 2022.
-    seed : int
     level : {"speaker", "utterance"}
         Whether coefficients are drawn per speaker or per utterance.
     data_set : str
@@ -95,7 +94,6 @@ def anonymize_data(
 
     Parameters
     ----------
-    data, out : Path
     reader : AudioReader
         Of `data`; averages the channels for the variant 2020.
     base : Path
@@ -169,7 +167,6 @@ def anonymize_tree(
     ----------
     suffix : str
         Of the new data folders.
-    anonymizer : McAdams or Command
     per_set : bool
         Draw other coefficients for every data set.
     """
@@ -193,8 +190,8 @@ def anonymize_tree(
             continue
         level = "utterance" if name in training else anonymizer.level
         mcadams = replace(anonymizer, level=level, data_set=name if per_set else "")
-        found = anonymize_data(data, out, reader, mcadams, base=access.tree, run=run)
-        outcome.add(_named(found, out.name))
+        converted = anonymize_data(data, out, reader, mcadams, base=access.tree, run=run)
+        outcome.add(_named(converted, out.name))
         outcome.notes += [f"{out.name}: {r}: {len(u)}" for r, u in reader.remarks.items()]
     outcome.add(bring_up_to_date(commands, access.inputs, run))
     return outcome
@@ -203,12 +200,12 @@ def anonymize_tree(
 def _named(outcome: Outcome, data_set: str) -> Outcome:
     """Prefix the speakers' names in an outcome with their data set."""
 
-    def name(found: Any) -> Any:
-        if isinstance(found, dict):
-            return {f"{data_set} {key}": value for key, value in found.items()}
-        return [f"{data_set} {key}" for key in found]
+    def name(entry: Any) -> Any:
+        if isinstance(entry, dict):
+            return {f"{data_set} {key}": value for key, value in entry.items()}
+        return [f"{data_set} {key}" for key in entry]
 
-    return Outcome(**{key: name(found) for key, found in vars(outcome).items()})
+    return Outcome(**{key: name(entry) for key, entry in vars(outcome).items()})
 
 
 def _is_external(out: Path) -> bool:
@@ -284,8 +281,8 @@ def _converted_folder(
     )
 
 
-def _check_converted(out: Path, expected: set[str], found: set[str]) -> None:
-    for what, names in (("no", expected - found), ("unknown", found - expected)):
+def _check_converted(out: Path, expected: set[str], present: set[str]) -> None:
+    for what, names in (("no", expected - present), ("unknown", present - expected)):
         if names:
             raise PrivacyEvalError(
                 f"{out / 'wav.scp'}: {what} utterances: {len(names)}: {abbreviate(sorted(names))}"

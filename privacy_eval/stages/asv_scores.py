@@ -170,7 +170,7 @@ def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
             continue
         folder = model.model_folder(scoring.anon_suffix)
         needed += [(*name, folder) for name in original_sets(scoring.condition, asv.protocol)]
-    found: dict[tuple[str, str], None] = {}
+    sets: dict[tuple[str, str], None] = {}
     for name, suffix, folder in needed:
         data = asv.access.tree / "data" / f"{name}{suffix}"
         vectors = asv.vectors(asv.access.tree / folder)
@@ -178,8 +178,8 @@ def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
             None,
             vectors.candidates(name, suffix)[0],
         ):
-            found[data.name, folder] = None
-    return list(found)
+            sets[data.name, folder] = None
+    return list(sets)
 
 
 def missing_vectors(asv: AsvSystems) -> list[tuple[str, str]]:

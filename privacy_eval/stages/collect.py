@@ -88,11 +88,11 @@ def collect(
     absent = [*unscored, *untranscribed]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
-        shown = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
+        listed = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
         raise PrivacyEvalError(
             f"{out}: {counted(len(absent), 'condition')} without a record of the present "
             "scores and trials; "
-            f"evaluate them first (or collect the others with --allow-missing):\n{shown}"
+            f"evaluate them first (or collect the others with --allow-missing):\n{listed}"
         )
     read = _Reader(protocol, tree, partial)
     recognition = [
@@ -141,15 +141,15 @@ def _transcribed(
         for files in system.recognition
         if files.transcripts is None or files.transcripts.is_rated
     }
-    found, absent = {}, []
+    word_errors, absent = {}, []
     for condition, product in transcript_products(systems, out, tree).items():
         if product.is_current(inputs, options=False):
             made_of = product.fingerprint(inputs)[0].inputs.values()
             sources = {source.path: source.sha256 for source in made_of}
-            found[condition] = read_set_word_errors(product.files[-1]), sources
+            word_errors[condition] = read_set_word_errors(product.files[-1]), sources
         elif condition not in rated:
             absent.append(product.name)
-    return found, absent
+    return word_errors, absent
 
 
 @dataclass
@@ -294,7 +294,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
     voice similarity of trial sets. Systems with the same missing results share a line.
     """
     access, protocol = experiment.asv.access, experiment.asv.protocol
-    known = {s.condition for s in measured}
+    conditions = {s.condition for s in measured}
     lines: dict[str, list[str]] = {}
     for system, part in itertools.product(experiment.systems, protocol.results_folders):
         if part.suffix not in system.parts:
@@ -310,7 +310,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
         unmeasured = [
             s.name
             for s in sets
-            if s not in known and (access.tree / "data" / s.name / "utt2spk").is_file()
+            if s not in conditions and (access.tree / "data" / s.name / "utt2spk").is_file()
         ]
         for what, names in (("scores", unscored), ("voice similarity", unmeasured)):
             if names:
@@ -341,20 +341,20 @@ def record_fingerprints(experiment: Experiment) -> tuple[list[Fingerprint | None
     products = condition_products(systems, out, access.tree)
     products += similarity_products(experiment) + identification_products(experiment)
     products += transcript_products(systems, out, access.tree).values()
-    noted = [product.read_fingerprint() for product in products]
+    fingerprints = [product.read_fingerprint() for product in products]
     others = [
         product.name
-        for product, n in zip(products, noted, strict=True)
+        for product, n in zip(products, fingerprints, strict=True)
         if (product.is_there() if n is None else _is_edited(product, n, access.inputs))
     ]
-    return noted, others
+    return fingerprints, others
 
 
-def _is_edited(product: Product, noted: Fingerprint, inputs: Inputs) -> bool:
+def _is_edited(product: Product, stored: Fingerprint, inputs: Inputs) -> bool:
     """Whether an existing file of a product was edited since it was written."""
-    present = product.present(inputs, noted)
-    return not noted.replaces and any(
-        noted.files.get(name) != sha256 for name, sha256 in present.items()
+    present = product.present(inputs, stored)
+    return not stored.replaces and any(
+        stored.files.get(name) != sha256 for name, sha256 in present.items()
     )
 
 

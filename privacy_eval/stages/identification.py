@@ -51,7 +51,6 @@ class GalleryOptions:
     ----------
     bootstrap : int
         Replicates of the bootstrap over test speakers; 0 for none.
-    seed : int
     rank, length : int
         See `identify`.
     distractors : str or None
@@ -74,8 +73,8 @@ def make_identifications(
 ) -> Outcome:
     """Compute the identification records of the systems under test that are not current."""
     names, access = experiment.under_test, experiment.asv.access
-    found = _galleries(experiment, options)
-    products = [g.product() for g in found if g.condition.system in names]
+    galleries = _galleries(experiment, options)
+    products = [g.product() for g in galleries if g.condition.system in names]
     return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
 
 
@@ -84,8 +83,8 @@ def identification_products(experiment: Experiment) -> list[Product]:
     they were made with."""
     products = []
     for galleries in _galleries(experiment, GalleryOptions()):
-        noted = galleries.product().read_fingerprint()
-        made_with = {} if noted is None else noted.options
+        stored = galleries.product().read_fingerprint()
+        made_with = {} if stored is None else stored.options
         inputs = {n: made_with[n] for n in ("backend", "distractors") if n in made_with}
         options = replace(galleries.options, **inputs)
         products.append(replace(galleries, options=options).product())
@@ -158,7 +157,7 @@ class _Galleries:
             distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
             genders = genders if of_more else set()
         model = self.condition.asv_model, self.anon_suffix
-        found = identify(
+        identified = identify(
             gallery,
             self.asv.read_vectors(paths["trial_vectors"]),
             inputs.load(paths["utt2spk"]),
@@ -171,15 +170,15 @@ class _Galleries:
             allow_missing=self.asv.access.allow_missing,
         )
         provenance = {"version": __version__, "backend": self.backend, **made_of.provenance()}
-        record = to_record(self.condition, found, self.options, provenance, genders)
+        record = to_record(self.condition, identified, self.options, provenance, genders)
         arrays = {
-            "speakers": found.test_speakers,
-            "speaker": found.speaker,
-            "beaten": found.beaten,
+            "speakers": identified.test_speakers,
+            "speaker": identified.speaker,
+            "beaten": identified.beaten,
         }
-        lost = found.without_vector
+        lost = identified.without_vector
         left_out = f"{lost} utterances without x-vectors left out" if lost else ""
-        refused = found.singling_out.refused
+        refused = identified.singling_out.refused
         notes = (f"no singling out: {refused}",) if refused else ()
         return Content(record_content(self.path, record, arrays), left_out, notes=notes)
 
@@ -210,31 +209,31 @@ class _Galleries:
 
 def to_record(
     condition: TrialCondition,
-    found: Identification,
+    identified: Identification,
     options: GalleryOptions,
     provenance: dict[str, object],
     genders: Collection[str] = (),
 ) -> IdentificationRecord:
     """Compose the record of a condition."""
-    intervals = found.intervals(options.bootstrap, options.seed) if options.bootstrap else ()
+    intervals = identified.intervals(options.bootstrap, options.seed) if options.bootstrap else ()
     return IdentificationRecord(
         condition,
-        sizes=found.sizes,
-        linkage=tuple(found.linkage.tolist()),
+        sizes=identified.sizes,
+        linkage=tuple(identified.linkage.tolist()),
         intervals=tuple((i.low, i.high) for i in intervals),
-        rank=found.rank,
-        length=found.length,
-        n_tests=found.beaten.size,
-        n_test_speakers=len(found.test_speakers),
-        n_enrolled=found.n_enrolled,
-        not_enrolled=len(found.not_enrolled),
-        utterances_left_out=found.utterances_left_out,
-        speakers_size=found.speakers_size,
-        speakers=found.speakers(),
+        rank=identified.rank,
+        length=identified.length,
+        n_tests=identified.beaten.size,
+        n_test_speakers=len(identified.test_speakers),
+        n_enrolled=identified.n_enrolled,
+        not_enrolled=len(identified.not_enrolled),
+        utterances_left_out=identified.utterances_left_out,
+        speakers_size=identified.speakers_size,
+        speakers=identified.speakers(),
         distractors=options.distractors or "",
-        n_distractors=found.n_distractors,
+        n_distractors=identified.n_distractors,
         genders=tuple(sorted(genders)),
-        singling_out=found.singling_out,
+        singling_out=identified.singling_out,
         provenance=provenance,
     )
 

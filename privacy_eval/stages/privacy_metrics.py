@@ -71,7 +71,6 @@ class Options:
     ----------
     bootstrap : int
         Replicates of the bootstrap over speakers; 0 for none.
-    seed : int
     allow_missing : bool
         Leave out trials without scores and scores without trials, and count them.
     utt2spk : Path or None
@@ -94,7 +93,6 @@ class ConditionMetrics:
         By variant.
     caveats : mapping
         Reasons why values are uninformative about privacy, see `metrics.caveats`.
-    scores : TrialScores
     replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
     """
@@ -182,11 +180,13 @@ def condition_products(
     return products
 
 
-def dropped_intervals(noted: Iterable[Fingerprint | None], options: Options) -> Counter[int]:
+def dropped_intervals(fingerprints: Iterable[Fingerprint | None], options: Options) -> Counter[int]:
     """Count the records that lose the intervals of an earlier run because `options` request no
     bootstrap, by the number of its replicates."""
-    found = [n.options.get("bootstrap") for n in noted if n is not None and not options.bootstrap]
-    return Counter(number for number in found if isinstance(number, int) and number)
+    numbers = [
+        n.options.get("bootstrap") for n in fingerprints if n is not None and not options.bootstrap
+    ]
+    return Counter(number for number in numbers if isinstance(number, int) and number)
 
 
 def condition_cost(condition: ConditionFiles, options: Options = Options()) -> float:
@@ -324,30 +324,30 @@ class _ConditionRecord:
             allow_missing=self.options.allow_missing,
         )
         utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk
-        found = evaluate_trials(paired, self.options, utt2spk)
-        scores, left_out = found.scores, bool(paired.missing or paired.extra)
+        measured = evaluate_trials(paired, self.options, utt2spk)
+        scores, left_out = measured.scores, bool(paired.missing or paired.extra)
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
         record = VerificationRecord(
             self.condition,
-            metrics=found.metrics,
-            zebra_tag=found.tags,
+            metrics=measured.metrics,
+            zebra_tag=measured.tags,
             n_target=scores.n_target,
             n_nontarget=scores.n_nontarget,
             n_speakers=len(unique_fields(paired.speaker)[0]),
             eer_interval_if_independent=bengio_mariethoz_interval(
-                found.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
+                measured.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
             ),
             speaker_intervals={
                 variant: {metric: (i.low, i.high) for metric, i in by_metric.items()}
-                for variant, by_metric in found.intervals.items()
+                for variant, by_metric in measured.intervals.items()
             },
             trials_without_score=paired.missing,
             scores_without_trial=paired.extra,
             remarks=tuple(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
             provenance=provenance,
         )
-        arrays = {**score_curves(scores), **_replicates(found.replicates)}
+        arrays = {**score_curves(scores), **_replicates(measured.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
         remarks = (*record.caveats.values(), *record.remarks)
         return Content(record_content(self.path, record, arrays), text, remarks)

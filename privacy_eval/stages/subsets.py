@@ -120,11 +120,11 @@ def make_subsets(
 def creatable_folders(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
     """Return the missing data folders of the protocol that `make_subsets` could make, judging by
     file names only."""
-    found: set[str] = set()
+    creatable: set[str] = set()
     for folder in protocol.folders():
         name = folder.name + suffix
         possible = all(
-            part + suffix in found or _usable(tree / "data" / (part + suffix))
+            part + suffix in creatable or _usable(tree / "data" / (part + suffix))
             for part in folder.combine
         )
         if folder.cut_from is not None:
@@ -133,8 +133,8 @@ def creatable_folders(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
             except MissingInput:
                 possible = False
         if possible and not os.path.lexists(tree / "data" / name):
-            found.add(name)
-    return found
+            creatable.add(name)
+    return creatable
 
 
 class _DataFolder(Product):
@@ -151,32 +151,32 @@ class _DataFolder(Product):
     def read_fingerprint(self) -> Fingerprint | None:
         return None if self.folder.is_symlink() else super().read_fingerprint()
 
-    def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
+    def is_whole(self, inputs: Inputs, stored: Fingerprint) -> bool:
         return self.folder.is_dir()  # an edited one is kept
 
-    def changes(self, now: Fingerprint, noted: Fingerprint, *, options: bool = True) -> list[str]:
+    def changes(self, now: Fingerprint, stored: Fingerprint, *, options: bool = True) -> list[str]:
         """Ignore features that were added later: Kaldi adds them to every folder."""
-        later = {n for n in now.inputs if n not in noted.inputs and _name(n) in FEATURE_FILES}
-        return [n for n in super().changes(now, noted, options=options) if n not in later]
+        later = {n for n in now.inputs if n not in stored.inputs and _name(n) in FEATURE_FILES}
+        return [n for n in super().changes(now, stored, options=options) if n not in later]
 
     def added(self) -> list[str]:
         """Return the names of the files added to the folder since it was made."""
-        noted = self.read_fingerprint()
-        if noted is None:
+        stored = self.read_fingerprint()
+        if stored is None:
             return []
-        return sorted({p.name for p in self.folder.iterdir()} - {*noted.files, self.note.name})
+        return sorted({p.name for p in self.folder.iterdir()} - {*stored.files, self.note.name})
 
     def _foreign(self, inputs: Inputs) -> list[str]:
         if os.path.lexists(self.folder) and not self.folder.is_dir():
             raise PrivacyEvalError(f"{self.folder}: exists but is not a folder")
-        noted = self.read_fingerprint()
-        if noted is None:
+        stored = self.read_fingerprint()
+        if stored is None:
             return [self.folder.name] if self.folder.is_dir() else []
-        paths = {name: self.folder / _name(name) for name in noted.files}
+        paths = {name: self.folder / _name(name) for name in stored.files}
         edited = [
             name
             for name, path in paths.items()
-            if not os.path.isfile(path) or inputs.sha256(path) != noted.files[name]
+            if not os.path.isfile(path) or inputs.sha256(path) != stored.files[name]
         ]
         added = [name for name in self.added() if not _BY_KALDI.fullmatch(name)]
         return [name for name in (*edited, *added) if name not in FEATURE_FILES]
@@ -189,8 +189,8 @@ class _DataFolder(Product):
             )
         files = {path.name: text for path, text in content.files.items()}
         digests = {name: digest(text) for name, text in files.items()}
-        noted = replace(made_of, files=digests, remarks=content.remarks)
-        write_data_dir(self.folder, {**files, self.note.name: noted.text().encode()})
+        fingerprint = replace(made_of, files=digests, remarks=content.remarks)
+        write_data_dir(self.folder, {**files, self.note.name: fingerprint.text().encode()})
         inputs.forget(self.folder)
 
 
@@ -256,8 +256,8 @@ def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> 
         itself = f"data/{folder.name + suffix} itself, or " if suffix else ""
         raise MissingInput("source", f"needs {itself}{names} with utt2spk")
     if wanted is None:
-        shown = " or ".join(relative(path, tree) for path in lists)
-        raise MissingInput("source", f"needs the list {shown}")
+        tried = " or ".join(relative(path, tree) for path in lists)
+        raise MissingInput("source", f"needs the list {tried}")
     return _Recipe((source,), wanted, folder.list_as)
 
 

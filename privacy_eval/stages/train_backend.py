@@ -45,14 +45,14 @@ def training_sets(asv: AsvSystems) -> list[tuple[str, str, str]]:
 
 
 def _trainings(asv: AsvSystems) -> list[_Training]:
-    found: dict[Path, _Training] = {}  # systems may share one
+    trainings: dict[Path, _Training] = {}  # systems may share one
     for system in asv.under_test:
         for _, part in system.folders:
             model = asv.protocol.asv_model(part.asv_model)
             if model is not None:
                 training = _Training(model, system.anon_suffix, asv)
-                found.setdefault(training.folder, training)
-    return list(found.values())
+                trainings.setdefault(training.folder, training)
+    return list(trainings.values())
 
 
 @dataclass(frozen=True)

@@ -91,13 +91,13 @@ def count_word_errors(
     by_speaker: dict[str, list[WordErrors]] = {}
     if utt2spk is not None:
         speakers = speakers_of(counts, read_utt2spk(utt2spk), utt2spk)
-        for speaker, found in zip(speakers, counts.values(), strict=True):
-            by_speaker.setdefault(speaker, []).append(found)
+        for speaker, errors in zip(speakers, counts.values(), strict=True):
+            by_speaker.setdefault(speaker, []).append(errors)
     of_speakers = {speaker: total(by_speaker[speaker]) for speaker in sorted(by_speaker)}
     return WordErrorCounts(pooled, counts, of_speakers, paired.missing, paired.extra)
 
 
-def interval(found: WordErrorCounts, *, replicates: int, seed: int) -> Interval:
+def interval(counted: WordErrorCounts, *, replicates: int, seed: int) -> Interval:
     """Compute the interval of a word error rate over speakers.
 
     Raises
@@ -105,11 +105,11 @@ def interval(found: WordErrorCounts, *, replicates: int, seed: int) -> Interval:
     PrivacyEvalError
         Fewer than two speakers.
     """
-    counts = found.speakers.values()
+    counts = counted.speakers.values()
     drawn = wer_bootstrap(
         [c.words for c in counts],
         [c.errors for c in counts],
-        speakers=list(found.speakers),
+        speakers=list(counted.speakers),
         replicates=replicates,
         seed=seed,
     )
@@ -131,7 +131,7 @@ def compare(
     names = list(first.speakers)
     drawn = wer_bootstrap(
         [first.speakers[s].words for s in names],
-        [[found.speakers[s].errors for s in names] for found in (first, second)],
+        [[counted.speakers[s].errors for s in names] for counted in (first, second)],
         speakers=names,
         replicates=replicates,
         seed=seed,
@@ -150,7 +150,6 @@ class SetWordErrors:
 
     Attributes
     ----------
-    counts : WordErrors
     speaker_interval : tuple of float
         95 % bounds from the bootstrap over speakers; empty without.
     left_out : int

@@ -272,8 +272,8 @@ class _Part:
 
         reader.remarks.clear()
         features = utterance_features(reader, options, ids=self.ids, unreadable=skip)
-        found = utterance_vectors(extractor, reader, features, vad)
-        vectors = {name: vector for name, vector in found if vector is not None}
+        extracted = utterance_vectors(extractor, reader, features, vad)
+        vectors = {name: vector for name, vector in extracted if vector is not None}
         return Content(
             {self.archive: _archive(vectors)},
             left_out="; ".join(unreadable),

@@ -235,7 +235,7 @@ def _values(rows: Sequence[Row], x: str, y: str, variant: str) -> list[list[floa
     """Return the values of two metrics in the units of the axes."""
     return [
         [
-            1 - value if metric == "linkability" else describe(metric).shown(value)
+            1 - value if metric == "linkability" else describe(metric).printed(value)
             for row in rows
             for value in [float(row["metrics"][variant][metric])]
         ]
@@ -384,7 +384,8 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     if not all(math.isfinite(float(one["mean"])) for one in estimates):
         return
     low, mean, high = (
-        [describe(metric).shown(one[part]) for one in estimates] for part in ("low", "mean", "high")
+        [describe(metric).printed(one[part]) for one in estimates]
+        for part in ("low", "mean", "high")
     )
     x = [size_of(row) for row in rows]
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -392,7 +393,7 @@ def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: st
     line.set_gid(f"{metric}/{variant}/{rows[0]['eer']:g}")
     truth = population_values(rows[0]["eer"]).get(metric)
     if truth is not None:
-        level = describe(metric).shown(truth)
+        level = describe(metric).printed(truth)
         axes.axhline(level, color=colour, linestyle=":", linewidth=0.9)
 
 

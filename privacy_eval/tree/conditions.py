@@ -18,7 +18,6 @@ class TrialCondition:
 
     Attributes
     ----------
-    system : str
     results_folder : str
         Suffix of the results folder, "" for the main one.
     name : str
@@ -92,13 +91,10 @@ class ConditionFiles:
 
     Attributes
     ----------
-    condition : TrialCondition
-    folder : Path
     scores : Path or None
         The score file; None if the folder has none.
     trials : Path or None
         The trial key; None if none of `key_candidates` exists.
-    key_candidates : tuple of Path
     utt2spk : Path or None
         Speakers of the trial utterances: next to the trial key, or in `data/`.
     outside : tuple of Path
@@ -160,19 +156,15 @@ class System:
 
     Attributes
     ----------
-    name : str
     folders : tuple of Path
         Its results folders.
     anon_suffix : str
         Anonymization suffix in its folder names.
-    conditions : tuple of ConditionFiles
-    recognition : tuple of RecognitionFiles
     unmatched : tuple of Path
         `ASV-*` and `ASR-*` folders that match no condition of the protocol.
     problem : str or None
         Set if there are unmatched folders but no condition of anonymized speech: the
         anonymization suffix is probably different.
-    emotion : tuple of EmotionFiles
     """
 
     name: str

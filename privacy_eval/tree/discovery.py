@@ -179,7 +179,7 @@ def _walk(folder: Path) -> list[Path]:
     A folder is searched once, however many links lead there: at its own place, else by the
     shortest way. Links to folders with conditions count, as systems may share results.
     """
-    found: list[Path] = []
+    folders: list[Path] = []
     searched: dict[tuple[int, int], bool] = {}
     waiting: dict[bool, list[list[Path]]]
     waiting = {linked: [[] for _ in range(_DEPTH + 2)] for linked in (False, True)}
@@ -191,12 +191,12 @@ def _walk(folder: Path) -> list[Path]:
                 key = identity.st_dev, identity.st_ino
                 below = [] if key in searched else subfolders(at)
                 if searched.setdefault(key, any(map(_is_condition, below))):
-                    found.append(at)
+                    folders.append(at)
                 for child in below:
                     # Conditions have no results below them.
                     if not (at.name.startswith(_RESULTS) and _is_condition(child)):
                         waiting[linked or child.is_symlink()][level + 1].append(child)
-    return sorted(found)
+    return sorted(folders)
 
 
 def _split_suffix(folder: Path, protocol: Protocol) -> tuple[str, ResultsFolder]:
@@ -284,15 +284,15 @@ def check_suffixes(
     UsageError
         Neither data sets nor results have one of them; the message names those that exist.
     """
-    known = set(tree_suffixes(tree, protocol)) | {
+    suffixes_in_use = set(tree_suffixes(tree, protocol)) | {
         system.anon_suffix
         for system in systems
         if any(c.condition.trial == ANONYMIZED for c in system.conditions)
     }
     for suffix in suffixes:
-        hint = None if suffix in known else suffix_hint(tree, protocol, [suffix])
-        if hint is None and known and suffix not in known:
-            hint = f"those of the results: {', '.join(sorted(known))}"
+        hint = None if suffix in suffixes_in_use else suffix_hint(tree, protocol, [suffix])
+        if hint is None and suffixes_in_use and suffix not in suffixes_in_use:
+            hint = f"those of the results: {', '.join(sorted(suffixes_in_use))}"
         if hint is not None:
             raise UsageError(f"no data set or results with anonymization suffix {suffix!r}; {hint}")
 
@@ -303,11 +303,11 @@ def parent_hint(tree: Path, results: Path | None = None) -> str:
     tree = Path(os.path.abspath(tree))
     results = Path(os.path.abspath(tree if results is None else results))
     below = [p for p in results.parents if tree in p.parents]
-    found = next((p for p in (tree.parent, *below) if (p / "data").is_dir()), None)
-    if found is None or (tree / "data").is_dir():
+    other = next((p for p in (tree.parent, *below) if (p / "data").is_dir()), None)
+    if other is None or (tree / "data").is_dir():
         return ""
-    moved = f" --results {shlex.quote(os.path.relpath(results, found))}" if results != tree else ""
-    return f"; {found} looks like the tree: --tree {shlex.quote(str(found))}{moved}"
+    moved = f" --results {shlex.quote(os.path.relpath(results, other))}" if results != tree else ""
+    return f"; {other} looks like the tree: --tree {shlex.quote(str(other))}{moved}"
 
 
 def check_new_results(results: Path, protocol: Protocol) -> None:
@@ -365,8 +365,8 @@ def folder_suffixes(folder: Path, protocol: Protocol) -> list[str]:
 def guess_suffix(suffixes: list[str], protocol: Protocol, tree: Path | None) -> str:
     """Guess a system's anonymization suffix: the last one that data sets of the tree have, or
     the first."""
-    found = {} if tree is None else tree_suffixes(tree, protocol)
-    return next((suffix for suffix in reversed(suffixes) if suffix in found), suffixes[0])
+    in_tree = {} if tree is None else tree_suffixes(tree, protocol)
+    return next((suffix for suffix in reversed(suffixes) if suffix in in_tree), suffixes[0])
 
 
 Files = TypeVar("Files", ConditionFiles, RecognitionFiles)
@@ -391,14 +391,16 @@ def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search)
     present = {child.name for child, _ in children}
     used = [suffix for suffix in suffixes if present & anonymized_names(protocol, suffix)]
     chosen = used or [guess_suffix(suffixes, protocol, search.data and search.data.parent)]
-    known = {
+    names_of_conditions = {
         folder
         for suffix in suffixes
         for names in (trial_conditions, recognition_conditions)
         for folder in names(protocol, protocol.results_folders[0], suffix)
     }
     unmatched = tuple(
-        child for child, _ in children if _is_condition(child) and child.name not in known
+        child
+        for child, _ in children
+        if _is_condition(child) and child.name not in names_of_conditions
     )
     systems = []
     for suffix in chosen:

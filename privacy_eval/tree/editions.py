@@ -45,7 +45,6 @@ def edition_systems(
     places = list(_places(exp, protocol))
     wanted = dict.fromkeys(suffixes or _candidates(places, protocol))
     systems = []
-    known: set[Path] = set()
     for suffix in wanted:
         name = suffix.strip("._+-") or suffix
         conditions = [
@@ -53,7 +52,6 @@ def edition_systems(
             for part, places_of in places
             for condition, folder in _conditions(places_of, part, protocol, suffix, name)
         ]
-        known |= {files.folder for files in conditions}
         if not any(files.condition.trial == ANONYMIZED for files in conditions):
             continue
         folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
@@ -93,8 +91,8 @@ def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> T
 
 
 def _spoken(transcripts: Transcripts | None) -> list[Path]:
-    found = [] if transcripts is None else [transcripts.reference, transcripts.utt2spk]
-    return [path for path in found if path is not None]
+    paths = [] if transcripts is None else [transcripts.reference, transcripts.utt2spk]
+    return [path for path in paths if path is not None]
 
 
 def _places(exp: Path, protocol: Protocol) -> Iterator[tuple[ResultsFolder, list[Path]]]:
@@ -115,12 +113,12 @@ def _conditions(
 ) -> Iterator[tuple[TrialCondition, Path]]:
     """Yield the conditions in the folders of a system's models."""
     names = {template.replace(_SUFFIX, suffix) for template in part.folders}
-    known = trial_conditions(protocol, part, suffix, system)
+    by_name = trial_conditions(protocol, part, suffix, system)
     for folder in folders:
         if folder.name not in names:
             continue
         for child in _children(folder):
-            condition = known.get(f"ASV-{child.name}")
+            condition = by_name.get(f"ASV-{child.name}")
             if condition is not None:
                 yield condition, child
 
@@ -137,11 +135,11 @@ def _candidates(
     places: Sequence[tuple[ResultsFolder, list[Path]]], protocol: Protocol
 ) -> list[str]:
     """List the suffixes in names of models' folders and of their conditions."""
-    found: set[str] = set()
+    suffixes: set[str] = set()
     sets = [f"{t.enrollment_name}-{t.trials_name}" for t in protocol.trial_sets()]
     for part, folders in places:
         for folder in folders:
-            found |= {_suffix(folder, template) or "" for template in part.folders}
+            suffixes |= {_suffix(folder, template) or "" for template in part.folders}
             names = [child.name for child in _children(folder)]
-            found |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)}
-    return sorted(found - {""})
+            suffixes |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)}
+    return sorted(suffixes - {""})

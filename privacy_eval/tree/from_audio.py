@@ -147,10 +147,10 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     audio = {"": original}
     is_informed = bool(training)
     if source.anonymized is not None:
-        found = _audio_files(source.anonymized)
-        is_informed = not training.keys().isdisjoint(found)
+        anonymized = _audio_files(source.anonymized)
+        is_informed = not training.keys().isdisjoint(anonymized)
         needed = {**speaker_of, **training} if is_informed else speaker_of
-        audio[ANON_SUFFIX] = _select(found, needed, source.anonymized)
+        audio[ANON_SUFFIX] = _select(anonymized, needed, source.anonymized)
 
     tree = Path(os.path.abspath(tree))
     files: dict[str, bytes] = {}

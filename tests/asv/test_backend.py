@@ -160,23 +160,23 @@ def test_smoothing_agrees_with_kaldi() -> None:
 def test_steps_agree_with_kaldi(name: str, step: Callable[[FloatMatrix], FloatMatrix]) -> None:
     want = vectors(name)
     assert want.ids == utterances().ids
-    found = step(utterances().matrix)
-    assert found.dtype == np.float32
-    assert np.abs(found - want.matrix).max() < 1e-6
+    actual = step(utterances().matrix)
+    assert actual.dtype == np.float32
+    assert np.abs(actual - want.matrix).max() < 1e-6
 
 
 def test_speaker_means_agree_with_kaldi() -> None:
     members = dict(line.split(maxsplit=1) for line in text_lines("enroll_spk2utt"))
     want = vectors("spk.txt")
-    found, counts = speaker_means(
+    means, counts = speaker_means(
         utterances().matrix,
         [utterances().rows(members[s].split(), "enrollment") for s in want.ids],
     )
-    assert np.abs(found - want.matrix).max() < 1e-6
+    assert np.abs(means - want.matrix).max() < 1e-6
     assert [f"{s} {n}" for s, n in zip(want.ids, counts, strict=True)] == [
         " ".join(line.split()) for line in text_lines("num_utts.txt")
     ]
-    scores = golden_scores(read_plda(GOLDEN / "plda.bin"), enrolled=found)
+    scores = golden_scores(read_plda(GOLDEN / "plda.bin"), enrolled=means)
     assert largest_difference(scores, text_lines("scores.s0.gz")) < 2e-5
 
 
@@ -186,23 +186,23 @@ def test_global_mean_agrees_with_kaldi() -> None:
 
 def test_lda_training_agrees_with_kaldi() -> None:
     want = read_matrix(GOLDEN / "lda.txt")
-    found = train_lda(
+    actual = train_lda(
         utterances().matrix, golden_speakers(), lda_dim=16, total_covariance_factor=0.1
     )
-    assert found.shape == want.shape
-    assert found.dtype == np.float32
-    signs = np.sign((found * want).sum(axis=1, keepdims=True))
-    assert np.abs(found * signs - want).max() < 1e-6
+    assert actual.shape == want.shape
+    assert actual.dtype == np.float32
+    signs = np.sign((actual * want).sum(axis=1, keepdims=True))
+    assert np.abs(actual * signs - want).max() < 1e-6
 
 
 def test_plda_training_agrees_with_kaldi() -> None:
-    found = train_plda(utterances().matrix, golden_speakers())
+    actual = train_plda(utterances().matrix, golden_speakers())
     want = read_plda(GOLDEN / "plda.bin")
-    signs = np.sign((found.transform * want.transform).sum(axis=1, keepdims=True))
-    assert found.mean == pytest.approx(want.mean, abs=1e-12)
-    assert found.psi == pytest.approx(want.psi, abs=1e-10)
-    assert found.transform * signs == pytest.approx(want.transform, abs=1e-10)
-    assert largest_difference(golden_scores(found), text_lines("scores.s0.gz")) < 1e-4
+    signs = np.sign((actual.transform * want.transform).sum(axis=1, keepdims=True))
+    assert actual.mean == pytest.approx(want.mean, abs=1e-12)
+    assert actual.psi == pytest.approx(want.psi, abs=1e-10)
+    assert actual.transform * signs == pytest.approx(want.transform, abs=1e-10)
+    assert largest_difference(golden_scores(actual), text_lines("scores.s0.gz")) < 1e-4
 
 
 # --- against the slow implementation
@@ -229,11 +229,11 @@ def one_float32_apart(want: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.spacing(np.abs(want).max()).astype(np.float64) + np.zeros(want.shape)
 
 
-def assert_near(found: NDArray[np.float32], want: object) -> None:
+def assert_near(actual: NDArray[np.float32], want: object) -> None:
     expected = np.array(want, dtype=np.float32)
-    assert found.dtype == np.float32
-    assert found.shape == expected.shape
-    assert (np.abs(found - expected) <= one_float32_apart(expected)).all()
+    assert actual.dtype == np.float32
+    assert actual.shape == expected.shape
+    assert (np.abs(actual - expected) <= one_float32_apart(expected)).all()
 
 
 @settings(max_examples=40)
@@ -260,8 +260,8 @@ def test_steps_agree_with_reference(seed: int, dimension: int, offset: bool) -> 
 def test_means_agree_with_reference(seed: int, members: list[list[int]]) -> None:
     """Bit for bit: the sum is float32, in the order of the utterances."""
     x = draw_matrix(np.random.default_rng(seed), 7, 4)
-    found, counts = speaker_means(x, members)
-    assert found.tolist() == [slow.mean_of([x[row] for row in own]).tolist() for own in members]
+    means, counts = speaker_means(x, members)
+    assert means.tolist() == [slow.mean_of([x[row] for row in own]).tolist() for own in members]
     assert counts.tolist() == [len(own) for own in members]
 
 
@@ -280,9 +280,9 @@ def test_plda_agrees_with_reference(
     first = plda_transform(enrolled, plda, counts, normalization=normalization)
     second = plda_transform(trial, plda, normalization=normalization)
     name, model = NORMALIZATIONS[normalization], as_slow(plda)
-    for found, x, n in ((first, enrolled, counts.tolist()), (second, trial, [1] * 6)):
+    for actual, x, n in ((first, enrolled, counts.tolist()), (second, trial, [1] * 6)):
         want = [slow.plda_transform(model, v, m, name) for v, m in zip(x, n, strict=True)]
-        for row, expected in zip(found, want, strict=True):
+        for row, expected in zip(actual, want, strict=True):
             assert_near(row, expected)
     scores = plda_scores(first, counts, second, plda)
     assert scores.dtype == np.float32
@@ -337,16 +337,16 @@ def test_lda_agrees_with_reference(
     """Equal up to the signs of rows, which are sorted by their eigenvalues."""
     assume(sum(counts) > len(counts) + dimension)
     x, names = draw_speakers(np.random.default_rng(seed), dimension, counts)
-    found = train_lda(x, names, lda_dim=dimension, total_covariance_factor=factor)
+    actual = train_lda(x, names, lda_dim=dimension, total_covariance_factor=factor)
     want = slow.train_lda(*as_lists(x, names), dimension, float(np.float32(factor)))
-    square, expected = (m[:, :-1].T @ m[:, :-1] for m in (found, want))
+    square, expected = (m[:, :-1].T @ m[:, :-1] for m in (actual, want))
     assert square == pytest.approx(expected, rel=1e-3, abs=1e-4 * float(np.abs(expected).max()))
-    signs = np.sign((found * want).sum(axis=1, keepdims=True))
-    close = np.abs(found * signs - want).max(axis=1) < 1e-3 * np.abs(want).max()
+    signs = np.sign((actual * want).sum(axis=1, keepdims=True))
+    close = np.abs(actual * signs - want).max(axis=1) < 1e-3 * np.abs(want).max()
     assert close.all() or dimension > 1  # eigenvectors of near eigenvalues may mix
     for lda_dim in range(1, dimension):
         fewer = train_lda(x, names, lda_dim=lda_dim, total_covariance_factor=factor)
-        assert np.array_equal(fewer, found[:lda_dim])
+        assert np.array_equal(fewer, actual[:lda_dim])
 
 
 @settings(max_examples=30)
@@ -354,15 +354,15 @@ def test_lda_agrees_with_reference(
 def test_plda_training_agrees_with_reference(seed: int, dimension: int, counts: list[int]) -> None:
     assume(sum(counts) > len(counts) + dimension)
     x, names = draw_speakers(np.random.default_rng(seed), dimension, counts)
-    found, want = train_plda(x, names), slow.train_plda(*as_lists(x, names))
-    assert found.mean == pytest.approx(want.mean, rel=1e-12, abs=1e-12)
-    assert found.psi == pytest.approx(want.psi, rel=1e-8, abs=1e-10)
-    assert (np.diff(found.psi) <= 0).all()
+    actual, want = train_plda(x, names), slow.train_plda(*as_lists(x, names))
+    assert actual.mean == pytest.approx(want.mean, rel=1e-12, abs=1e-12)
+    assert actual.psi == pytest.approx(want.psi, rel=1e-8, abs=1e-10)
+    assert (np.diff(actual.psi) <= 0).all()
     # Inverse covariance within speakers, and covariance between them in its terms: what
     # does not depend on signs, nor on which eigenvector of equal ones is taken.
     for diagonal in (lambda p: np.ones_like(p.psi), lambda p: p.psi):
         square, expected = (
-            p.transform.T @ np.diag(diagonal(p)) @ p.transform for p in (found, want)
+            p.transform.T @ np.diag(diagonal(p)) @ p.transform for p in (actual, want)
         )
         assert square == pytest.approx(expected, abs=1e-8 * float(np.abs(expected).max()))
 
@@ -512,8 +512,8 @@ def test_any_vector_is_normalized(x: list[list[float]]) -> None:
     """The shortest vectors may become zero; none becomes NaN."""
     matrix = rows(*x)
     for scale_up, length in ((True, math.sqrt(3)), (False, 1)):
-        found = normalize_length(matrix, scale_up=scale_up)
-        norm = np.linalg.norm(found.astype(np.float64), axis=1)
+        actual = normalize_length(matrix, scale_up=scale_up)
+        norm = np.linalg.norm(actual.astype(np.float64), axis=1)
         long_enough = np.linalg.norm(matrix.astype(np.float64), axis=1) > 3e-38
         assert norm[long_enough] == pytest.approx(np.full(long_enough.sum(), length), rel=1e-6)
         assert ((norm == 0) | (np.abs(norm - length) < 1e-6))[~long_enough].all()
@@ -584,8 +584,8 @@ def test_scores_do_not_depend_on_signs_and_order_of_rows(seed: int, n: int) -> N
     x, plda = draw_matrix(generator, 6, 4), draw_plda(generator, 4)
     signs, order = generator.choice([-1.0, 1.0], size=4), generator.permutation(4)
     turned = Plda(plda.mean, (signs[:, None] * plda.transform)[order], plda.psi[order])
-    found, want = (score_matrix(x, n, x, model=PldaBackend(p)) for p in (turned, plda))
-    assert np.abs(found - want).max() <= 1e-5 * max(1, np.abs(want).max())
+    actual, want = (score_matrix(x, n, x, model=PldaBackend(p)) for p in (turned, plda))
+    assert np.abs(actual - want).max() <= 1e-5 * max(1, np.abs(want).max())
 
 
 @pytest.mark.parametrize("backend", ["plda", "cosine", "euclidean"])
@@ -600,8 +600,8 @@ def test_scores_do_not_depend_on_blocks(
     arguments = (enrolled, counts, trial)
     want = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]
     monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 9 * block_rows)
-    found = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]
-    assert np.abs(found - want).max() <= 4e-7 * np.abs(want).max()
+    scores = score_matrix(*arguments, backend=backend, model=model)  # type: ignore[arg-type]
+    assert np.abs(scores - want).max() <= 4e-7 * np.abs(want).max()
 
 
 def test_default_lda_dimension(monkeypatch: pytest.MonkeyPatch) -> None:

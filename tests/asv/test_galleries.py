@@ -65,7 +65,7 @@ def _people(tmp_path: Path) -> People:
 @pytest.mark.parametrize("backend", ["cosine", "euclidean"])
 @pytest.mark.parametrize("length", [1, 3])
 def test_linkage_of_means(people: People, backend: BackendName, length: int) -> None:
-    found = people.identify(backend=backend, length=length, sizes=[2, 6], rank=1)
+    identification = people.identify(backend=backend, length=length, sizes=[2, 6], rank=1)
     means = people.gallery.vectors.matrix.astype(float).reshape(-1, PER_SPEAKER, DIM).mean(axis=1)
     tests = people.tests.matrix[: 6 * PER_SPEAKER].astype(float).reshape(-1, length, DIM)
     tests = tests.mean(axis=1)
@@ -77,49 +77,54 @@ def test_linkage_of_means(people: People, backend: BackendName, length: int) -> 
         scores = tests @ means.T / norms
     own = np.repeat(np.arange(6), PER_SPEAKER // length)
     expected = closed_set_linkage(scores, own, [2, 6])
-    assert found.linkage.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
-    assert 1 / 6 < found.linkage[1] < 1  # neither chance nor trivial
-    assert found.chance.tolist() == [1 / 2, 1 / 6]
+    assert identification.linkage.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
+    assert 1 / 6 < identification.linkage[1] < 1  # neither chance nor trivial
+    assert identification.chance.tolist() == [1 / 2, 1 / 6]
 
 
 def test_speakers_who_are_not_enrolled_are_counted(people: People) -> None:
-    found = people.identify(length=4)
-    assert found.not_enrolled == ("s6", "s7")
-    assert found.utterances_left_out == 2 * PER_SPEAKER + 6 * (PER_SPEAKER - 4)
-    assert found.beaten.size == 6
-    assert found.sizes == (2, 5, 6)
+    identification = people.identify(length=4)
+    assert identification.not_enrolled == ("s6", "s7")
+    assert identification.utterances_left_out == 2 * PER_SPEAKER + 6 * (PER_SPEAKER - 4)
+    assert identification.beaten.size == 6
+    assert identification.sizes == (2, 5, 6)
 
 
 def test_distractors_enlarge_the_gallery(people: People) -> None:
     alone = people.identify(sizes=[2, 6])
-    found = people.identify(sizes=[2, 8], distractors=people.distractors)
-    assert (found.n_enrolled, found.n_distractors) == (8, 2)
-    assert (found.beaten >= alone.beaten).all()
+    identification = people.identify(sizes=[2, 8], distractors=people.distractors)
+    assert (identification.n_enrolled, identification.n_distractors) == (8, 2)
+    assert (identification.beaten >= alone.beaten).all()
     with pytest.raises(PrivacyEvalError, match="6 distractors"):
         people.identify(distractors=people.gallery)
 
 
 def test_speakers_are_compared_in_galleries_of_at_most_20(people: People) -> None:
-    found = people.identify(sizes=[2, 5, 6])
-    assert found.speakers_size == 6
-    assert {s.speaker for s in found.speakers()} == set(found.test_speakers)
-    for s in found.speakers():
-        beaten = found.beaten[found.speaker == found.test_speakers.index(s.speaker)]
+    identification = people.identify(sizes=[2, 5, 6])
+    assert identification.speakers_size == 6
+    assert {s.speaker for s in identification.speakers()} == set(identification.test_speakers)
+    for s in identification.speakers():
+        beaten = identification.beaten[
+            identification.speaker == identification.test_speakers.index(s.speaker)
+        ]
         assert s.n_tests == beaten.size
         assert [s.linkage] == pytest.approx(linkage_of_beaters(beaten, 6, [6]).tolist())
-    large = replace(found, sizes=(21, 50))
+    large = replace(identification, sizes=(21, 50))
     assert (large.speakers_size, large.speakers()) == (0, ())
 
 
 def test_intervals_are_those_of_drawn_speakers(people: People) -> None:
-    found = people.identify(sizes=[1, 3])
-    certain, interval = found.intervals(200, seed=1)
+    identification = people.identify(sizes=[1, 3])
+    certain, interval = identification.intervals(200, seed=1)
     assert (certain.low, certain.high) == (1, 1)
-    assert interval.low < found.linkage[1] < interval.high
+    assert interval.low < identification.linkage[1] < interval.high
     values = []
     for drawn in np.random.default_rng(1).multinomial(6, np.full(6, 1 / 6), 200):
         beaten = np.concatenate(
-            [np.tile(found.beaten[found.speaker == s], n) for s, n in enumerate(drawn)]
+            [
+                np.tile(identification.beaten[identification.speaker == s], n)
+                for s, n in enumerate(drawn)
+            ]
         )
         values.append(linkage_of_beaters(beaten, 6, [3])[0])
     assert min(values) - 1e-12 <= interval.low
@@ -159,14 +164,14 @@ def test_the_verb(tmp_path: Path, backend: BackendName) -> None:
     )
     run = cli("identification", *arguments, "--format", "json", "--bootstrap", 20)
     assert run.code == 0, run.err
-    found = json.loads(run.out)
-    assert found["sizes"][-1] == found["n_enrolled"]
-    assert found["chance"] == pytest.approx([1 / n for n in found["sizes"]])
-    assert all(0 <= x <= 1 for x in found["linkage"])
-    for value, interval in zip(found["linkage"], found["intervals"], strict=True):
+    curve = json.loads(run.out)
+    assert curve["sizes"][-1] == curve["n_enrolled"]
+    assert curve["chance"] == pytest.approx([1 / n for n in curve["sizes"]])
+    assert all(0 <= x <= 1 for x in curve["linkage"])
+    for value, interval in zip(curve["linkage"], curve["intervals"], strict=True):
         assert interval["low"] <= value <= interval["high"]
     text = cli("identification", *arguments, "--gallery-sizes", "2").out
-    assert f"group of 2: {found['linkage'][0]:.1%}" in text
+    assert f"group of 2: {curve['linkage'][0]:.1%}" in text
     wrong = cli("identification", *arguments, "--distractors", tree.scp(TRIALS))
     assert wrong.code == 1
     assert "--distractors-spk2utt" in wrong.err

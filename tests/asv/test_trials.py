@@ -154,9 +154,9 @@ def test_enrollment_from_spk2utt_or_utt2spk(tmp_path: Path) -> None:
 def test_enrollment_of_listed_utterances(tmp_path: Path) -> None:
     spk2utt = lines_to(tmp_path / "spk2utt", ["b b1 b2", "a a2 a1", "c c1"])
     enrolls = lines_to(tmp_path / "enrolls", ["a1", "b2", "b1"])
-    found = load_enrollment(spk2utt, enrolls)
-    assert found.members == {"b": ("b1", "b2"), "a": ("a1",)}
-    assert found.path == enrolls
+    enrollment = load_enrollment(spk2utt, enrolls)
+    assert enrollment.members == {"b": ("b1", "b2"), "a": ("a1",)}
+    assert enrollment.path == enrolls
 
 
 def test_enrollment_digest_covers_content() -> None:
@@ -358,10 +358,10 @@ def test_vectors_are_read_once_and_within_the_tree(tmp_path: Path) -> None:
     folder = tree / "exp"
     scp = put(folder, "a_set", tree)
     vectors = TreeVectors(tree, load_protocol("vpc2020"), folder)
-    found = vectors.read(scp)
-    assert found.ids == ("a_set-0", "a_set-1")
+    actual = vectors.read(scp)
+    assert actual.ids == ("a_set-0", "a_set-1")
     scp.unlink()
-    assert vectors.read(scp) is found
+    assert vectors.read(scp) is actual
     link = folder / "xvect_linked" / "xvector.scp"
     link.parent.mkdir()
     link.symlink_to(put(outside, "other", outside))
@@ -439,9 +439,9 @@ def test_real_scores_agree_with_kaldi(condition: str) -> None:
     """Float32 matrix work of another processor: its last digits differ."""
     kaldi = REAL_TREE / "exp" / "results-kaldi" / condition / "scores"
     want = scores_by_trial(kaldi.read_text().splitlines())
-    found = scores_by_trial(text_of(real_scores(condition)))
-    assert list(found) == list(want)
-    assert max(abs(found[trial] - want[trial]) for trial in want) < 3e-4
+    actual = scores_by_trial(text_of(real_scores(condition)))
+    assert list(actual) == list(want)
+    assert max(abs(actual[trial] - want[trial]) for trial in want) < 3e-4
 
 
 @needs_real_tree
@@ -453,15 +453,15 @@ def test_metrics_of_real_conditions(condition: str, tmp_path: Path) -> None:
     scores.write_text(real_scores(condition).text())
     key = REAL_TREE / "data" / condition.split("-")[2] / "trials"
     trials = pair(read_scores(scores), read_trials(key))
-    found = TrialScores.from_labels(trials.score, trials.is_target)
+    actual = TrialScores.from_labels(trials.score, trials.is_target)
     want = expected()["conditions"][condition]
-    assert (found.n_target, found.n_nontarget) == (want["n_target"], want["n_nontarget"])
-    eer = kaldi_eer(found)
+    assert (actual.n_target, actual.n_nontarget) == (want["n_target"], want["n_nontarget"])
+    eer = kaldi_eer(actual)
     assert f"{100 * eer.value:.4g}" == want["kaldi_compute_eer_stdout"]
     assert eer.threshold == pytest.approx(want["reference"]["eer_threshold"], abs=3e-4)
     names: list[tuple[Variant, str]] = [("challenge", "reference"), ("exact", "exact")]
     for variant, name in names:
-        values = score_metrics(found, variant=variant)
+        values = score_metrics(actual, variant=variant)
         tag = zebra_tag(values, variant)
         assert_golden({**values, "zebra_tag": tag}, want[name], tolerance=1e-5)
         later = {"eer_speechbrain", "miss_at_fa_0.01", "miss_at_fa_0.001"}  # with other golden data
@@ -486,12 +486,12 @@ def test_similarity_of_real_speech(name: str, variant: Variant) -> None:
     ):
         scores = score_matrix(first.matrix, 1, second.matrix, model=real_model().model)
         matrices.append(similarity_matrix(scores, speaker, column_of=column_of, variant=variant))
-    found = similarity_metrics(voice_similarity(*matrices))
+    actual = similarity_metrics(voice_similarity(*matrices))
     want = expected()["similarity"][f"{name}_anon"]
     if variant == "exact":
         want = want["exact"]
         assert len(speakers) == want["speakers"]
-    keys = [key for key in found if key in want]
+    keys = [key for key in actual if key in want]
     assert len(keys) == (5 if variant == "exact" else 2)
     for key in keys:
-        assert found[key] == pytest.approx(want[key], abs=1e-4), key
+        assert actual[key] == pytest.approx(want[key], abs=1e-4), key

@@ -92,7 +92,7 @@ def test_numbers_are_those_of_a_second_implementation(
     """The anonymized set's lines stand in another order."""
     original, anonymized = simulated(), simulated(order=order)
     assert original.ids != anonymized.ids
-    found = measure(original, anonymized, utt2spk(tmp_path), backend=backend)
+    similarity = measure(original, anonymized, utt2spk(tmp_path), backend=backend)
 
     def scores(first: Vectors, second: Vectors) -> dict[tuple[str, str], float]:
         matrix = score_matrix(first.matrix, 1, second.matrix, backend=backend)
@@ -101,18 +101,18 @@ def test_numbers_are_those_of_a_second_implementation(
 
     of = {"o": original, "a": anonymized}
     sets = {kind: scores(of[kind[0]], of[kind[1]]) for kind in ("oo", "oa", "aa")}
-    assert (found.n_utterances, found.left_out) == (20, 0)
-    assert found.speakers == ("s1", "s2", "s3", "s4", "s5")
+    assert (similarity.n_utterances, similarity.left_out) == (20, 0)
+    assert similarity.speakers == ("s1", "s2", "s3", "s4", "s5")
     for variant in VARIANTS:
         expected = reference.similarity(sets, SPOKEN, original.ids, variant, anonymized.ids)
         # The second implementation adds the slope of `challenge` in exact fractions.
         precision = 1e-9 if variant == "exact" else 1e-6
-        for name, value in similarity_metrics(found.by_variant[variant]).items():
+        for name, value in similarity_metrics(similarity.by_variant[variant]).items():
             assert value == pytest.approx(getattr(expected, name), abs=precision), (variant, name)
         for kind in ("oo", "oa", "aa"):
             cells = getattr(expected, kind).cells
-            rows = [[cells[a, b] for b in found.speakers] for a in found.speakers]
-            values = getattr(found.by_variant[variant], kind).values
+            rows = [[cells[a, b] for b in similarity.speakers] for a in similarity.speakers]
+            values = getattr(similarity.by_variant[variant], kind).values
             assert values == pytest.approx(np.array(rows), abs=precision)
 
 
@@ -125,16 +125,16 @@ def test_speakers_from_the_least_protected_on(tmp_path: Path) -> None:
     own = [i for i, u in enumerate(original.ids) if spoken[u] == "s3"]
     matrix[own] = original.matrix[own]
     anonymized = Vectors(Path("a"), original.ids, matrix)
-    found = measured(tmp_path, original, anonymized, spoken, backend="euclidean")
-    speakers = found.speaker_results
+    similarity = measured(tmp_path, original, anonymized, spoken, backend="euclidean")
+    speakers = similarity.speaker_results
     assert speakers[0].speaker == "s3"
     assert {s.speaker for s in speakers} == set(spoken.values())
     assert [s.deid for s in speakers] == sorted(s.deid for s in speakers)
     assert speakers[0].deid < 0.5 < speakers[-1].deid <= 1
     assert speakers[0].linkability == max(s.linkability or 0.0 for s in speakers)
     assert speakers[0].evidence == max(s.evidence for s in speakers)
-    exact = found.by_variant["exact"]
-    number = found.speakers.index("s3")
+    exact = similarity.by_variant["exact"]
+    number = similarity.speakers.index("s3")
     assert speakers[0].similarity_oa == exact.oa.values[number, number]
     text = speakers_csv(({}, s) for s in speakers)
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -142,13 +142,13 @@ def test_speakers_from_the_least_protected_on(tmp_path: Path) -> None:
     assert float(rows[0]["deid"]) == speakers[0].deid
 
 
-def test_linkability_of_few_pairs_is_not_known(tmp_path: Path) -> None:
+def test_linkability_of_few_pairs_is_none(tmp_path: Path) -> None:
     """With 4 utterances a speaker has 12 pairs of its own; 5 give 20."""
     for each, known in ((4, False), (5, True)):
         spoken = utterances(("s1", "s2", "s3"), each)
-        found = measured(tmp_path, spoken=spoken).speaker_results
-        assert [s.linkability is not None for s in found] == [known] * 3
-        rows = list(csv.DictReader(io.StringIO(speakers_csv(({}, s) for s in found))))
+        actual = measured(tmp_path, spoken=spoken).speaker_results
+        assert [s.linkability is not None for s in actual] == [known] * 3
+        rows = list(csv.DictReader(io.StringIO(speakers_csv(({}, s) for s in actual))))
         assert [r["linkability"] != "" for r in rows] == [known] * 3
 
 
@@ -168,13 +168,13 @@ def test_anonymized_voices_that_are_all_the_same(tmp_path: Path) -> None:
     """G_VD of nothing left is -inf, which every output holds."""
     original = simulated()
     same = Vectors(Path("a"), original.ids, np.ones_like(original.matrix))
-    found = measured(tmp_path, original, same, backend="euclidean")
-    assert found.by_variant["exact"].gvd_db == -math.inf
-    assert found.by_variant["exact"].aa.d_diag == 0
-    write_2020(tmp_path, found.by_variant["exact"])
+    similarity = measured(tmp_path, original, same, backend="euclidean")
+    assert similarity.by_variant["exact"].gvd_db == -math.inf
+    assert similarity.by_variant["exact"].aa.d_diag == 0
+    write_2020(tmp_path, similarity.by_variant["exact"])
     text = (tmp_path / "gain_of_voice_distinctiveness").read_text()
     assert text == "Gain of voice distinctiveness : -inf\n"
-    assert speakers_csv(({}, s) for s in found.speaker_results).count("\n") == 6
+    assert speakers_csv(({}, s) for s in similarity.speaker_results).count("\n") == 6
 
 
 # --- bad sets
@@ -200,21 +200,21 @@ def test_utterances_without_a_vector(tmp_path: Path) -> None:
             f"{tmp_path / 'utt2spk'}: 2 utterances have no vector in {where}: s1-u0, s2-u3 "
             "(--allow-missing leaves them out)"
         )
-        found = measured(tmp_path, *pair, allow_missing=True)
-        assert (found.left_out, found.n_utterances) == (2, 18)
-        assert len(found.speakers) == 5
+        similarity = measured(tmp_path, *pair, allow_missing=True)
+        assert (similarity.left_out, similarity.n_utterances) == (2, 18)
+        assert len(similarity.speakers) == 5
 
 
 def test_leaving_out_also_means_speakers_with_one_utterance_left(tmp_path: Path) -> None:
     original, anonymized = simulated(), simulated(order=1)
     less = without(anonymized, "s2-u0", "s2-u1", "s2-u2")
-    found = measured(tmp_path, original, less, allow_missing=True)
+    similarity = measured(tmp_path, original, less, allow_missing=True)
     rest = {u: s for u, s in SPOKEN.items() if s != "s2"}
     of_rest = only(anonymized, [u for u in anonymized.ids if u in rest])
     alone = measured(tmp_path, only(original, list(rest)), of_rest, rest)
-    assert (found.left_out, found.speakers) == (4, alone.speakers)
+    assert (similarity.left_out, similarity.speakers) == (4, alone.speakers)
     for variant in VARIANTS:
-        assert similarity_metrics(found.by_variant[variant]) == similarity_metrics(
+        assert similarity_metrics(similarity.by_variant[variant]) == similarity_metrics(
             alone.by_variant[variant]
         )
 
@@ -225,8 +225,8 @@ def test_vectors_of_unknown_speakers(tmp_path: Path) -> None:
     vectors = simulated(), simulated(order=1)
     with pytest.raises(PrivacyEvalError, match=r"o.scp: 4 utterances have no speaker in .*utt2spk"):
         measured(tmp_path, *vectors, known)
-    found = measured(tmp_path, *vectors, known, part=True)
-    assert (found.speakers, found.left_out) == (("s1", "s2", "s3", "s4"), 0)
+    similarity = measured(tmp_path, *vectors, known, part=True)
+    assert (similarity.speakers, similarity.left_out) == (("s1", "s2", "s3", "s4"), 0)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import csv
 import functools
@@ -37,12 +38,13 @@ from support import (
 
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
+from privacy_eval.numbers.rankings import ranking_metrics
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
-from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
 from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.arrays import FIGURE_FORMATS
@@ -76,7 +78,11 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     names = {"only": "format", "metric": "rank_by", "style": "table_style"}
     chosen = {names.get(n, n) for n in writing.keys() | ranking.keys()}
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
-    assert set(options["rank_by"].choices) == {
+    for key in ranking_metrics():
+        assert options["rank_by"].type(key) == key
+    with pytest.raises(argparse.ArgumentTypeError, match="no ranking by 'cllr', only by eer, "):
+        options["rank_by"].type("cllr")
+    assert set(ranking_metrics()) == {
         *of_kind("scores"),
         "pitch_correlation_mean",
         "deid",
@@ -246,7 +252,7 @@ def agrees(text: str, number: float) -> bool:
     return abs(float(text) - number) <= 0.5001 * 10.0 ** -len(text.partition(".")[2])
 
 
-def test_the_own_system_is_marked(beside: Path) -> None:
+def test_submitted_system_is_highlighted(beside: Path) -> None:
     marked = {".md": r"50%\_team \& Co †", ".txt": f"{ODD_NAME} †"}
     for extension, title in marked.items():
         for path in comparisons(beside, extension):

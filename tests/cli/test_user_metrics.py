@@ -18,7 +18,7 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.user_metrics import registered
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.report_data import ReportSources
-from privacy_eval.report.ranking import ranking_table
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.records import merge
 
@@ -150,6 +150,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "key of dots": ({"key": "a..b"}, "not a valid identifier"),
     "long key": ({"key": "x" * 65}, "not a valid identifier"),
     "key of a listening test": ({"key": "subjective_eer"}, "not a valid identifier"),
+    "key of a table": ({"key": "voice"}, "'voice' is the name of a table"),
     "key like a built-in": ({"key": "EER"}, "reads like the built-in metric eer"),
     "name of a built-in": ({"name": "linkability"}, "reads like the built-in metric linkability"),
     "title of a built-in": ({"title": "e e r"}, "reads like the built-in metric eer"),

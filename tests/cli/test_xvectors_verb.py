@@ -172,7 +172,7 @@ def test_option_files(noise: Path, model: Path) -> None:
     assert run.code == 1 and f"{mfcc}:2: unknown option" in run.err
 
 
-def test_dither_is_of_the_seed(noise: Path, model: Path) -> None:
+def test_dither_is_reproducible_by_seed(noise: Path, model: Path) -> None:
     def ark(*options: object) -> bytes:
         run = extract(noise, model, *options)
         assert run.code == 0, run.err

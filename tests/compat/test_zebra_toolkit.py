@@ -79,10 +79,10 @@ str_dece, str_max_abs_llr = zebra_number(dece), zebra_number(max_abs_LLR_base10)
 delta_dcf = expected_cost_reduction(scores)
 """
     case = load(CASE).scores
-    found, _ = run_snippet(ours, classA_scores=case.target, classB_scores=case.nontarget)
-    shown = (found["str_dece"], found["str_max_abs_llr"], found["cat_tag"])
-    assert shown == ("0.120", "1.674", "B")
-    assert 0 < found["delta_dcf"] < 0.25
+    values, _ = run_snippet(ours, classA_scores=case.target, classB_scores=case.nontarget)
+    printed = (values["str_dece"], values["str_max_abs_llr"], values["cat_tag"])
+    assert printed == ("0.120", "1.674", "B")
+    assert 0 < values["delta_dcf"] < 0.25
 
 
 @pytest.mark.parametrize("name", NAMES)

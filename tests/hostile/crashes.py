@@ -62,8 +62,8 @@ def crash_tree(folder: Path) -> Path:
 
 def products(folder: Path) -> dict[str, bytes]:
     """Read all files of a tree, normalized for comparison."""
-    found = {n: c for n, c in snapshot(folder).items() if not n.startswith(LOGS)}
-    return found
+    actual = {n: c for n, c in snapshot(folder).items() if not n.startswith(LOGS)}
+    return actual
 
 
 def half_written(folder: Path, whole: Mapping[str, bytes]) -> list[str]:
@@ -79,9 +79,9 @@ def half_written(folder: Path, whole: Mapping[str, bytes]) -> list[str]:
     )
 
 
-def differences(found: Mapping[str, bytes], expected: Mapping[str, bytes]) -> list[str]:
+def differences(actual: Mapping[str, bytes], expected: Mapping[str, bytes]) -> list[str]:
     """List files that are missing, additional or different."""
-    return sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+    return sorted(name for name in {*actual, *expected} if actual.get(name) != expected.get(name))
 
 
 class Runs:
@@ -229,6 +229,6 @@ def crash(
     return n_killed, n_finished
 
 
-def _assert_same(found: Mapping[str, bytes], expected: Mapping[str, bytes], message: str) -> None:
-    different = differences(found, expected)
+def _assert_same(actual: Mapping[str, bytes], expected: Mapping[str, bytes], message: str) -> None:
+    different = differences(actual, expected)
     assert not different, f"{message}: {', '.join(different[:9])} ({len(different)} files)"

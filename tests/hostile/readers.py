@@ -70,7 +70,7 @@ from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
 from privacy_eval.protocol.published import parse_p_values, parse_values
 from privacy_eval.report.figure_folder import pictures
-from privacy_eval.report.per_system import system_tables
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table_formats import FORMATS
 from privacy_eval.results.arrays import Curves
 from privacy_eval.results.challenge_text import (
@@ -101,7 +101,7 @@ LARGEST = 1 << 18
 ADDRESS_SPACE, GROWTH, SMALL = 512 << 20, 256 << 20, 64 << 20
 
 
-def anything(content: bytes, found: Any) -> None:
+def anything(content: bytes, result: Any) -> None:
     """Accept any result."""
 
 
@@ -247,39 +247,39 @@ def columns(*of: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(c.tolist() for c in of), strict=True))
 
 
-def items(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def items(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [
-        (key, value) if isinstance(value, str) else (key, *value) for key, value in found.items()
+        (key, value) if isinstance(value, str) else (key, *value) for key, value in result.items()
     ]
 
 
-def entries(found: Any) -> list[bytes]:
-    return list(found.lines)
+def entries(result: Any) -> list[bytes]:
+    return list(result.lines)
 
 
-def vectors(found: Any) -> list[tuple[str, Plain | None]]:
-    return [(name, plain_array(row)) for name, row in zip(found.ids, found.matrix, strict=True)]
+def vectors(result: Any) -> list[tuple[str, Plain | None]]:
+    return [(name, plain_array(row)) for name, row in zip(result.ids, result.matrix, strict=True)]
 
 
-def parts(found: Plda) -> list[Plain | None]:
-    return [plain_array(part, np.float64) for part in (found.mean, found.transform, found.psi)]
+def parts(result: Plda) -> list[Plain | None]:
+    return [plain_array(part, np.float64) for part in (result.mean, result.transform, result.psi)]
 
 
-def check_results_txt(content: bytes, found: Any) -> None:
+def check_results_txt(content: bytes, result: Any) -> None:
     """Nothing is lost, and the formatted text parses to the same content."""
-    text = format_results_txt(found)
+    text = format_results_txt(result)
     lines = [line for line in (text_of(content) or b"").split(b"\n") if line.strip()]
     assert text.count("\n") == len(lines)
     again = parse_results_txt(text, "again")
     assert format_results_txt(again) == text
-    scores = [block.metrics for block in found.verification.values()]
-    for values in (*scores, *found.utility.values(), *found.similarity.values()):
+    scores = [block.metrics for block in result.verification.values()]
+    for values in (*scores, *result.utility.values(), *result.similarity.values()):
         for value in values.values():
             assert math.isfinite(value) or b"inf" in (text_of(content) or b"")
 
 
-def check_wer(content: bytes, found: Any) -> None:
-    lines, sources = found
+def check_wer(content: bytes, result: Any) -> None:
+    lines, sources = result
     written = [format_wer_line(line).encode() for line in lines]
     stripped = [line.strip(b" \t\r") for line in (text_of(content) or b"").split(b"\n")]
     assert written == [line for line in stripped if line.startswith(b"%WER")]
@@ -289,60 +289,60 @@ def check_wer(content: bytes, found: Any) -> None:
     assert [source.name for source in sources] == ["WER"]
 
 
-def check_results(content: bytes, found: Results) -> None:
+def check_results(content: bytes, result: Results) -> None:
     """Results can be exported and, for a sample of inputs, formatted in every form."""
-    to_json(found).encode()
-    to_csv(found).encode()
-    to_speakers_csv(found).encode()
-    for system in found.systems:
-        for folder in found.results_folders(system):
-            to_results_txt(found, system, folder).encode()
+    to_json(result).encode()
+    to_csv(result).encode()
+    to_speakers_csv(result).encode()
+    for system in result.systems:
+        for folder in result.results_folders(system):
+            to_results_txt(result, system, folder).encode()
             if zlib.crc32(content) % 128 == 0:
-                for one in system_tables(found, system, folder):
+                for one in system_tables(result, system, folder):
                     for form in FORMATS.values():
                         form.write(one, "challenge").encode()
 
 
-def check_import(content: bytes, found: Results) -> None:
+def check_import(content: bytes, result: Results) -> None:
     """Exported again, the records are the same text."""
-    text = to_results_txt(found, "B1", "")
-    again = import_results_txt(text, "again", found.protocol, system="B1")
+    text = to_results_txt(result, "B1", "")
+    again = import_results_txt(text, "again", result.protocol, system="B1")
     assert to_results_txt(again, "B1", "") == text
     if zlib.crc32(content) % 16 == 0:
-        check_results(content, found)
+        check_results(content, result)
 
 
-def check_protocol(content: bytes, found: Protocol) -> None:
-    assert protocol_from_dict(found.to_dict(), "again") == found
-    assert list(found.trial_sets())
-    json.dumps(found.to_dict(), allow_nan=False).encode()
+def check_protocol(content: bytes, result: Protocol) -> None:
+    assert protocol_from_dict(result.to_dict(), "again") == result
+    assert list(result.trial_sets())
+    json.dumps(result.to_dict(), allow_nan=False).encode()
 
 
-def check_curves(content: bytes, found: Any) -> None:
+def check_curves(content: bytes, result: Any) -> None:
     packed = content[max(0, content.find(b"PK\3\4")) :]  # a zip may follow anything
     with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-        assert set(found) == set(arrays.files)
-    for name, array in found.items():
+        assert set(result) == set(arrays.files)
+    for name, array in result.items():
         assert array.dtype.kind in "fiuU", name
 
 
-def check_published(content: bytes, found: Any) -> None:
+def check_published(content: bytes, result: Any) -> None:
     text = (text_of(content) or b"").decode().rstrip("\r\n")
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    assert len(found) == len(rows) - 1
-    for value, row in zip(found, rows[1:], strict=True):
+    assert len(result) == len(rows) - 1
+    for value, row in zip(result, rows[1:], strict=True):
         assert row[-2] == value.value and int(row[-1]) == value.table
         assert value.number is None or math.isfinite(value.number)
 
 
-def check_tags(content: bytes, found: Any) -> None:
-    bounds = [bound for _, bound in found]
+def check_tags(content: bytes, result: Any) -> None:
+    bounds = [bound for _, bound in result]
     assert bounds[0] == 0 and bounds == sorted(set(bounds)) and all(map(math.isfinite, bounds))
-    assert len({tag for tag, _ in found}) == len(found)
+    assert len({tag for tag, _ in result}) == len(result)
 
 
-def check_captions(content: bytes, found: Any) -> None:
-    assert all(isinstance(text, str) for one in found for text in (one.section, one.caption))
+def check_captions(content: bytes, result: Any) -> None:
+    assert all(isinstance(text, str) for one in result for text in (one.section, one.caption))
 
 
 def read_audio(path: Path) -> Any:
@@ -351,28 +351,28 @@ def read_audio(path: Path) -> Any:
     return AudioReader(path.parent, base=path.parent).read("u").samples
 
 
-def check_wav(content: bytes, found: np.ndarray) -> None:
+def check_wav(content: bytes, result: np.ndarray) -> None:
     """No sample is invented; those that are there are what follows the header."""
-    assert np.isfinite(found).all()
-    assert found.size <= len(content)
-    if found.dtype == np.int16 and content[16:36] == _PCM_HEADER and content[36:40] == b"data":
-        assert found.tobytes() == content[44 : 44 + 2 * found.size]
+    assert np.isfinite(result).all()
+    assert result.size <= len(content)
+    if result.dtype == np.int16 and content[16:36] == _PCM_HEADER and content[36:40] == b"data":
+        assert result.tobytes() == content[44 : 44 + 2 * result.size]
 
 
-def check_flac(content: bytes, found: np.ndarray) -> None:
+def check_flac(content: bytes, result: np.ndarray) -> None:
     """What the checksums let through are the samples that were written."""
-    assert (found.astype(int) // 256 == SPEECH.astype(int) // 256).all()
+    assert (result.astype(int) // 256 == SPEECH.astype(int) // 256).all()
 
 
 def read_network(path: Path) -> Any:
     return load_extractor(network=path).extract(FRAMES)
 
 
-def check_network(content: bytes, found: np.ndarray | None) -> None:
+def check_network(content: bytes, result: np.ndarray | None) -> None:
     """The vector of an undamaged model is that of the reference; of another one, finite."""
-    assert found is None or (found.dtype == np.float32 and np.isfinite(found).all())
+    assert result is None or (result.dtype == np.float32 and np.isfinite(result).all())
     if content in NETWORKS:
-        assert np.allclose(found, VECTOR, rtol=1e-4, atol=1e-5)
+        assert np.allclose(result, VECTOR, rtol=1e-4, atol=1e-5)
 
 
 # Samples
@@ -636,11 +636,11 @@ SCP = [
 ]
 
 
-def check_scp(content: bytes, found: Any) -> None:
+def check_scp(content: bytes, result: Any) -> None:
     """Every line is an id and a location, whose vector was read."""
     lines = [line for line in (text_of(content) or b"").split(b"\n") if line.strip()]
-    assert len(lines) == len(found.ids)
-    for line, name, row in zip(lines, found.ids, found.matrix, strict=True):
+    assert len(lines) == len(result.ids)
+    for line, name, row in zip(lines, result.ids, result.matrix, strict=True):
         form = re.fullmatch(rb"\s*(\S+)\s+(.*?)(?::(\d+))?\s*", line)
         assert form is not None and form[1].decode() == name, line
         is_single = os.path.normpath(form[2].decode()).endswith("one.vec")
@@ -685,8 +685,8 @@ def _read_data_dir(path: Path) -> Any:
         changed.write_bytes(_DATA_DIR[changed.name])
 
 
-def _check_data_dir(content: bytes, found: Any) -> None:
-    source, cut, united = found
+def _check_data_dir(content: bytes, result: Any) -> None:
+    source, cut, united = result
     name, _, changed = content.partition(b"\n")
     wanted = text_of(changed if name == b"enrolls" else ENROLLS) or b""
     lines = cut.files["utt2spk"].split(b"\n")  # bytes.splitlines would end lines at CR, too
@@ -715,9 +715,9 @@ def _read_record(path: Path) -> Any:
     return read_record(path, VerificationRecord)
 
 
-def _check_record(content: bytes, found: Any) -> None:
-    if found is not None:
-        json.dumps(to_plain(found), allow_nan=False).encode()
+def _check_record(content: bytes, result: Any) -> None:
+    if result is not None:
+        json.dumps(to_plain(result), allow_nan=False).encode()
 
 
 def _read_curves(path: Path) -> Any:
@@ -748,23 +748,23 @@ STUDY: dict[str, Any] = parse_yaml(  # type: ignore[assignment]
 _RATING_TOKENS = (b"yes", b"no", b'"', b",", b",,", b"11", b"0", b"1e1", b"Original")
 
 
-def check_ratings(content: bytes, found: Ratings) -> None:
+def check_ratings(content: bytes, result: Ratings) -> None:
     """As many ratings as the CSV has cells of metrics, all within the scale."""
     text = (unpacked(content) or b"").decode("utf-8-sig")
     rows = csv.DictReader(io.StringIO(text.lstrip("\r\n"), newline=""))
     rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
     metrics = ("naturalness", "intelligibility", "similarity")
     cells = [row[m] for row in rows for m in metrics if (row.get(m) or "").strip(" \t\xa0")]
-    assert len(found) == len(cells)
-    assert ((found.score >= 1) & (found.score <= 10)).all()
-    assert sorted(found.score.tolist()) == sorted(map(float, cells))
-    columns = (found.metric, found.evaluator, found.system, found.trial, found.enrollment)
-    assert len(set(zip(*columns, strict=True))) == len(found)
+    assert len(result) == len(cells)
+    assert ((result.score >= 1) & (result.score <= 10)).all()
+    assert sorted(result.score.tolist()) == sorted(map(float, cells))
+    columns = (result.metric, result.evaluator, result.system, result.trial, result.enrollment)
+    assert len(set(zip(*columns, strict=True))) == len(result)
 
 
-def check_study(content: bytes, found: StudyProtocol) -> None:
+def check_study(content: bytes, result: StudyProtocol) -> None:
     """Read back from its own values it is the same."""
-    assert from_plain(StudyProtocol, found.to_dict(), "again") == found
+    assert from_plain(StudyProtocol, result.to_dict(), "again") == result
 
 
 #: Text of ids and numbers of every script, all kinds of blanks and line ends.

@@ -158,10 +158,10 @@ def binary_object(content: bytes, at: int, dimensions: int) -> tuple[np.ndarray,
 
 def text_object(content: bytes, at: int, dimensions: int) -> tuple[np.ndarray, int] | None:
     """A text vector or matrix from its [ on, and where it ends."""
-    found = re.compile(rb"\s*\[([^]]*)\]").match(content, at)
-    if found is None or (dimensions == 1 and b"\n" in found[1]):
+    parsed = re.compile(rb"\s*\[([^]]*)\]").match(content, at)
+    if parsed is None or (dimensions == 1 and b"\n" in parsed[1]):
         return None
-    rows = [line.split() for line in found[1].split(b"\n") if line.strip()]
+    rows = [line.split() for line in parsed[1].split(b"\n") if line.strip()]
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         return None
     words = [word.decode("latin-1") for row in rows for word in row]
@@ -169,7 +169,7 @@ def text_object(content: bytes, at: int, dimensions: int) -> tuple[np.ndarray, i
     if any(value is None for value in values):
         return None
     array = np.array(values, dtype=np.float64).reshape(len(rows), -1)
-    return (array[0] if dimensions == 1 else array), found.end()
+    return (array[0] if dimensions == 1 else array), parsed.end()
 
 
 def plain_array(array: np.ndarray, kind: type = np.float32) -> Plain | None:
@@ -188,9 +188,9 @@ def one_object(dimensions: int) -> Callable[[bytes], Plain | None]:
             return None
         is_binary = plain.startswith(b"\0B")
         of_form = binary_object if is_binary else text_object
-        found = of_form(plain, 2 if is_binary else 0, dimensions)
-        ends = found is not None and not plain[found[1] :].strip()
-        return plain_array(found[0]) if found is not None and ends else None
+        parsed = of_form(plain, 2 if is_binary else 0, dimensions)
+        ends = parsed is not None and not plain[parsed[1] :].strip()
+        return plain_array(parsed[0]) if parsed is not None and ends else None
 
     return read
 
@@ -200,7 +200,7 @@ def archive(content: bytes) -> list[tuple[str, Plain]] | None:
     plain = text_of(content)
     if plain is None:
         return None
-    found: dict[str, Plain] = {}
+    parsed: dict[str, Plain] = {}
     at = 0
     while plain[at:].strip():
         word = re.compile(rb"\s*([^\s]{1,1024})[ \t]").match(plain, at)
@@ -214,10 +214,10 @@ def archive(content: bytes) -> list[tuple[str, Plain]] | None:
             name = word[1].decode()
         except UnicodeDecodeError:
             return None
-        if one is None or vector is None or name in found:
+        if one is None or vector is None or name in parsed:
             return None
-        found[name], at = vector, one[1]
-    return list(found.items()) if len({shape for shape, _ in found.values()}) == 1 else None
+        parsed[name], at = vector, one[1]
+    return list(parsed.items()) if len({shape for shape, _ in parsed.values()}) == 1 else None
 
 
 def plda(content: bytes) -> list[Plain | None] | None:

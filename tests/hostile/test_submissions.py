@@ -407,7 +407,7 @@ def test_provenance_of_another_form_is_escaped(change: object, tree: Path) -> No
     assert page.count("<script>") == 1
 
 
-def test_arrays_that_unpack_without_end_are_refused(tree: Path) -> None:
+def test_decompression_bombs_are_refused(tree: Path) -> None:
     """A bomb: 512 MiB of zeros in 2 MB; an array that declares a terabyte; a million elements
     without a byte."""
     zeros = npy_header((1 << 26,)) + bytes(512 << 20)
@@ -704,11 +704,11 @@ def forged(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tree
 
 
-def test_records_of_a_submission_count_for_nothing(forged: Path) -> None:
+def test_forged_records_of_a_submission_are_ignored(forged: Path) -> None:
     """They are of the right form, version and inputs, and have digests of a key: another one."""
     stages = ("--stage", 5, "--bootstrap", 0)
-    found = run("pending", forged, *stages)
-    assert int(found.out) <= 6 and re.search(r"6 records not counted", found.err)
+    actual = run("pending", forged, *stages)
+    assert int(actual.out) <= 6 and re.search(r"6 records not counted", actual.err)
     refused = run("collect", forged)
     assert refused.code == 1 and "6 records not counted" in refused.err
     for verb in ("evaluate", "similarity-tree"):
@@ -770,7 +770,7 @@ sys.exit(main())
 """
 
 
-def test_a_file_that_kills_its_job_fails_only_its_condition(tree: Path, tmp_path: Path) -> None:
+def test_killed_job_fails_only_its_condition(tree: Path, tmp_path: Path) -> None:
     """As one that needs more memory than there is: its condition fails by name, all others are
     evaluated, also those of the same job split."""
     file = f"B1/results-anon/{NAME}/scores"

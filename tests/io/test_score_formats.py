@@ -268,3 +268,28 @@ def test_the_verb_reads_all_formats(tmp_path: Path, name: str) -> None:
     else:
         assert alone.code == 1
         assert "trial key" in alone.err
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("comment", ["10 dB", "10", "", "a b c"])
+def test_other_cells_of_a_table_do_not_become_scores(
+    tmp_path: Path, separator: str, comment: str
+) -> None:
+    rows = [
+        ("enroll", "test", "label", "session", "score", "comment"),
+        ("s1", "u1", "target", "", "0.1", comment),
+        ("s1", "u2", "nontarget", "a b", "9.5", comment),
+    ]
+    path = tmp_path / "scores"
+    path.write_text("".join(separator.join(row) + "\n" for row in rows))
+    scores = read_scores(path, format="csv" if separator == "," else "nist")
+    assert scores.score.tolist() == [0.1, 9.5]
+    assert scores.utterance.tolist() == ["u1", "u2"]
+
+
+@pytest.mark.parametrize("cell", ['""', "s2 u2", '"s1 u1 target 3\ns2"'])
+def test_a_speaker_of_a_table_is_a_word(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(f"enroll,test,score\ns1,u1,0.5\n{cell},u2,4\n")
+    with pytest.raises(PrivacyEvalError, match=f"{path}:3: expected a word in the column enroll"):
+        read_scores(path, format="csv")

@@ -173,15 +173,15 @@ def test_metrics_are_those_of_the_normalized_ratings(ratings: Ratings) -> None:
     kept &= of_metric.gender == "f"
     same = of_metric.same_speaker == 1
     trials = TrialScores(scores[kept & same], scores[kept & ~same])
-    (found,) = [
+    (actual,) = [
         d
         for d in result.detections
         if (d.quantity, d.system, d.data_set, d.gender) == ("similarity", "B2", "libri", "f")
     ]
     for variant in ("exact", "challenge"):
         expected = score_metrics(trials, variant=variant)
-        assert found.metrics[variant] == {key: expected[key] for key in DETECTION_METRICS}
-    assert found.metrics["exact"]["cllr_min"] != found.metrics["challenge"]["cllr_min"]
+        assert actual.metrics[variant] == {key: expected[key] for key in DETECTION_METRICS}
+    assert actual.metrics["exact"]["cllr_min"] != actual.metrics["challenge"]["cllr_min"]
 
 
 def test_curve_eer_is_where_the_det_curve_meets_the_diagonal(

@@ -56,20 +56,20 @@ def test_violins_are_the_distributions(test: Evaluated) -> None:
 
 
 def test_det_panels_are_the_stored_curves(test: Evaluated) -> None:
-    result, found = test[0], drawings(test)
+    result, actual = test[0], drawings(test)
     names = [
         f"subjective_det{kind}_{part}"
         for part in ("pooled", "libri")
         for kind in ("", "_similarity")
     ]
-    assert list(found) == ["subjective_violin", *names]
-    above = [found[name].canvas.get_suptitle() for name in names]
+    assert list(actual) == ["subjective_violin", *names]
+    above = [actual[name].canvas.get_suptitle() for name in names]
     assert above == ["All data sets pooled"] * 2 + ["LibriSpeech"] * 2
-    four = found["subjective_det_pooled"].plot
+    four = actual["subjective_det_pooled"].plot
     assert [len(row) for row in four.rows] == [2, 2]
     curves = [{c.name for c in panel.curves} for _, _, panel in four.panels()]
     assert curves == [{"B2", ODD}] * 2 + [{"B2", "Orig", ODD}] * 2
-    of_similarity = {c.name: c for c in found["subjective_det_similarity_libri"].plot.curves}
+    of_similarity = {c.name: c for c in actual["subjective_det_similarity_libri"].plot.curves}
     detections = {
         listening_column(d.system): d
         for d in result.detections
@@ -84,28 +84,28 @@ def test_det_panels_are_the_stored_curves(test: Evaluated) -> None:
     assert any(d.metrics["exact"]["eer"] != d.curve_eer for d in detections.values())
     table = pooled_table(result)
     assert table is not None
-    pooled = found["subjective_det_similarity_pooled"].plot.curves
+    pooled = actual["subjective_det_similarity_pooled"].plot.curves
     assert {c.name: c.note for c in pooled} == {
         listening_column(system): f"({eer} %)" for system, eer, *_ in table.groups[0]
     }
     for name in names:
-        caption = found[name].caption
+        caption = actual[name].caption
         assert "Figures 25 and 26" in caption
         assert ("EER as in tables" in caption) == ("similarity" in name)
-        to_tex(found[name].plot, caption)
+        to_tex(actual[name].plot, caption)
 
 
 def test_figures_27_to_30_come_from_the_published_table_alone() -> None:
     cells = objective_and_subjective(None, None, "vpc2020")
-    found = list(figures(None, None, cells, PROTOCOL, "test"))
+    items = list(figures(None, None, cells, PROTOCOL, "test"))
     metrics = ("eer", "rocch_eer", "cllr_min", "cllr")
-    assert [d.name for d in found] == [f"subjective_scatter_{m}" for m in metrics]
+    assert [d.name for d in items] == [f"subjective_scatter_{m}" for m in metrics]
     printed: dict[str, dict[tuple[str, str], float]] = {}
     for p in load_published("vpc2020"):
         if p.table == 18:
             place = (PROTOCOL.data_set(p.data_set).title, f"{p.system}/{p.gender}")
             printed.setdefault(p.metric, {})[place] = float(p.value)
-    for figure, metric in zip(found, metrics, strict=True):
+    for figure, metric in zip(items, metrics, strict=True):
         points = {
             (axes.get_title(loc="left"), str(line.get_gid())): tuple(line.get_xydata()[0])
             for axes in figure.canvas.axes
@@ -120,20 +120,20 @@ def test_figures_27_to_30_come_from_the_published_table_alone() -> None:
 
 def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
     names = [f"system_number_{i}" for i in range(MOST_CURVES + 1)]
-    found = drawings(evaluated(tmp_path, *names))
-    bodies = [len(found[f"subjective_violin_{i}"].canvas.axes[0].collections) for i in (1, 2)]
+    by_name = drawings(evaluated(tmp_path, *names))
+    bodies = [len(by_name[f"subjective_violin_{i}"].canvas.axes[0].collections) for i in (1, 2)]
     assert sum(bodies) == len(names) + 1 and max(bodies) <= MOST_VIOLINS
-    assert "subjective_det_similarity_pooled" in found
-    shown = [{c.name for c in found[f"subjective_det_pooled_{i}"].plot.curves} for i in (1, 2)]
+    assert "subjective_det_similarity_pooled" in by_name
+    shown = [{c.name for c in by_name[f"subjective_det_pooled_{i}"].plot.curves} for i in (1, 2)]
     assert shown[0] & shown[1] == {"Orig"}
     assert shown[0] | shown[1] == {*names, "Orig"}
 
 
 def test_only_rated_quantities_have_a_panel(tmp_path: Path) -> None:
     text = "evaluator,system,trial,naturalness\na,Original,u,9\na,B1,u,3\nb,B1,u,4\nb,B1,v,2\n"
-    found = drawings(evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL))
-    assert list(found) == ["subjective_violin", "subjective_det_pooled"]
-    assert len(found["subjective_violin"].canvas.axes) == 1
-    assert "Figures 25 and 26" not in found["subjective_det_pooled"].caption
-    for figure in found.values():
+    by_name = drawings(evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL))
+    assert list(by_name) == ["subjective_violin", "subjective_det_pooled"]
+    assert len(by_name["subjective_violin"].canvas.axes) == 1
+    assert "Figures 25 and 26" not in by_name["subjective_det_pooled"].caption
+    for figure in by_name.values():
         figure.canvas.draw_without_rendering()

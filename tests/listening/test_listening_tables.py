@@ -110,7 +110,7 @@ def test_p_values_are_formatted_as_in_the_supplement() -> None:
     assert tuple(map(p_value_text, values)) == texts
 
 
-def test_holms_correction_is_shown_and_noted(test: ListeningTest) -> None:
+def test_holm_correction_is_printed_with_a_note(test: ListeningTest) -> None:
     corrected = tables_of(replace(test, holm=True))
     plain = tables_of(test)
     different = 0
@@ -125,12 +125,12 @@ def test_holms_correction_is_shown_and_noted(test: ListeningTest) -> None:
 
 def value_of(test: ListeningTest, *place: str) -> Mapping[str, float]:
     """Metrics of similarity ratings by system, data set and gender."""
-    (found,) = [
+    (actual,) = [
         d
         for d in test.detections
         if (d.quantity, d.system, d.data_set, d.gender) == ("similarity", *place)
     ]
-    return found.metrics["exact"]
+    return actual.metrics["exact"]
 
 
 def test_subjective_metrics_have_the_form_of_table_18(test: ListeningTest) -> None:
@@ -172,7 +172,7 @@ def test_published_systems_are_shown_with_submitted_ones(test: ListeningTest) ->
         tables_of(test, "vpc1999")
 
 
-def test_the_variant_is_noted_for_submitted_systems_only(test: ListeningTest) -> None:
+def test_variant_is_stated_for_submitted_systems_only(test: ListeningTest) -> None:
     alone = tables_of(None, "vpc2020")["objective_subjective"]
     assert not any("exact" in note for note in alone.notes)
     for published in (None, "vpc2020"):

@@ -16,14 +16,14 @@ from privacy_eval.metrics import TrialScores, kaldi_eer
 
 
 def functions_of_scores() -> dict[str, Callable[..., Any]]:
-    found: dict[str, Callable[..., Any]] = {}
+    actual: dict[str, Callable[..., Any]] = {}
     for module in pkgutil.iter_modules(metrics.__path__):
         of_module = importlib.import_module(f"privacy_eval.metrics.{module.name}")
         for name, function in inspect.getmembers(of_module, inspect.isfunction):
             first = next(iter(inspect.signature(function).parameters.values()), None)
             if first is not None and first.annotation == "TrialScores" and name[0] != "_":
-                found[name] = function
-    return found
+                actual[name] = function
+    return actual
 
 
 @pytest.mark.parametrize("name", functions_of_scores())
@@ -59,7 +59,7 @@ def test_labels_are_true_or_false(labels: list[Any]) -> None:
         TrialScores.from_labels([1.0, 0.0], labels)
 
 
-def test_a_statistic_without_names_is_refused() -> None:
+def test_statistic_must_return_named_values() -> None:
     def bootstrap(statistic: Callable[..., Any]) -> object:
         people = (["a", "a", "b", "b"], ["a", "b", "a", "b"])
         labels = [True, False, False, True]

@@ -59,13 +59,13 @@ def test_published_eers_are_plausible() -> None:
         (0.9, (19, 500), ["inverted", "few_targets", *FEW]),
     ],
 )
-def test_rule(
+def test_caveats_by_eer_and_numbers_of_trials(
     eer: float | None, counts: tuple[int | None, int | None], expected: list[str]
 ) -> None:
     assert list(find_caveats(eer, *counts)) == expected
 
 
-def test_a_weak_attacker_is_noted_on_original_speech_only() -> None:
+def test_weak_attacker_is_a_caveat_of_original_speech_only() -> None:
     many = 500, 30_000
     assert find_caveats(0.21, *many) == find_caveats(0.2, *many, is_original=True) == {}
     assert list(find_caveats(0.21, *many, is_original=True)) == ["weak_attacker"]
@@ -73,14 +73,14 @@ def test_a_weak_attacker_is_noted_on_original_speech_only() -> None:
     assert withholding_caveat(find_caveats(0.3, 99, 99, is_original=True), "eer") is None
 
 
-def test_linkability_of_few_targets_is_not_printed_and_other_metrics_are() -> None:
-    found = find_caveats(0.9, 19, 500)
-    assert withholding_caveat(found, "linkability") is CAVEATS["few_targets"]
-    assert withholding_caveat(found, "eer") is CAVEATS["inverted"]
+def test_few_targets_withhold_linkability_only() -> None:
+    caveats = find_caveats(0.9, 19, 500)
+    assert withholding_caveat(caveats, "linkability") is CAVEATS["few_targets"]
+    assert withholding_caveat(caveats, "eer") is CAVEATS["inverted"]
     assert withholding_caveat(find_caveats(0.3, 19, 500), "eer") is None
 
 
-def test_miss_rates_of_few_false_alarms_are_not_printed_and_not_announced() -> None:
+def test_miss_rates_with_few_false_alarms_are_withheld_silently() -> None:
     """30 false alarms of 1 % are 3000 nontargets, of 0.1 % 30,000."""
     for rate, least in ((0.01, 3000), (0.001, 30_000)):
         metric = f"miss_at_fa_{rate}"

@@ -329,7 +329,7 @@ def shuffled_pairs(rng: np.random.Generator, trials: int = 5) -> Design:
     ("scale", "apart"),
     [(1.0, 1), (1.0, -3), (1.0, 30), (0.0, 1), (300.0, 1), (1e307, 1), (1e-320, 1)],
 )
-def test_many_replicates_at_once_are_those_of_one_by_one(
+def test_batch_of_replicates_equals_single_replicates(
     scale: float, apart: float, decimals: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confidence, "_TRIALS_AT_ONCE", at_once)
@@ -352,7 +352,7 @@ def test_replicates_of_any_scores_agree(values: list[float], seed: int) -> None:
 def check_all_at_once(scores: NDArray[np.float64], design: Design) -> None:
     """All metrics of many replicates are those of each on its own to 1e-12."""
     options = {"replicates": 10, "seed": 7}
-    found = speaker_bootstrap(scores, *design, det_at=[0.0, 0.1, 0.5], **options)
+    actual = speaker_bootstrap(scores, *design, det_at=[0.0, 0.1, 0.5], **options)
     single = speaker_bootstrap(scores, *design, statistic=both_variants, **options)
     rates = speaker_bootstrap(
         scores,
@@ -360,22 +360,22 @@ def check_all_at_once(scores: NDArray[np.float64], design: Design) -> None:
         statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in (0.0, 0.1, 0.5)},
         **options,
     )
-    assert list(found.values) == list(single.values)
-    for name, values in found.values.items():
+    assert list(actual.values) == list(single.values)
+    for name, values in actual.values.items():
         np.testing.assert_allclose(
             values, single.values[name], rtol=1e-12, atol=1e-12, err_msg=name
         )
-    assert found.curves is not None
-    np.testing.assert_array_equal(found.curves.T, list(rates.values.values()))
+    assert actual.curves is not None
+    np.testing.assert_array_equal(actual.curves.T, list(rates.values.values()))
 
 
-def test_costs_beyond_the_largest_float_are_infinite_at_once_too() -> None:
+def test_batch_costs_beyond_the_largest_float_are_infinite() -> None:
     design = all_pairs()
     check_all_at_once(np.where(design[0], -1.7e308, 1.7e308), design)
     check_all_at_once(np.where(design[0], -1.7e308, 0.0), design)
 
 
-def test_a_metric_of_ones_own_is_computed_of_each_replicate(
+def test_user_defined_metric_is_computed_per_replicate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def distance(scores: TrialScores, *, variant: str) -> float:
@@ -383,17 +383,17 @@ def test_a_metric_of_ones_own_is_computed_of_each_replicate(
 
     monkeypatch.setitem(METRICS, "distance", Metric("distance", "scores", "", "distance", distance))
     design = all_pairs()
-    found = speaker_bootstrap(noisy(design), *design, replicates=5, seed=0).values
-    assert found["exact distance"].shape == (5,)
+    actual = speaker_bootstrap(noisy(design), *design, replicates=5, seed=0).values
+    assert actual["exact distance"].shape == (5,)
     one_by_one = bootstrap(noisy(design), design, both_variants, replicates=5, seed=0).values
-    assert np.array_equal(found["challenge distance"], one_by_one["challenge distance"])
+    assert np.array_equal(actual["challenge distance"], one_by_one["challenge distance"])
 
 
 def test_a_band_holds_the_intervals_of_single_rates() -> None:
     """At rates of which every replicate has a whole number: no rounding counts."""
     design = all_pairs()
     rates = [0.0, 0.25, 0.5]
-    found = speaker_bootstrap(
+    actual = speaker_bootstrap(
         noisy(design),
         *design,
         statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in rates},
@@ -401,9 +401,9 @@ def test_a_band_holds_the_intervals_of_single_rates() -> None:
         seed=1,
         det_at=rates,
     )
-    low, high = found.band()
+    low, high = actual.band()
     for i, rate in enumerate(rates):
-        interval = found.interval(str(rate))
+        interval = actual.interval(str(rate))
         assert (low[i], high[i]) == (interval.low, interval.high)
     with pytest.raises(ValueError, match="no DET curve"):
         bootstrap(noisy(design), design).band()
@@ -444,8 +444,8 @@ def test_coverage_of_the_true_eer() -> None:
     covered = Counter[str]()
     for number in range(SETS):
         scores, design = simulated(generator)
-        found = bootstrap(scores, design, eer, replicates=REPLICATES, seed=number)
-        by_speaker = found.interval("eer")
+        actual = bootstrap(scores, design, eer, replicates=REPLICATES, seed=number)
+        by_speaker = actual.interval("eer")
         value = kaldi_eer(TrialScores.from_labels(scores, design[0])).value
         intervals = {
             "speakers": (by_speaker.low, by_speaker.high),

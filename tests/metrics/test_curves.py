@@ -197,14 +197,14 @@ def test_ece_of_the_largest_scores(size: int) -> None:
 
 def test_density_agrees_with_kernel_estimate() -> None:
     scores = normal_scores(2_000, 0.5)
-    found = densities(scores)
-    assert found.scores.size == 256
-    for values, density in ((scores.target, found.target), (scores.nontarget, found.nontarget)):
+    actual = densities(scores)
+    assert actual.scores.size == 256
+    for values, density in ((scores.target, actual.target), (scores.nontarget, actual.nontarget)):
         quartiles = np.quantile(values, [0.25, 0.75])
         width = 0.9 * min(values.std(), np.ptp(quartiles) / 1.34) * values.size**-0.2
-        slow = norm.pdf(found.scores[:, None], values, width).mean(axis=1)
+        slow = norm.pdf(actual.scores[:, None], values, width).mean(axis=1)
         np.testing.assert_allclose(density, slow, atol=0.02 * slow.max())
-        assert integrate.trapezoid(density, found.scores) == pytest.approx(1, abs=0.01)
+        assert integrate.trapezoid(density, actual.scores) == pytest.approx(1, abs=0.01)
 
 
 @given(scores=any_scores(), shift=st.integers(-8, 8))

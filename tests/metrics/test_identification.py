@@ -38,12 +38,12 @@ Case = dict[str, Any]
 @cache
 def cases() -> dict[str, Case]:
     """Golden cases by name, with their arrays."""
-    found = json.loads((FOLDER / "cases.json").read_text())
-    for case in found:
+    actual = json.loads((FOLDER / "cases.json").read_text())
+    for case in actual:
         if case["inputs"]:
             with np.load(FOLDER / case["inputs"], allow_pickle=False) as arrays:
                 case["inputs"] = dict(arrays)
-    return {case["name"]: case for case in found}
+    return {case["name"]: case for case in actual}
 
 
 def linkage(case: Case, sizes: list[int], rank: int = 1) -> list[float]:
@@ -54,8 +54,8 @@ def linkage(case: Case, sizes: list[int], rank: int = 1) -> list[float]:
 @pytest.mark.parametrize("name", ["link_1.0", "link_4.0", "link_columns"])
 def test_beaters_agree_with_an_independent_package(name: str) -> None:
     case = cases()[name]
-    found = beaters(case["inputs"]["scores"].T, case["inputs"]["own"])
-    assert found.tolist() == case["expected"]["beaters"]
+    counts = beaters(case["inputs"]["scores"].T, case["inputs"]["own"])
+    assert counts.tolist() == case["expected"]["beaters"]
 
 
 @pytest.mark.parametrize("name", ["link_1.0", "link_4.0"])
@@ -67,18 +67,18 @@ def test_linkage_agrees_with_an_independent_package(name: str, size: int) -> Non
 
 @pytest.mark.parametrize("name", ["link_1.0", "link_4.0"])
 @pytest.mark.parametrize("rank", [1, 3, 5, 10])
-def test_found_among_the_highest(name: str, rank: int) -> None:
+def test_linkage_at_several_ranks(name: str, rank: int) -> None:
     case = cases()[f"{name}_top{rank}"]
     assert case["arguments"]["k"] == rank
-    found = linkage(case, case["arguments"]["N"], rank)
-    assert found == pytest.approx(case["expected"], abs=1e-12)
+    rates = linkage(case, case["arguments"]["N"], rank)
+    assert rates == pytest.approx(case["expected"], abs=1e-12)
 
 
 def test_speakers_weigh_by_their_tests() -> None:
     case = cases()["link_columns"]
     expected = case["expected"]["linkability"]
-    found = linkage(case, [int(size) for size in expected])
-    assert found == pytest.approx(list(expected.values()), abs=1e-12)
+    rates = linkage(case, [int(size) for size in expected])
+    assert rates == pytest.approx(list(expected.values()), abs=1e-12)
 
 
 def test_ties_count_against_the_right_speaker() -> None:
@@ -95,8 +95,8 @@ def test_hull_eer_agrees_with_an_independent_package(name: str) -> None:
         trials = TrialScores(scores[target], scores[~target])
     else:
         trials = TrialScores(**case["arguments"])
-    found = rocch_eer(trials).value
-    assert found == pytest.approx(case["expected"], abs=1e-12)
+    actual = rocch_eer(trials).value
+    assert actual == pytest.approx(case["expected"], abs=1e-12)
 
 
 score_rows = st.integers(2, 6).flatmap(
@@ -115,12 +115,12 @@ def test_linkage_is_the_mean_over_all_galleries(
     n = len(rows[0][0])
     expected = []
     for size in range(1, n + 1):
-        found = []
+        actual = []
         for scores, own in rows:
             others = [s for i, s in enumerate(scores) if i != own]
             for gallery in itertools.combinations(others, size - 1):
-                found.append(sum(s >= scores[own] for s in gallery) < rank)
-        expected.append(math.fsum(found) / len(found))
+                actual.append(sum(s >= scores[own] for s in gallery) < rank)
+        expected.append(math.fsum(actual) / len(actual))
     scores, own = [r[0] for r in rows], [r[1] for r in rows]
     linked = closed_set_linkage(scores, own, range(1, n + 1), rank)  # type: ignore[arg-type]
     assert linked.tolist() == pytest.approx(expected, abs=1e-12)
@@ -140,18 +140,18 @@ def test_linkage_is_the_quotient_of_binomials(n_enrolled: int) -> None:
         else None
         for size in sizes
     ]
-    found = linkage_of_beaters(beaten, n_enrolled, sizes).tolist()
-    for value, wanted in zip(found, expected, strict=True):
+    actual = linkage_of_beaters(beaten, n_enrolled, sizes).tolist()
+    for value, wanted in zip(actual, expected, strict=True):
         assert wanted is None or value == pytest.approx(wanted, abs=1e-12)
-    assert found[0] == 1
-    assert found[-1] == 0.25  # only who is beaten by nobody is found among all
+    assert actual[0] == 1
+    assert actual[-1] == 0.25  # only who is beaten by nobody is found among all
 
 
 def test_weights_are_those_of_repeated_tests() -> None:
     beaten = np.array([0, 3, 1, 3])
     weights = np.array([[2, 0, 1, 1], [0, 4, 0, 0]])
-    found = linkage_of_beaters(beaten, 6, [2, 4], weights=weights)
-    for row, value in zip(weights, found, strict=True):
+    rates = linkage_of_beaters(beaten, 6, [2, 4], weights=weights)
+    for row, value in zip(weights, rates, strict=True):
         repeated = linkage_of_beaters(np.repeat(beaten, row), 6, [2, 4])
         assert value.tolist() == pytest.approx(repeated.tolist(), abs=1e-12)
 
@@ -179,28 +179,28 @@ def test_singling_out_agrees_with_an_independent_package(corpus: str, size: int)
     case = cases()[f"{corpus}_N{size}"]
     arrays, detail = case["inputs"], case["expected"]["detail"]
     drawn = np.array([d["speakers"] for d in detail]).reshape(len(arrays["own"]), -1, size)
-    found = singling_out(
+    singled = singling_out(
         arrays["test_scores"], arrays["calibration_scores"], arrays["own"], drawn=drawn
     )
-    assert found.thresholds.ravel().tolist() == pytest.approx(
+    assert singled.thresholds.ravel().tolist() == pytest.approx(
         [d["threshold"] for d in detail], abs=1e-12
     )
-    assert found.above.ravel().tolist() == [d["above"] for d in detail]
-    assert found.isolated.ravel().tolist() == [d["isolated"] for d in detail]
-    assert found.value == pytest.approx(case["expected"]["mean"], abs=1e-12)
+    assert singled.above.ravel().tolist() == [d["above"] for d in detail]
+    assert singled.isolated.ravel().tolist() == [d["isolated"] for d in detail]
+    assert singled.value == pytest.approx(case["expected"]["mean"], abs=1e-12)
 
 
-def test_the_own_calibration_scores_place_the_threshold() -> None:
+def test_own_calibration_scores_set_the_threshold() -> None:
     case = cases()["single_unequal"]
     arrays, count = case["inputs"], case["inputs"]["calibration_count"]
     padded = np.full((4, 4, count.max()), np.nan)
     padded[:, np.arange(count.max()) < count[:, None]] = arrays["calibration_scores"]
-    found = singling_out(arrays["test_scores"], padded, np.arange(4), draws=1)
-    assert found.thresholds.ravel().tolist() == pytest.approx(
+    singled = singling_out(arrays["test_scores"], padded, np.arange(4), draws=1)
+    assert singled.thresholds.ravel().tolist() == pytest.approx(
         case["expected"]["thresholds"], abs=1e-12
     )
     expected = list(case["expected"]["outcomes"].values())
-    assert found.isolated.astype(int).tolist() == expected
+    assert singled.isolated.astype(int).tolist() == expected
 
 
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -209,27 +209,27 @@ def test_singling_out_by_hand(n: int, m: int, seed: int) -> None:
     tests = rng.integers(-3, 4, (2, n)).astype(float)
     calibration = rng.integers(-3, 4, (2, n, m)).astype(float)
     own = rng.integers(0, n, 2)
-    found = singling_out(tests, calibration, own, n_speakers=max(2, n - 1), draws=3, seed=seed)
+    singled = singling_out(tests, calibration, own, n_speakers=max(2, n - 1), draws=3, seed=seed)
     for e, draw in itertools.product(range(2), range(3)):
-        speakers = found.drawn[e, draw].tolist()
+        speakers = singled.drawn[e, draw].tolist()
         assert own[e] in speakers
         assert len(set(speakers)) == max(2, n - 1)
         values = sorted((s for j in speakers for s in calibration[e, j]), reverse=True)
         threshold = (values[m - 1] + values[m]) / 2
-        assert found.thresholds[e, draw] == threshold
+        assert singled.thresholds[e, draw] == threshold
         above = sum(tests[e, j] > threshold for j in speakers)
-        assert found.isolated[e, draw] == (above == 1)
+        assert singled.isolated[e, draw] == (above == 1)
 
 
-def test_an_attacker_who_knows_nothing() -> None:
+def test_uninformed_attacker_singles_out_by_chance() -> None:
     expected = {2: 0.5, 5: 0.8**4, 20: 0.95**19}
     assert singling_out_chance(list(expected)).tolist() == pytest.approx(list(expected.values()))
     rng = np.random.default_rng(5)
-    found = singling_out(
+    singled = singling_out(
         rng.normal(size=(400, 20)), rng.normal(size=(400, 20, 9)), np.arange(400) % 20, draws=1
     )
     # A threshold that is estimated is a little off: within 4 standard errors of 400 speakers.
-    assert abs(found.value - expected[20]) < 4 * math.sqrt(0.25 / 400)
+    assert abs(singled.value - expected[20]) < 4 * math.sqrt(0.25 / 400)
 
 
 @pytest.mark.parametrize(
@@ -253,28 +253,28 @@ def test_invalid_singling_out(
 
 def test_rank_disclosure_by_hand() -> None:
     case = cases()["srd_histogram"]
-    found, expected = rank_disclosure(case["arguments"]["rank_histogram"]), case["expected"]
-    assert found.mean_bits == pytest.approx(expected["mean_bits"], abs=1e-12)
-    assert found.identification_rate == expected["identification_rate"]
-    assert found.spread == expected["rank_spread"]
+    actual, expected = rank_disclosure(case["arguments"]["rank_histogram"]), case["expected"]
+    assert actual.mean_bits == pytest.approx(expected["mean_bits"], abs=1e-12)
+    assert actual.identification_rate == expected["identification_rate"]
+    assert actual.spread == expected["rank_spread"]
     bits = [-math.inf if b is None else b for b in expected["bits_by_rank"]]
-    assert found.bits.tolist() == pytest.approx(bits, abs=1e-12)
-    assert found.max_bits == max(bits)
+    assert actual.bits.tolist() == pytest.approx(bits, abs=1e-12)
+    assert actual.max_bits == max(bits)
     with pytest.raises(PrivacyEvalError, match="rank"):
         rank_disclosure([0, 0])
 
 
 def test_local_disclosure_by_hand() -> None:
     case = cases()["lid"]
-    found = local_disclosure(case["arguments"]["llr"], case["arguments"]["own"])
+    disclosure = local_disclosure(case["arguments"]["llr"], case["arguments"]["own"])
     expected = case["expected"]
-    assert found.bits.tolist() == pytest.approx(expected["lid"], abs=1e-12)
-    assert found.mean_bits == pytest.approx(expected["alid"], abs=1e-12)
-    assert found.positive == pytest.approx(expected["pdr"])
-    assert 1 - found.positive == pytest.approx(expected["ndr"])
-    assert found.mean_positive == pytest.approx(expected["lid_plus"], abs=1e-12)
-    assert found.mean_negative == pytest.approx(expected["lid_minus"], abs=1e-12)
-    assert found.max_bits == pytest.approx(expected["lid_max"], abs=1e-12)
+    assert disclosure.bits.tolist() == pytest.approx(expected["lid"], abs=1e-12)
+    assert disclosure.mean_bits == pytest.approx(expected["alid"], abs=1e-12)
+    assert disclosure.positive == pytest.approx(expected["pdr"])
+    assert 1 - disclosure.positive == pytest.approx(expected["ndr"])
+    assert disclosure.mean_positive == pytest.approx(expected["lid_plus"], abs=1e-12)
+    assert disclosure.mean_negative == pytest.approx(expected["lid_minus"], abs=1e-12)
+    assert disclosure.max_bits == pytest.approx(expected["lid_max"], abs=1e-12)
 
 
 @given(st.data())
@@ -285,7 +285,7 @@ def test_linkage_of_speakers_is_that_of_their_tests(data: st.DataObject) -> None
     )
     size, rank = data.draw(st.integers(1, others + 1)), data.draw(st.integers(1, 3))
     speaker, beaten = ([t[i] for t in tests] for i in (0, 1))
-    found = speaker_linkage(beaten, speaker, "abcd", others + 1, size, rank)
+    speakers = speaker_linkage(beaten, speaker, "abcd", others + 1, size, rank)
 
     def mean(of_tests: list[int]) -> float:
         return float(linkage_of_beaters(of_tests, others + 1, [size], rank)[0])
@@ -295,21 +295,21 @@ def test_linkage_of_speakers_is_that_of_their_tests(data: st.DataObject) -> None
         own = [b for s, b in tests if s == i]
         if len(own) >= 5:
             expected[name] = (len(own), mean(own), mean(own[::2]), mean(own[1::2]))
-    assert {s.speaker for s in found} == set(expected)
-    for s in found:
+    assert {s.speaker for s in speakers} == set(expected)
+    for s in speakers:
         values = (s.n_tests, s.linkage, s.first, s.second)
         assert values == pytest.approx(expected[s.speaker], abs=1e-12)
-    assert [s.linkage for s in found] == sorted((s.linkage for s in found), reverse=True)
+    assert [s.linkage for s in speakers] == sorted((s.linkage for s in speakers), reverse=True)
 
 
-def test_the_worst_of_equal_speakers_are_so_by_chance() -> None:
+def test_worst_of_equal_speakers_regress_to_the_mean() -> None:
     """All are found in half of their tests: those picked by one half are found less in the other,
     as often as all."""
     generator = np.random.default_rng(5)
     speaker = np.repeat(np.arange(400), 20)
     beaten = generator.integers(0, 2, speaker.size)
-    found = speaker_linkage(beaten, speaker, [str(i) for i in range(400)], 2, 2)
-    first, second = split_halves(found)
+    speakers = speaker_linkage(beaten, speaker, [str(i) for i in range(400)], 2, 2)
+    first, second = split_halves(speakers)
     # The upper quarter of Binomial(10, 1/2) / 10 has a mean of about 0.5 + 1.27 * 0.158.
     assert first == pytest.approx(0.7, abs=0.03)
     assert second == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(100 * 10))
@@ -343,7 +343,7 @@ def test_replicates_of_overlaps_draw_speakers() -> None:
         assert correlation[i + 1, 0, 1] == pytest.approx(spearmanr(one, other).statistic)
 
 
-def test_curve_of_scores_that_tell_nothing_is_that_of_chance() -> None:
+def test_singling_out_with_random_scores_is_at_chance() -> None:
     """Scores in a random order: the threshold lies where M of the N M calibration scores are above
     it, so each of N tests is above it with a probability that follows Beta(M + 1/2, ...) and has a
     mean near 1/N. Exactly, by its distribution: P(one of N) of a beta-binomial."""
@@ -359,12 +359,12 @@ def test_curve_of_scores_that_tell_nothing_is_that_of_chance() -> None:
         drawn = np.sort(rng.random((100_000, size * m)), axis=1)
         above = 1 - (drawn[:, -m] + drawn[:, -m - 1]) / 2
         expected = np.mean(size * above * (1 - above) ** (size - 1))
-        found = np.array(values)[:, i]
-        assert abs(found.mean() - expected) < 4 * found.std(ddof=1) / math.sqrt(found.size)
+        actual = np.array(values)[:, i]
+        assert abs(actual.mean() - expected) < 4 * actual.std(ddof=1) / math.sqrt(actual.size)
         assert abs(expected - singling_out_chance([size])[0]) < 0.05
 
 
-def test_curve_of_separated_speakers_leaves_out_those_with_few_tests() -> None:
+def test_singling_out_excludes_speakers_with_few_tests() -> None:
     speaker = np.repeat(np.arange(4), [10, 12, 10, 9])
     scores = (speaker == np.arange(4)[:, None]) + np.linspace(0, 0.1, speaker.size)
     curve = singling_out_curve(scores, speaker, [2, 3, 5])

@@ -153,13 +153,13 @@ TWO = np.array([0, 0, 1, 1])
 def test_perfect_separation_by_hand(variant: Variant) -> None:
     """In order: t n | n n n n | t t | t n, dummies outside. PAV pools the first six to 1/6
     and the last four to 3/4: LLRs log(1/5) - log(2/4) = log 2/5 and log 3 + log 2 = log 6."""
-    found = similarity_matrix(SEPARATED, TWO, variant=variant)
-    assert found.values == pytest.approx(np.array([[6 / 7, 2 / 7], [2 / 7, 6 / 7]]), abs=1e-6)
-    assert found.d_diag == pytest.approx(4 / 7, abs=1e-6)
-    assert found.diagonal.tolist() == pytest.approx([6 / 7, 6 / 7], abs=1e-6)
-    assert found.dominance.tolist() == pytest.approx([4 / 7, 4 / 7], abs=1e-6)
-    assert found.evidence.tolist() == pytest.approx([math.log10(6)] * 2, abs=1e-6)
-    assert (found.n_target, found.n_nontarget, found.variant) == (2, 4, variant)
+    matrix = similarity_matrix(SEPARATED, TWO, variant=variant)
+    assert matrix.values == pytest.approx(np.array([[6 / 7, 2 / 7], [2 / 7, 6 / 7]]), abs=1e-6)
+    assert matrix.d_diag == pytest.approx(4 / 7, abs=1e-6)
+    assert matrix.diagonal.tolist() == pytest.approx([6 / 7, 6 / 7], abs=1e-6)
+    assert matrix.dominance.tolist() == pytest.approx([4 / 7, 4 / 7], abs=1e-6)
+    assert matrix.evidence.tolist() == pytest.approx([math.log10(6)] * 2, abs=1e-6)
+    assert (matrix.n_target, matrix.n_nontarget, matrix.variant) == (2, 4, variant)
 
 
 def test_every_ordered_pair_by_hand() -> None:
@@ -169,25 +169,25 @@ def test_every_ordered_pair_by_hand() -> None:
     In order t n | n n n n (0) | t t t t (1) | n n n n (2) | t n: PAV pools the first six to
     1/6, then 4 t and 4 n and the last two to 5/10. Minus log 4/8."""
     oa = np.float32([[7, 1, 2, 2], [1, 7, 2, 2], [0, 0, 7, 1], [0, 0, 1, 7]])
-    found = similarity_matrix(oa, TWO, column_of=np.arange(4))
+    matrix = similarity_matrix(oa, TWO, column_of=np.arange(4))
     alike, unlike = 2 / 3, 2 / 7  # odds 2 and 2/5
-    assert found.values == pytest.approx(np.array([[alike, alike], [unlike, alike]]))
-    assert found.d_diag == pytest.approx(alike - (alike + unlike) / 2)
-    assert (found.n_target, found.n_nontarget) == (4, 8)
+    assert matrix.values == pytest.approx(np.array([[alike, alike], [unlike, alike]]))
+    assert matrix.d_diag == pytest.approx(alike - (alike + unlike) / 2)
+    assert (matrix.n_target, matrix.n_nontarget) == (4, 8)
     # own - (alike + unlike) / 2 for both: each has one row and one column.
-    assert found.dominance == pytest.approx(np.full(2, alike - (alike + unlike) / 2))
+    assert matrix.dominance == pytest.approx(np.full(2, alike - (alike + unlike) / 2))
 
 
 def test_challenge_uses_half_of_the_pairs() -> None:
     """The same scores: below the diagonal nothing counts, and row 0 is mirrored."""
     oa = np.float32([[7, 1, 2, 2], [1, 7, 2, 2], [0, 0, 7, 1], [0, 0, 1, 7]])
-    found = similarity_matrix(oa, TWO, column_of=np.arange(4), variant="challenge")
-    assert (found.n_target, found.n_nontarget) == (2, 4)
-    assert found.values[0, 1] == found.values[1, 0]
+    matrix = similarity_matrix(oa, TWO, column_of=np.arange(4), variant="challenge")
+    assert (matrix.n_target, matrix.n_nontarget) == (2, 4)
+    assert matrix.values[0, 1] == matrix.values[1, 0]
     below = oa.copy()
     below[np.tril_indices(4)] = -5
     again = similarity_matrix(below, TWO, column_of=np.arange(4), variant="challenge")
-    assert np.array_equal(found.values, again.values)
+    assert np.array_equal(matrix.values, again.values)
 
 
 def make(values: list[list[float]]) -> SimilarityMatrix:
@@ -199,19 +199,19 @@ def test_deid_and_gain_by_hand() -> None:
     """D_diag 0.8, 0.2 and 0.4."""
     oo, oa = make([[0.9, 0.1], [0.1, 0.9]]), make([[0.6, 0.5], [0.3, 0.6]])
     aa = make([[0.2, 0.6], [0.6, 0.2]])  # the other way round counts as well
-    found = voice_similarity(oo, oa, aa)
-    assert found.deid == pytest.approx(1 - 0.2 / 0.8)
-    assert found.gvd_db == pytest.approx(10 * math.log10(0.5))
-    summary = similarity_metrics(found)
+    similarity = voice_similarity(oo, oa, aa)
+    assert similarity.deid == pytest.approx(1 - 0.2 / 0.8)
+    assert similarity.gvd_db == pytest.approx(10 * math.log10(0.5))
+    summary = similarity_metrics(similarity)
     assert summary == pytest.approx(
         {"deid": 0.75, "gvd_db": -3.0103, "d_diag_oo": 0.8, "d_diag_oa": 0.2, "d_diag_aa": 0.4},
         abs=1e-5,
     )
-    assert (found.oo, found.oa, found.aa) == (oo, oa, aa)
+    assert (similarity.oo, similarity.oa, similarity.aa) == (oo, oa, aa)
     clear, blurred = make([[0.9, 0.1], [0.1, 0.9]]), make([[0.6, 0.2], [0.2, 0.6]])
-    found = voice_similarity(blurred, clear, clear)
-    assert found.deid == pytest.approx(-1)
-    assert found.gvd_db == pytest.approx(10 * math.log10(2))
+    similarity = voice_similarity(blurred, clear, clear)
+    assert similarity.deid == pytest.approx(-1)
+    assert similarity.gvd_db == pytest.approx(10 * math.log10(2))
 
 
 def test_deid_of_speakers_by_hand() -> None:
@@ -219,12 +219,12 @@ def test_deid_of_speakers_by_hand() -> None:
     stands out only there."""
     oo = make([[0.9, 0.1, 0.5], [0.1, 0.8, 0.6], [0.5, 0.6, 0.5]])
     oa = make([[0.7, 0.2, 0.6], [0.4, 0.3, 0.3], [0.4, 0.5, 0.9]])
-    found = voice_similarity(oo, oa, oo)
+    similarity = voice_similarity(oo, oa, oo)
     # Own minus others in oo: 0.9 - 0.3, 0.8 - 0.35, 0.5 - 0.55; in oa: 0.7 - 0.4,
     # 0.3 - 0.35, 0.9 - 0.45.
     assert oo.dominance == pytest.approx(np.array([0.6, 0.45, 0]))
     assert oa.dominance == pytest.approx(np.array([0.3, 0, 0.45]))
-    assert found.speaker_deid() == pytest.approx(np.array([0.5, 1, -math.inf]))
+    assert similarity.speaker_deid() == pytest.approx(np.array([0.5, 1, -math.inf]))
     lost = voice_similarity(oo, make([[0.4] * 3] * 3), oo)
     assert lost.speaker_deid().tolist() == [1, 1, 1]
     assert not math.isnan(lost.deid)
@@ -239,13 +239,13 @@ def expected_matrix(case: Case, kind: str, variant: str) -> NDArray[np.float64] 
     pairs = slow.pairs_of(case.original, case.anonymized, variant)[kind]
     arguments = pairs, case.pairs(kind), case.speaker_of, sides[0], variant
     try:
-        found = slow.matrix_of(*arguments, cross=kind == "oa")
+        matrix = slow.matrix_of(*arguments, cross=kind == "oa")
     except PrivacyEvalError:
         return None
     names = [str(s) for s in range(case.speaker.max() + 1)]
-    if sorted(found.speakers) != names:  # the released script drops who has no pair of its own
+    if sorted(matrix.speakers) != names:  # the released script drops who has no pair of its own
         return None
-    return np.array([[found.cells[a, b] for b in names] for a in names])
+    return np.array([[matrix.cells[a, b] for b in names] for a in names])
 
 
 @each_variant
@@ -259,9 +259,9 @@ def test_matrices_agree_with_reference(case: Case, kind: str, variant: Variant) 
         with pytest.raises(PrivacyEvalError, match=r"no (target trials|pair of utterances)"):
             matrix_of(case, kind, variant)
         return
-    found = matrix_of(case, kind, variant)
+    matrix = matrix_of(case, kind, variant)
     tolerance = 1e-12 if variant == "exact" else WITHIN_BLOCK
-    assert found.values == pytest.approx(want, abs=tolerance)
+    assert matrix.values == pytest.approx(want, abs=tolerance)
 
 
 @each_variant
@@ -269,7 +269,7 @@ def test_matrices_agree_with_reference(case: Case, kind: str, variant: Variant) 
 @settings(max_examples=30)
 @given(case=cases())
 def test_evidence_and_counts_agree_with_loops(case: Case, kind: str, variant: Variant) -> None:
-    found = possible(case, kind, variant)
+    actual = possible(case, kind, variant)
     pairs = slow.pairs_of(case.original, case.anonymized, variant)[kind]
     calibrated = slow.calibrate(pairs, case.pairs(kind), case.speaker_of, variant)
     strongest = dict.fromkeys(range(case.speaker.max() + 1), -math.inf)
@@ -278,17 +278,17 @@ def test_evidence_and_counts_agree_with_loops(case: Case, kind: str, variant: Va
             speaker = int(case.speaker_of[entry.pair[0]])
             strongest[speaker] = max(strongest[speaker], entry.llr / math.log(10))
     tolerance = 1e-12 if variant == "exact" else WITHIN_BLOCK
-    assert found.evidence.tolist() == pytest.approx(list(strongest.values()), abs=tolerance)
-    assert found.n_target == sum(entry.is_target for entry in calibrated)
-    assert found.n_nontarget == len(calibrated) - found.n_target
+    assert actual.evidence.tolist() == pytest.approx(list(strongest.values()), abs=tolerance)
+    assert actual.n_target == sum(entry.is_target for entry in calibrated)
+    assert actual.n_nontarget == len(calibrated) - actual.n_target
 
 
 @settings(max_examples=40)
 @given(case=cases(), kind=st.sampled_from(["oo", "oa", "aa"]))
 def test_dominance_agrees_with_loops(case: Case, kind: str) -> None:
-    found = matrix_of(case, kind, "exact")
-    values = found.values.tolist()
-    for own, dominance in enumerate(found.dominance.tolist()):
+    matrix = matrix_of(case, kind, "exact")
+    values = matrix.values.tolist()
+    for own, dominance in enumerate(matrix.dominance.tolist()):
         others = [s for s in range(len(values)) if s != own]
         entries = [values[own][s] for s in others] + [values[s][own] for s in others]
         excess = values[own][own] - math.fsum(entries) / len(entries)
@@ -309,14 +309,14 @@ def test_linkability_agrees_with_loops(
     scores = draw_scores(generator, speaker.size, "tied" if tied else "untied")
     case = Case(speaker, column_of, scores, scores, scores)
     matrix, _, columns = case.arguments(kind)
-    found = speaker_linkability(matrix, speaker, column_of=columns, variant=variant)
+    actual = speaker_linkability(matrix, speaker, column_of=columns, variant=variant)
     for own in range(3):
         lists: dict[bool, list[float]] = {True: [], False: []}
         for (a, b), score in case.pairs(kind).items():
             if int(case.speaker_of[a]) == own and a != b:
                 lists[int(case.speaker_of[b]) == own].append(score)
         want = reference.linkability(lists[True], lists[False], variant)
-        assert found[own] == pytest.approx(want, abs=1e-12)
+        assert actual[own] == pytest.approx(want, abs=1e-12)
 
 
 def test_linkability_of_a_speaker_by_hand() -> None:
@@ -359,18 +359,18 @@ def test_equal_scores_distinguish_no_speaker(counts: list[int], seed: int) -> No
         voice_similarity(same, cross, same)
     labels = np.where(speaker[:, None] == speaker, np.float32(3), np.float32(-3))
     separated = similarity_matrix(labels, speaker)
-    found = voice_similarity(separated, cross, same)
-    assert found.deid == 1
-    assert found.gvd_db == -math.inf
-    assert found.speaker_deid().tolist() == [1] * len(counts)
+    similarity = voice_similarity(separated, cross, same)
+    assert similarity.deid == 1
+    assert similarity.gvd_db == -math.inf
+    assert similarity.speaker_deid().tolist() == [1] * len(counts)
 
 
 def test_challenge_separates_equal_scores() -> None:
     """Nontargets come before targets at a tie, each its own point: perfect separation."""
     scores = np.zeros((4, 4), dtype=np.float32)
-    found = similarity_matrix(scores, TWO, variant="challenge")
+    matrix = similarity_matrix(scores, TWO, variant="challenge")
     want = similarity_matrix(SEPARATED, TWO, variant="challenge")
-    assert found.values == pytest.approx(want.values, abs=1e-6)
+    assert matrix.values == pytest.approx(want.values, abs=1e-6)
 
 
 @each_variant
@@ -378,11 +378,11 @@ def test_self_scores_are_ignored(variant: Variant) -> None:
     wild = SEPARATED.copy()
     np.fill_diagonal(wild, [np.nan, np.inf, -np.inf, 1e38])
     for column_of in (None, np.arange(4)):
-        found, want = (
+        actual, want = (
             similarity_matrix(scores, TWO, column_of=column_of, variant=variant)
             for scores in (wild, SEPARATED)
         )
-        assert np.array_equal(found.values, want.values)
+        assert np.array_equal(actual.values, want.values)
 
 
 @each_variant
@@ -438,12 +438,12 @@ def test_invalid_arguments_are_errors(variant: Variant) -> None:
 @settings(max_examples=60)
 @given(case=cases(max_speakers=6), kind=st.sampled_from(["oo", "oa", "aa"]))
 def test_ranges_and_symmetry(case: Case, kind: str, variant: Variant) -> None:
-    found = possible(case, kind, variant)
-    assert ((found.values > 0) & (found.values < 1)).all()
-    assert 0 <= found.d_diag < 1
-    assert ((found.dominance >= 0) & (found.dominance < 1)).all()
+    actual = possible(case, kind, variant)
+    assert ((actual.values > 0) & (actual.values < 1)).all()
+    assert 0 <= actual.d_diag < 1
+    assert ((actual.dominance >= 0) & (actual.dominance < 1)).all()
     if kind != "oa" or variant == "challenge":
-        assert np.array_equal(found.values, found.values.T)
+        assert np.array_equal(actual.values, actual.values.T)
     scores, speaker, column_of = case.arguments(kind)
     linked = speaker_linkability(scores, speaker, column_of=column_of, variant=variant)
     assert ((linked >= 0) & (linked <= 1 + 1e-12)).all()
@@ -457,10 +457,10 @@ def test_matrix_is_invariant_to_speaker_numbers(
 ) -> None:
     new = np.array(data.draw(st.permutations(range(case.speaker.max() + 1))))
     other = replace(case, speaker=new[case.speaker])
-    found, again = possible(case, kind, variant), possible(other, kind, variant)
-    assert np.array_equal(again.values[np.ix_(new, new)], found.values)
-    assert np.array_equal(again.evidence[new], found.evidence)
-    assert again.d_diag == pytest.approx(found.d_diag, abs=1e-12)
+    actual, again = possible(case, kind, variant), possible(other, kind, variant)
+    assert np.array_equal(again.values[np.ix_(new, new)], actual.values)
+    assert np.array_equal(again.evidence[new], actual.evidence)
+    assert again.d_diag == pytest.approx(actual.d_diag, abs=1e-12)
 
 
 @settings(max_examples=40)
@@ -504,11 +504,11 @@ def test_matrix_is_invariant_to_monotone_maps(
     distinct, rank = np.unique(scores, return_inverse=True)
     steps = np.random.default_rng(seed).exponential(size=distinct.size) + 1e-3
     mapped = np.cumsum(steps).astype(np.float32)[rank].reshape(scores.shape)
-    found = possible(case, kind, variant)
+    actual = possible(case, kind, variant)
     for values in (mapped, scores.astype(float)):
         again = similarity_matrix(values, speaker, column_of=column_of, variant=variant)
-        assert np.array_equal(again.values, found.values)
-        assert np.array_equal(again.evidence, found.evidence)
+        assert np.array_equal(again.values, actual.values)
+        assert np.array_equal(again.evidence, actual.evidence)
 
 
 @each_variant
@@ -520,14 +520,14 @@ def test_unchanged_speech_has_no_deid_or_gain(case: Case, variant: Variant) -> N
     same = Case(case.speaker, np.arange(case.speaker.size), case.oo, case.oo, case.oo)
     oo = possible(same, "oo", variant)
     assume(oo.d_diag > 0)
-    found = voice_similarity(oo, *(matrix_of(same, kind, variant) for kind in ("oa", "aa")))
-    assert found.gvd_db == 0
+    similarity = voice_similarity(oo, *(matrix_of(same, kind, variant) for kind in ("oa", "aa")))
+    assert similarity.gvd_db == 0
     if variant == "challenge":
-        assert found.deid == 0
-        assert np.array_equal(found.oa.values, oo.values)
+        assert similarity.deid == 0
+        assert np.array_equal(similarity.oa.values, oo.values)
     else:
-        assert found.oa.values == pytest.approx(found.oa.values.T, abs=1e-12)
-        assert found.oa.n_target == 2 * oo.n_target
+        assert similarity.oa.values == pytest.approx(similarity.oa.values.T, abs=1e-12)
+        assert similarity.oa.n_target == 2 * oo.n_target
 
 
 @each_variant
@@ -552,9 +552,9 @@ def test_sorted_float32_scores_give_the_same_pav(case: Case, variant: Variant) -
     kept = TrialScores.from_sorted(target, nontarget)
     assert kept.target is target
     assert kept.nontarget is nontarget
-    found, want = kept.pav_laplace(variant), TrialScores(target, nontarget).pav_laplace(variant)
+    actual, want = kept.pav_laplace(variant), TrialScores(target, nontarget).pav_laplace(variant)
     for part in ("targets", "nontargets", "llr"):
-        assert np.array_equal(getattr(found, part), getattr(want, part))
+        assert np.array_equal(getattr(actual, part), getattr(want, part))
 
 
 @pytest.mark.parametrize("empty", ["target", "nontarget"])
@@ -575,9 +575,9 @@ def test_every_order_of_two_targets_and_four_nontargets(variant: Variant) -> Non
         for place, (i, j) in zip(sorted({*range(6)} - {*places}), other, strict=True):
             scores[i, j] = place
         case = Case(TWO, np.arange(4), scores, scores, scores)
-        found = matrix_of(case, "oo", variant).values
+        actual = matrix_of(case, "oo", variant).values
         want = expected_matrix(case, "oo", variant)
-        assert found == pytest.approx(want, abs=1e-12 if variant == "exact" else WITHIN_BLOCK)
+        assert actual == pytest.approx(want, abs=1e-12 if variant == "exact" else WITHIN_BLOCK)
 
 
 floats = st.floats(allow_nan=False, allow_infinity=False, width=32)

@@ -104,8 +104,8 @@ def test_edges_of_ranges_are_those_of_linspace(
     sets = Sets(np.cumsum(counts + 1) - counts - 1, int((counts + 1).sum()))
     low, high = np.array(ends).T
     at_once = np.split(bin_edges(low, high, counts, sets), sets.first[1:])
-    for (first, last), count, found in zip(ends, counts.tolist(), at_once, strict=True):
+    for (first, last), count, actual in zip(ends, counts.tolist(), at_once, strict=True):
         around = 0.5 * (first == last)
         expected = np.linspace(first - around, last + around, count + 1)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
         np.testing.assert_array_equal(TrialScores([first], [last]).edges(count), expected)

@@ -30,12 +30,12 @@ def test_diagonal_dominance_and_gain_of_calibrated_scores() -> None:
     """It calibrates every ordered pair and adds 1e-8 for each rank, so that ties differ."""
     with open(GOLDEN / "expected.csv", newline="") as file:
         expected = {row["quantity"]: float(row["value"]) for row in csv.DictReader(file)}
-    found = []
+    actual = []
     for name in ("osp_osp", "psp_psp"):
         scores, speaker = scores_of(f"scores_output_{name}")
         matrix = similarity_matrix(scores, speaker, column_of=np.arange(speaker.size))
-        found.append(matrix.d_diag)
+        actual.append(matrix.d_diag)
         wanted = expected[f"diagonal_dominance_{name}_calibrated"]
         assert matrix.d_diag == pytest.approx(wanted, abs=1e-7)
-    gain = 10 * math.log10(found[1] / found[0])
+    gain = 10 * math.log10(actual[1] / actual[0])
     assert gain == pytest.approx(expected["gvd_if_calibrated_scores_were_used"], abs=1e-5)

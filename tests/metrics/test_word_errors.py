@@ -32,17 +32,17 @@ CASES: dict[str, Normalization] = {
 def test_golden_counts_and_rates(name: str) -> None:
     expected = json.loads((GOLDEN / name / "expected.json").read_text())
     texts = pair_transcripts(GOLDEN / name / "ref", GOLDEN / name / "hyp").texts
-    found = {u: word_errors(*texts[u], normalization=CASES[name]) for u in texts}
-    pooled = total(found.values())
+    actual = {u: word_errors(*texts[u], normalization=CASES[name]) for u in texts}
+    pooled = total(actual.values())
     assert 100 * pooled.errors / pooled.words == expected["WER"]
     counts = ("num_scored_tokens", "insertions", "deletions", "substitutions")
     assert pooled == WordErrors(*(expected[key] for key in counts))
     with open(GOLDEN / name / "expected_utterances.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["utterance"] for row in rows} == found.keys()
+    assert {row["utterance"] for row in rows} == actual.keys()
     for row in rows:
         counts = ("num_ref_tokens", "insertions", "deletions", "substitutions")
-        assert found[row["utterance"]] == WordErrors(*(int(row[key]) for key in counts)), row
+        assert actual[row["utterance"]] == WordErrors(*(int(row[key]) for key in counts)), row
 
 
 def test_empty_sides_by_hand() -> None:
@@ -67,9 +67,9 @@ def test_bootstrap_is_of_pooled_rates_and_paired() -> None:
     """Against a loop over the same draws; a recognizer with twice the errors has twice the rate."""
     words, errors = [10, 20, 70], [5, 1, 7]
     options = dict(speakers=["a", "b", "c"], replicates=200, seed=3)
-    found = wer_bootstrap(words, [errors, [2 * e for e in errors]], **options)  # type: ignore[arg-type]
-    rates = found.values["wer 0"]
-    assert np.array_equal(found.values["wer 1"], 2 * rates)
+    actual = wer_bootstrap(words, [errors, [2 * e for e in errors]], **options)  # type: ignore[arg-type]
+    rates = actual.values["wer 0"]
+    assert np.array_equal(actual.values["wer 1"], 2 * rates)
     possible = {
         sum(errors[i] for i in draw) / sum(words[i] for i in draw) for draw in np.ndindex(3, 3, 3)
     }

@@ -12,7 +12,7 @@ import pytest
 from support import ANON, B1, ORIG, SUMMARY, changed, imported, inverted
 
 from privacy_eval.numbers.challenge_averages import challenge_averages, summary_text
-from privacy_eval.report.per_system import averages_table
+from privacy_eval.report.system_tables import averages_table
 from privacy_eval.results.records import Results
 
 #: Weights of the data sets, per gender, of the evaluation plan of 2022.

@@ -9,7 +9,7 @@ from support import B1, B2, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.numbers.report_data import ReportSources
-from privacy_eval.report.across_systems import comparison_tables
+from privacy_eval.report.comparison_tables import comparison_tables
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.records import merge
 

@@ -273,7 +273,7 @@ def done(case: Case) -> Case:
     return case
 
 
-def test_what_is_current_is_not_touched(done: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_current_products_are_untouched(done: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """By content, not by time, and not by the version of the package."""
     made = done.run(Run()).current
     before = times(done.files())

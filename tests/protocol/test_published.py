@@ -117,8 +117,8 @@ def test_p_values_are_symmetric() -> None:
 
 
 def test_values_of_the_similarity_paper() -> None:
-    found = [(v.data_set, v.gender, v.system, v.metric) for v in OF_SIMILARITY]
-    assert found == list(
+    actual = [(v.data_set, v.gender, v.system, v.metric) for v in OF_SIMILARITY]
+    assert actual == list(
         itertools.product(
             ("libri", "vctk_different", "vctk_common"), "fm", ("B1", "B2"), ("deid", "gvd_db")
         )
@@ -201,13 +201,13 @@ HAND_TYPED += [(OF_SIMILARITY, line) for line in SIMILARITY_BY_HAND.splitlines()
 def test_cells_typed_by_hand(values: tuple[PublishedValue, ...], line: str) -> None:
     table, *place, expected = line.split()
     place[1:2] = [None if place[1] == "-" else place[1]]  # type: ignore[list-item]
-    (found,) = (
+    (actual,) = (
         v.value
         for v in values
         if [v.metric, v.attack_model, v.split, v.data_set, v.gender, v.system] == place
         and v.table == int(table)
     )
-    assert found == expected
+    assert actual == expected
 
 
 @pytest.mark.parametrize(
@@ -226,12 +226,12 @@ def test_cells_typed_by_hand(values: tuple[PublishedValue, ...], line: str) -> N
     ],
 )
 def test_p_values_typed_by_hand(part: str, system: str, other: str, expected: str) -> None:
-    (found,) = (
+    (actual,) = (
         p.value
         for p in P_VALUES
         if (p.metric, p.system, p.other_system) == (SUBJECTIVE + part, system, other)
     )
-    assert found == expected
+    assert actual == expected
 
 
 def test_systems() -> None:
@@ -293,12 +293,12 @@ def agree(first: str, second: str, *digits: int) -> bool:
 
 @pytest.mark.parametrize("name", ["supplement", "voice_similarity"])
 def test_digits_differ_from_those_of_the_table_as_listed(name: str) -> None:
-    found = []
+    actual = []
     for value in VALUES if name == "supplement" else OF_SIMILARITY:
         if -int(Decimal(value.value).as_tuple().exponent) != decimals(value):
             meant = f"{Decimal(value.value):.{decimals(value)}f}"
-            found.append({"place": place(value), "printed": value.value, "meant": meant})
-    assert found == KNOWN["slips"][name]["digits"]
+            actual.append({"place": place(value), "printed": value.value, "meant": meant})
+    assert actual == KNOWN["slips"][name]["digits"]
 
 
 RANGES = {
@@ -363,13 +363,13 @@ def differences(
     values: Iterable[PublishedValue], others: dict[Any, tuple[str, int]], key: Any
 ) -> list[list[str]]:
     """The cells that do not agree with other texts, given with their digits, as listed."""
-    found = []
+    actual = []
     for value in values:
         text, digits = others.get(key(value), (value.value, 9))
         if not agree(value.value, text, decimals(value), digits):
             where = (value.attack_model or "", *cell(value)[1:])
-            found.append([value.metric, *where, value.value, text])
-    return found
+            actual.append([value.metric, *where, value.value, text])
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -403,9 +403,9 @@ def test_tables_differ_from_results_txt_as_listed(
 
     values = [v for v in VALUES if v.system == system and v.table in tables]
     assert sum(key(value) in printed for value in values) == compared
-    found = differences(values, printed, key)
-    assert len(found) == count
-    assert sorted(found) == sorted(KNOWN["differences"].get(listed_as, []))
+    differing = differences(values, printed, key)
+    assert len(differing) == count
+    assert sorted(differing) == sorted(KNOWN["differences"].get(listed_as, []))
 
 
 @pytest.mark.parametrize(
@@ -421,9 +421,9 @@ def test_tables_differ_from_each_other_as_listed(
     printed = {cell(v): (v.value, decimals(v)) for v in others}
     values = [v for v in VALUES if v.table == table and v.attack_model in (None, "ignorant")]
     assert sum(cell(v) in printed for v in values) == compared
-    found = differences(values, printed, cell)
-    assert len(found) == count
-    assert sorted(found) == sorted(KNOWN["differences"][listed_as])
+    differing = differences(values, printed, cell)
+    assert len(differing) == count
+    assert sorted(differing) == sorted(KNOWN["differences"][listed_as])
 
 
 def test_readme_counts_values_and_differences() -> None:

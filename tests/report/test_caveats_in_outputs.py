@@ -24,8 +24,8 @@ from support import (
 from privacy_eval.metrics import CAVEATS, METRICS
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.per_system import system_tables
 from privacy_eval.report.report import report_sections
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 

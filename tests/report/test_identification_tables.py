@@ -12,7 +12,7 @@ from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.figures import identification
-from privacy_eval.report.identification import (
+from privacy_eval.report.identification_tables import (
     identification_sentences,
     identification_speakers_table,
     singling_out_table,

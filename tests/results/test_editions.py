@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import tarfile
 from pathlib import Path
@@ -130,6 +131,43 @@ def test_csv_files(trees: Path, tmp_path: Path) -> None:
     sad = imported(trees / "tree2026/exp/ser/results_toy.csv", "vpc2026_track1", out).emotion
     for e in sad:
         assert by_set[e.condition]["acc_sad"] == pytest.approx(e.values["acc_sad"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("anon,50.0,50.0,", "anon,,50.0,", r":13: expected .*UAR"),
+        ("anon,50.0,50.0,", "anon,97.0,50.0,", r"fold 2: the UAR is not the mean .* 50.000 %"),
+        ("anon,50.0,50.0,", "anon,,,", r":13: expected .*UAR"),
+        ("anon,50.0,50.0,", "anon,50.3,151.0,", r"fold: 2 acc_neu: 1.51 is not within 0 to 1"),
+        ("11,IEMOCAP,dev,2,anon", "11,IEMOCAP,dev,6,anon", "the fold 2, 6"),
+        ("ACC_ang,ACC_hap", "ACC_ang,ACC_ang", "not a table of results"),
+    ],
+)
+def test_folds_that_contradict_themselves_are_refused(
+    trees: Path, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    text = (trees / "tree2024/exp/ser/results_folds_toy.csv").read_text()
+    assert text.count(old) == 1
+    path = tmp_path / "results_folds_toy.csv"
+    path.write_text(text.replace(old, new))
+    done = cli("import", path, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+    assert done.code == 1
+    assert re.search(message, done.err), done.err
+    path.write_text("".join(x for x in text.splitlines(True) if not x.startswith("12,")))
+    done = cli("import", path, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+    assert done.code == 1 and "has the fold 3" in done.err
+
+
+def test_a_blank_value_of_a_csv_is_refused(trees: Path, tmp_path: Path) -> None:
+    for name in ("asv_orig", "asr"):
+        text = (trees / f"tree2024/exp/{name}/results_toy.csv").read_text()
+        first, row, rest = text.split("\n", 2)
+        path = tmp_path / name / "results_toy.csv"
+        path.parent.mkdir()
+        path.write_text(f"{first}\n{row.rpartition(',')[0]},\n{rest}")
+        done = cli("import", path, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+        assert done.code == 1 and f"{path}:2: expected" in done.err
 
 
 def test_a_csv_elsewhere_needs_its_asv_model(trees: Path, tmp_path: Path) -> None:

@@ -92,6 +92,8 @@ def other(place: tuple[str, ...], value: Any) -> Any:
         return 0.4321 if value < 0.4 else 0.0321  # four digits, whatever was there
     if isinstance(value, int):
         return value + 1
+    if place[-1] == "zebra_individual":  # of the same category
+        return int(value) + (0.25 if value % 1 > 0.5 else 0.75)
     return value + (0.25 if value < 0.45 else -0.25)
 
 
@@ -166,11 +168,13 @@ def test_one_number_changed_changes_that_number(
     assert expected <= changed_paths
 
 
-@pytest.mark.parametrize("metric", ["cllr", "cllr_min", "zebra_population", "eer", "linkability"])
+@pytest.mark.parametrize("metric", ["cllr", "zebra_individual"])
 def test_infinite_values(metric: str, tmp_path: Path) -> None:
     """`inf` in JSON is the string; in results.txt a word that reads back."""
     plain = document(imported(ANON, protocol="vpc2022"))
     plain["verification"][0]["metrics"]["challenge"][metric] = "inf"
+    if metric == "zebra_individual":
+        plain["verification"][0]["zebra_tag"]["challenge"] = "F"
     stored = _stored(tmp_path, plain)
     assert stored.verification[0].metrics["challenge"][metric] == float("inf")
     assert document(stored)["verification"][0]["metrics"]["challenge"][metric] == "inf"
@@ -178,6 +182,36 @@ def test_infinite_values(metric: str, tmp_path: Path) -> None:
     assert text.count("inf") == 1
     again = import_results_txt(text, "r", stored.protocol, system="B1")
     assert again.verification[0].metrics == stored.verification[0].metrics
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", -0.5, 1.5])
+@pytest.mark.parametrize(
+    "metric", ["eer", "rocch_eer", "cllr_min", "linkability", "zebra_population"]
+)
+def test_values_out_of_range_are_refused(metric: str, value: object, tmp_path: Path) -> None:
+    plain = document(imported(ANON, protocol="vpc2022"))
+    plain["verification"][0]["metrics"]["challenge"][metric] = value
+    with pytest.raises(PrivacyEvalError, match=f"{metric}: .* is not within 0 to"):
+        _stored(tmp_path, plain)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("EER: 14.91%", "EER: -1%", "eer: .* is not within 0 to 1"),
+        ("EER: 14.91%", "EER: inf%", "eer: .* is not within 0 to 1"),
+        ("0.466/12.520", "1.466/12.520", "cllr_min: .* is not within 0 to 1"),
+        ("0.466/12.520", "0.999/0.001", "cllr_min 0.999 is above cllr 0.001"),
+        ("linkability: 0.661233", "linkability: 1.661233", "linkability: .* is not within 0 to 1"),
+        (" 3.452 (C)", " 3.452 (A)", "'A' contradicts zebra_individual 3.452, which is C"),
+    ],
+)
+def test_results_txt_is_checked_like_results_json(old: str, new: str, message: str) -> None:
+    text, protocol = ANON.read_text(), load_protocol("vpc2022")
+    assert import_results_txt(text, "r", protocol, system="B1").verification
+    assert old in text
+    with pytest.raises(PrivacyEvalError, match=f"^r: .*{message}"):
+        import_results_txt(text.replace(old, new, 1), "r", protocol, system="B1")
 
 
 # --- invalid files
@@ -304,7 +338,7 @@ UNPLACED: dict[str, Callable[[Plain], object]] = {
 def test_a_store_with_unplaced_values_breaks_no_output(
     change: Callable[[Plain], object], tmp_path: Path
 ) -> None:
-    from privacy_eval.report.per_system import table_groups
+    from privacy_eval.report.system_tables import table_groups
     from privacy_eval.report.table_set import write_tables
 
     plain = document(imported(ANON, protocol="vpc2022"))

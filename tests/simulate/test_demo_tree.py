@@ -154,8 +154,8 @@ def test_protocol_with_two_results_folders_gets_both_models(tmp_path: Path) -> N
     for name in below(own):
         assert "user_asr_eval_anon/decode_" in (own / name / "WER").read_text()
         assert "models/asr_eval/decode_" in (original / name / "WER").read_text()
-    found = means(evaluated(tree, "vpc2022"))
-    assert found["B1", "semi-informed"] < found["B1", "lazy-informed"] - 0.05
+    actual = means(evaluated(tree, "vpc2022"))
+    assert actual["B1", "semi-informed"] < actual["B1", "lazy-informed"] - 0.05
 
 
 def test_protocol_of_one_gender_anonymizes_trial_sets_separately(tmp_path: Path) -> None:
@@ -222,10 +222,10 @@ def test_data_folders_of_any_size_are_consistent(
     width = 4 if n_enrolled <= 50 else 5 if n_enrolled <= 500 else 6
     gender_of: dict[str, str] = {}
     for name in {t.enrollment_name for t in protocol.trial_sets()}:
-        found = dict(rows(tree / "data" / name / "spk2gender"))
-        assert len(found) == 2 * n_enrolled and {len(s) for s in found} == {width}
-        assert not set(found) & set(gender_of)  # nobody is in two enrollment sets
-        gender_of.update(found)
+        by_key = dict(rows(tree / "data" / name / "spk2gender"))
+        assert len(by_key) == 2 * n_enrolled and {len(s) for s in by_key} == {width}
+        assert not set(by_key) & set(gender_of)  # nobody is in two enrollment sets
+        gender_of.update(by_key)
     for folder in nonempty((tree / "data").iterdir()):
         utt2spk = rows(folder / "utt2spk")
         assert utt2spk == sorted(set(utt2spk))
@@ -260,9 +260,9 @@ def test_data_folders_of_any_size_are_consistent(
 def test_every_utterance_has_its_vector(tree: Path) -> None:
     for data in nonempty((tree / "data").iterdir()):
         scp = tree / ORIGINAL_MODEL / f"xvect_{data.name}" / "xvector.scp"
-        found = read_vectors(scp, tree=tree)
-        assert found.ids == tuple(u for u, _ in rows(data / "utt2spk"))
-        assert np.unique(found.matrix, axis=0).shape == (len(found.ids), 24)
+        vectors = read_vectors(scp, tree=tree)
+        assert vectors.ids == tuple(u for u, _ in rows(data / "utt2spk"))
+        assert np.unique(vectors.matrix, axis=0).shape == (len(vectors.ids), 24)
 
 
 def test_further_systems_do_not_change_others(small: Path, tmp_path: Path) -> None:
@@ -350,8 +350,8 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
     write_demo_tree(tmp_path / "t", PROTOCOL, seed=0, systems=3)
     results = evaluated(tmp_path / "t")
     assert results.systems == ["B1", "B2", "S3"]
-    found = means(results)
-    assert found["B1", "original"] == found["B2", "original"]
+    actual = means(results)
+    assert actual["B1", "original"] == actual["B2", "original"]
     bounds = {
         ("B1", "original"): (0.03, 0.06),
         ("B1", "ignorant"): (0.45, 0.52),
@@ -365,7 +365,7 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
         ("S3", "ignorant"): (0.15, 0.55),
         ("S3", "lazy-informed"): (0.08, 0.45),
     }
-    assert not {k: found[k] for k, (low, high) in bounds.items() if not low < found[k] < high}
+    assert not {k: actual[k] for k, (low, high) in bounds.items() if not low < actual[k] < high}
 
 
 # Errors

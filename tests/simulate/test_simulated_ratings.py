@@ -18,14 +18,14 @@ def rows() -> list[dict[str, str]]:
 
 
 def test_every_evaluator_rates_every_system() -> None:
-    found = rows()
-    assert tuple(found[0]) == COLUMNS
-    of_one = [r for r in found if r["evaluator"] == "listener01"]
+    actual = rows()
+    assert tuple(actual[0]) == COLUMNS
+    of_one = [r for r in actual if r["evaluator"] == "listener01"]
     assert {(r["system"], r["same_speaker"]) for r in of_one} == {
         (system, same) for system in ("Original", "B1", "B2") for same in ("yes", "no")
     }
-    assert len({r["evaluator"] for r in found}) == EVALUATORS
-    for r in found:
+    assert len({r["evaluator"] for r in actual}) == EVALUATORS
+    for r in actual:
         assert (r["enrollment"] == r["trial"][0]) is (r["same_speaker"] == "yes")
         for metric in ("naturalness", "intelligibility", "similarity"):
             assert r[metric] in map(str, range(1, 11))

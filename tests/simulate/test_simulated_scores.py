@@ -40,12 +40,12 @@ def test_sample_eer_agrees_with_model(eer: float) -> None:
         utterances=2,
         generator=np.random.default_rng(7),
     )
-    found = kaldi_eer(TrialScores.from_labels(trials.score, trials.is_target)).value
+    actual = kaldi_eer(TrialScores.from_labels(trials.score, trials.is_target)).value
     share = model.target_speaker**2 / model.target_deviation**2
     misses = share + (1 - share) / 2
     alarms = (model.enrolled_speaker**2 + model.trial_speaker**2) / model.nontarget_deviation**2
     margin = 4 * math.sqrt(eer * (1 - eer) * (misses + alarms + 2 / speakers) / speakers)
-    assert abs(found - eer) < margin
+    assert abs(actual - eer) < margin
     assert margin < 0.07
 
 

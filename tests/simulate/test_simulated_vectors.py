@@ -29,18 +29,20 @@ def test_leakage_keeps_its_length_and_is_rotated_by_the_angle(dimension: int) ->
     middle = dimension // 2
     if dimension % 2:
         vectors[:, middle] = 0
-    found = Anonymization(keep=0.5, turn_deg=60.0).anonymize(
+    anonymized = Anonymization(keep=0.5, turn_deg=60.0).anonymize(
         vectors, np.zeros_like(vectors), generator
     )
-    assert (found * vectors).sum(axis=1) == pytest.approx(0.5 * 0.5 * (vectors**2).sum(axis=1))
-    assert np.linalg.norm(found, axis=1) == pytest.approx(0.5 * np.linalg.norm(vectors, axis=1))
+    assert (anonymized * vectors).sum(axis=1) == pytest.approx(0.5 * 0.5 * (vectors**2).sum(axis=1))
+    assert np.linalg.norm(anonymized, axis=1) == pytest.approx(
+        0.5 * np.linalg.norm(vectors, axis=1)
+    )
 
 
 def test_right_angle_exchanges_first_and_last_dimensions() -> None:
-    found = Anonymization(keep=1.0, turn_deg=90.0).anonymize(
+    anonymized = Anonymization(keep=1.0, turn_deg=90.0).anonymize(
         np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), np.zeros((1, 5)), np.random.default_rng(1)
     )
-    assert found[0] == pytest.approx([-5, -4, 3, 2, 1])
+    assert anonymized[0] == pytest.approx([-5, -4, 3, 2, 1])
 
 
 def test_anonymization_adds_pseudo_voices_noise_and_a_shift() -> None:

@@ -143,8 +143,8 @@ def test_paths_outside_need_permission(tmp_path: Path) -> None:
     ],
 )
 def test_commands_that_are_a_file(command: str, file: str | None) -> None:
-    found = file_of_command(command)
-    assert (found and found[0]) == file
+    actual = file_of_command(command)
+    assert (actual and actual[0]) == file
 
 
 @pytest.mark.parametrize("conversion", ["-r 8000", "-b 24", "-c 2"])

@@ -131,12 +131,12 @@ def test_long_recordings_are_converted_alike_in_less_memory(
     speech = AudioReader(SPEECH).read("367-130732-0000").samples
     some = [speech[:size] for size in (0, 1, 479, 480, 80000, 82133, 90001)]
     whole = [convert_to_int16(part, 22050, variant=variant) for part in some]
-    for part, found in zip(some, whole, strict=True):
-        assert np.array_equal(found, to_int16(convert(part, 22050, variant=variant), variant))
+    for part, actual in zip(some, whole, strict=True):
+        assert np.array_equal(actual, to_int16(convert(part, 22050, variant=variant), variant))
     monkeypatch.setattr(mcadams, "_LONG", -1)
     monkeypatch.setattr(mcadams, "convert", None)
-    for part, found in zip(some, whole, strict=True):
-        assert np.array_equal(convert_to_int16(part, 22050, variant=variant), found)
+    for part, actual in zip(some, whole, strict=True):
+        assert np.array_equal(convert_to_int16(part, 22050, variant=variant), actual)
 
 
 def test_coefficients_are_uniform_and_depend_on_seed_and_data_set() -> None:

@@ -56,10 +56,10 @@ def add_layer(draw: st.DrawFn, rng: Any, net: Net, names: list[str], name: str) 
     columns = width(net, expression)
     kind, fields = draw(components(rng, columns))
     net.nodes[name] = (expression, kind, fields)
-    found = node_width(net, name)
+    actual = node_width(net, name)
     if draw(st.integers(0, 3)) == 0:
-        offset = draw(st.integers(0, found - 1))
-        net.ranges[f"{name}-part"] = (name, offset, draw(st.integers(1, found - offset)))
+        offset = draw(st.integers(0, actual - 1))
+        net.ranges[f"{name}-part"] = (name, offset, draw(st.integers(1, actual - offset)))
         return f"{name}-part"
     return name
 

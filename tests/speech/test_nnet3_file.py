@@ -84,7 +84,7 @@ def refuse(folder: Path, data: bytes, message: str) -> str:
         (pooled(EXTRACTION, {**POOLING, "LeftContext": -1}), "contexts"),
     ],
 )
-def test_what_cannot_be_computed_is_named(
+def test_unsupported_parts_of_models_are_named(
     tmp_path: Path, model: Net, message: str, binary: bool
 ) -> None:
     refuse(tmp_path, write_model(model, binary=binary), message)
@@ -156,7 +156,7 @@ def test_another_or_truncated_file_is_refused(tmp_path: Path, data: bytes, messa
 
 
 @pytest.mark.parametrize("number", ["0..5", ".", "1_0", "0x1", "nan", "--1", "1e", "\u0661"])
-def test_words_that_are_no_numbers_are_refused(tmp_path: Path, number: str) -> None:
+def test_invalid_numbers_are_refused(tmp_path: Path, number: str) -> None:
     data = write_model(net("BatchNorm", BATCH), binary=False)
     for field in ("Epsilon", "Dim"):
         damaged = re.sub(rf"(?<=<{field}> )\S+".encode(), number.encode(), data)
@@ -166,7 +166,7 @@ def test_words_that_are_no_numbers_are_refused(tmp_path: Path, number: str) -> N
 
 @pytest.mark.parametrize("size", [-1, 4, 2**31 - 1, 1 << 24])
 @pytest.mark.parametrize("field", ["LinearParams", "ValueAvg"])
-def test_lying_sizes_are_refused(tmp_path: Path, size: int, field: str) -> None:
+def test_false_sizes_are_refused(tmp_path: Path, size: int, field: str) -> None:
     fields = {"ValueAvg": WEIGHTS, "LinearParams": WEIGHTS, "BiasParams": np.zeros(3, "f4")}
     data = write_model(net("Affine", fields), binary=True)
     start = data.index(f"<{field}> ".encode()) + len(field) + 3
@@ -200,7 +200,7 @@ def test_endless_statistics_are_refused(tmp_path: Path) -> None:
     refuse(tmp_path, write_model(model, binary=True), "component one.c .* reads 2147483648 frames")
 
 
-def test_damaged_models_are_refused_or_right(tmp_path: Path) -> None:
+def test_damaged_models_are_refused_or_read_correctly(tmp_path: Path) -> None:
     """Flipped bits and cuts never raise anything else."""
     affine = {"RankIn": 20, "LinearParams": WEIGHTS, "BiasParams": np.zeros(3, "f4")}
     nodes = {

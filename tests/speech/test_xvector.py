@@ -46,13 +46,13 @@ def extractor(path: Path, config: Path | None = CONFIG) -> Extractor:
     return Extractor(Network(read_model(path, config)))
 
 
-def distance(found: NDArray[np.float32], expected: NDArray[np.float64]) -> float:
+def distance(actual: NDArray[np.float32], expected: NDArray[np.float64]) -> float:
     """Relative L2."""
-    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+    return float(np.linalg.norm(actual - expected) / np.linalg.norm(expected))
 
 
-def check(found: Extractor, expected: Vectors, voiced: dict[str, NDArray[np.float32]]) -> None:
-    vectors = {name: found.extract(features) for name, features in voiced.items()}
+def check(actual: Extractor, expected: Vectors, voiced: dict[str, NDArray[np.float32]]) -> None:
+    vectors = {name: actual.extract(features) for name, features in voiced.items()}
     assert {name for name, vector in vectors.items() if vector is not None} == set(expected)
     for name, vector in expected.items():
         got = vectors[name]
@@ -88,9 +88,9 @@ def test_chunks_equal_those_of_kaldi(name: str, pad: bool) -> None:
 
 
 def test_own_output_equals_that_of_kaldi() -> None:
-    found = extractor(GOLDEN / "ftdnn.final.raw", None)
-    check(found, golden(GOLDEN / "ftdnn.output.txt"), VOICED)
-    vector = found.extract(VOICED["367-130732-0000"])
+    actual = extractor(GOLDEN / "ftdnn.final.raw", None)
+    check(actual, golden(GOLDEN / "ftdnn.output.txt"), VOICED)
+    vector = actual.extract(VOICED["367-130732-0000"])
     assert vector is not None
     assert vector.sum() == pytest.approx(1)
 
@@ -147,12 +147,12 @@ def test_folder_of_an_extractor(tmp_path: Path) -> None:
     (tmp_path / "extract.config").write_bytes(CONFIG.read_bytes())
     (tmp_path / "min_chunk_size").write_text("30\n")
     (tmp_path / "max_chunk_size").write_text("-1\n")
-    found = load_extractor(tmp_path)
-    assert (found.min_chunk_size, found.max_chunk_size) == (30, -1)
-    assert found.network.output_columns == 64
-    assert set(found.sha256) == {"final.raw", "extract.config", "min_chunk_size", "max_chunk_size"}
+    actual = load_extractor(tmp_path)
+    assert (actual.min_chunk_size, actual.max_chunk_size) == (30, -1)
+    assert actual.network.output_columns == 64
+    assert set(actual.sha256) == {"final.raw", "extract.config", "min_chunk_size", "max_chunk_size"}
     other = load_extractor(tmp_path, network=GOLDEN / "small2.oldstyle.txt.gz")
-    assert other.sha256["final.raw"] != found.sha256["final.raw"]
+    assert other.sha256["final.raw"] != actual.sha256["final.raw"]
     (tmp_path / "min_chunk_size").write_text("many\n")
     with pytest.raises(PrivacyEvalError, match="min_chunk_size:1: expected a number of frames"):
         load_extractor(tmp_path)
@@ -209,10 +209,10 @@ def test_whole_set_equals_kaldi(
     name: str, chunks: str, all_voiced: dict[str, NDArray[np.float32]], full_network: Path
 ) -> None:
     path = full_network if name == "full" else REAL_SPEECH / "nets" / f"{name}.final.raw"
-    found = extractor(path, None if name == "nobn" else CONFIG)
+    actual = extractor(path, None if name == "nobn" else CONFIG)
     if chunks != "c10000":
-        found = replace(found, max_chunk_size=300, pad_input=chunks == "c300.pad")
-    check(found, golden(REAL_SPEECH / "xvectors" / f"{name}.{chunks}.txt"), all_voiced)
+        actual = replace(actual, max_chunk_size=300, pad_input=chunks == "c300.pad")
+    check(actual, golden(REAL_SPEECH / "xvectors" / f"{name}.{chunks}.txt"), all_voiced)
 
 
 @needs_real_speech
@@ -224,8 +224,8 @@ def test_long_features_equal_kaldi(
     whole = np.concatenate(once * 2)
     assert len(whole) == 18064
     path = full_network if kind.startswith("full") else GOLDEN / "small.final.raw"
-    found = replace(extractor(path), pad_input=not kind.endswith("nopad"))
+    actual = replace(extractor(path), pad_input=not kind.endswith("nopad"))
     for name, expected in golden(REAL_SPEECH / "xvectors" / f"{kind}.txt").items():
-        vector = found.extract(whole[:10010] if name.endswith("10010") else whole)
+        vector = actual.extract(whole[:10010] if name.endswith("10010") else whole)
         assert vector is not None
         assert distance(vector, expected) < 1e-4

@@ -266,6 +266,9 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     assert cli("privacy-metrics", *common).code == 0
     done = cli("collect", *common)
     assert done.code == 1 and f"{path}:2" in done.err
+    rows = json.loads(cli("check", *common, "--format", "json").out)
+    (row,) = (row for row in rows if row["team"])
+    assert (row["status"], row["file"], row["line"]) == ("error", str(path), 2)
     done = cli("collect", *common, "--allow-missing")
     assert done.code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")

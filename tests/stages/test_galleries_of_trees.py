@@ -27,7 +27,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scp import write_vectors
 from privacy_eval.numbers.report_data import ReportSources
 from privacy_eval.report.figures import identification as figures
-from privacy_eval.report.identification import identification_table
+from privacy_eval.report.identification_tables import identification_table
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import IdentificationRecord, Results
 

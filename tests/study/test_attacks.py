@@ -91,7 +91,7 @@ def test_attackers_pair_by_pair(attacker: Attacker, selection: Selection) -> Non
     """An ignorant attacker enrolls original speech; an informed one converts each enrollment
     utterance to the voice of the trial, under perm to that of the enrolled speaker."""
     leaking = Technique("leaking", residual=1.0, leak=0.5)
-    found = attacked(SPEECH, leaking, selection, attacker, "euclidean", seed=5)
+    actual = attacked(SPEECH, leaking, selection, attacker, "euclidean", seed=5)
     targets = select_targets(selection, SPEECH, SPEECH.trial.speaker, np.random.default_rng(5))
     trial_vectors = SPEECH.targets[targets] + residual(SPEECH.trial, leaking, SPEECH.speakers)
     enrollment_residual = residual(SPEECH.enrollment, leaking, SPEECH.speakers)
@@ -107,7 +107,7 @@ def test_attackers_pair_by_pair(attacker: Attacker, selection: Selection) -> Non
             if attacker == "ignorant":
                 first = SPEECH.enrollment.vectors[i]
             expected[bool(enrolled == speaker)].append(-float(np.linalg.norm(first - vector)))
-    for scores, is_target in ((found.target, True), (found.nontarget, False)):
+    for scores, is_target in ((actual.target, True), (actual.nontarget, False)):
         assert scores == pytest.approx(np.sort(expected[is_target]), rel=1e-4, abs=1e-4)
 
 
@@ -163,9 +163,9 @@ def test_rows_of_the_grid() -> None:
 
 def test_speech_of_a_tree(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path)
-    found = read_tree_speech(tree.root, tree.protocol)
-    assert found and all(speech.targets_are_speakers for speech in found)
-    for speech in found:
+    speeches = read_tree_speech(tree.root, tree.protocol)
+    assert speeches and all(speech.targets_are_speakers for speech in speeches)
+    for speech in speeches:
         assert set(speech.enrollment.speaker) <= set(speech.trial.speaker)
         assert len(speech.targets) == speech.speakers
         for speaker in range(speech.speakers):
@@ -185,8 +185,8 @@ def test_speakers_that_change_meanwhile_are_those_of_the_digest(
         return speaker_of
 
     monkeypatch.setattr(attacks, "read_utt2spk", changing)
-    (found,) = read_tree_speech(tree.root, tree.protocol)
-    assert found.sha256 == expected.sha256
+    (speeches,) = read_tree_speech(tree.root, tree.protocol)
+    assert speeches.sha256 == expected.sha256
 
 
 def test_trees_without_x_vectors_are_refused(tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_large_samples_approach_the_population_values() -> None:
         d = 2 * norm.ppf(1 - eer)
         scores = TrialScores(generator.normal(d, 1, 200_000), generator.normal(0, 1, 200_000))
         expected = population_values(eer)
-        found = {m: v for m, v in score_metrics(scores).items() if m in expected}
-        assert found == pytest.approx(expected, abs=0.006)
+        actual = {m: v for m, v in score_metrics(scores).items() if m in expected}
+        assert actual == pytest.approx(expected, abs=0.006)
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 2**32 - 1))

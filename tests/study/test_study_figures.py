@@ -48,9 +48,9 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
 
 
 def test_captions_count_the_combinations_of_attacks(drawings: dict[str, Drawing]) -> None:
-    found = [d for name, d in drawings.items() if name.startswith("attacks")]
-    assert len(found) == 2
-    for d in found:
+    actual = [d for name, d in drawings.items() if name.startswith("attacks")]
+    assert len(actual) == 2
+    for d in actual:
         points = sum(len(c.get_offsets()) for c in d.canvas.axes[0].collections)
         assert points == 2 * 3 * 3 * 3
         assert (

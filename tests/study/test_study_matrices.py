@@ -11,7 +11,7 @@ from privacy_eval.study.tasks import Metrics
 
 
 @pytest.mark.parametrize("variant", ["exact", "challenge"])
-def test_the_three_matrices(variant: str) -> None:
+def test_matrices_of_figure_1(variant: str) -> None:
     study = load_study("metric_study")
     assert study.matrices is not None and study.vectors is not None
     (task,) = matrix_tasks(study.matrices, study.vectors)

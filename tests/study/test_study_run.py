@@ -33,7 +33,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_jobs_make_the_same_bytes(done: Path, tmp_path: Path) -> None:
+def test_split_jobs_write_the_same_bytes(done: Path, tmp_path: Path) -> None:
     splits = [run_tasks(TASKS, tmp_path, seed=0, run=Run((j, 3))) for j in (2, 3, 1)]
     assert sum(len(outcome.made) for outcome in splits) == len(TASKS)
     assert snapshot(tmp_path) == snapshot(done)
@@ -53,15 +53,15 @@ def test_another_seed_changes_the_numbers(done: Path, tmp_path: Path) -> None:
 def test_records_have_every_metric_in_both_variants(done: Path) -> None:
     rows = read_rows(TASKS, done, seed=0)
     assert list(rows) == ["discrete", "gaussian", "clusters", "attacks", "matrices", "estimators"]
-    for experiment, found in rows.items():
-        for row in found:
+    for experiment, actual in rows.items():
+        for row in actual:
             values = row.get("metrics") or row["estimates"]
             assert set(values) == {"exact", "challenge"}
             if experiment != "matrices":
                 assert list(values["exact"]) == list(of_kind("scores"))
 
 
-def test_without_a_record(tmp_path: Path) -> None:
+def test_missing_records_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="discrete_cases.json: missing"):
         read_rows(TASKS, tmp_path, seed=0)
 
@@ -91,7 +91,7 @@ def test_a_user_defined_metric_is_in_all_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "x", float("nan"), float("inf"), [1, 2]])
-def test_a_metric_that_gives_no_number(value: object, tmp_path: Path) -> None:
+def test_metric_must_return_a_number(value: object, tmp_path: Path) -> None:
     metric = UserMetric("odd", lambda scores: value, "")  # type: ignore[arg-type, return-value]
     with pytest.raises(
         PrivacyEvalError, match=r"metric odd of 4 target, 4 nontarget trials: .* expected a"
@@ -100,7 +100,7 @@ def test_a_metric_that_gives_no_number(value: object, tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_a_metric_that_fails_or_writes_is_named(tmp_path: Path) -> None:
+def test_failing_metric_is_named(tmp_path: Path) -> None:
     def wrong(scores: TrialScores) -> float:
         scores.target[:] = 0  # they are every metric's
         return 0.0

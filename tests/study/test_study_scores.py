@@ -27,10 +27,10 @@ STUDY = load_study("metric_study")
 
 
 def rows_of(tasks: object, seed: int = 0) -> list[Row]:
-    found: list[Row] = []
+    actual: list[Row] = []
     for task in tasks:  # type: ignore[attr-defined]
-        found += task.compute(np.random.default_rng(seed), Metrics())
-    return found
+        actual += task.compute(np.random.default_rng(seed), Metrics())
+    return actual
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +59,11 @@ def test_threshold_metrics_are_blind_if_nontarget_scores_are_higher(
     gaussian: dict[str, list[dict[str, float]]],
 ) -> None:
     assert sorted(map(len, gaussian.values())) == [64, 64, 128, 128]
-    found = gaussian["nontarget higher"]
-    assert min(values["cllr_min"] for values in found) >= 0.93
-    assert min(values["rocch_eer"] for values in found) > 0.45
-    assert max(values["zebra_population"] for values in found) < 0.06
-    linkability = [values["linkability"] for values in found]
+    actual = gaussian["nontarget higher"]
+    assert min(values["cllr_min"] for values in actual) >= 0.93
+    assert min(values["rocch_eer"] for values in actual) > 0.45
+    assert max(values["zebra_population"] for values in actual) < 0.06
+    linkability = [values["linkability"] for values in actual]
     assert max(linkability) - min(linkability) > 0.5
     assert max(linkability) > 0.99
 
@@ -72,10 +72,10 @@ def test_threshold_metrics_are_blind_if_nontarget_scores_are_higher(
 def test_min_cllr_is_bounded_below_where_scores_are_surrounded(
     case: str, gaussian: dict[str, list[dict[str, float]]]
 ) -> None:
-    found = gaussian[case]
-    assert min(values["cllr_min"] for values in found) > 0.6
+    actual = gaussian[case]
+    assert min(values["cllr_min"] for values in actual) > 0.6
     # While all target scores can be linked in some of these sets.
-    assert max(v["linkability"] for v in found if v["cllr_min"] > 0.65) > 0.95
+    assert max(v["linkability"] for v in actual if v["cllr_min"] > 0.65) > 0.95
 
 
 def test_min_cllr_and_linkability_agree_if_target_scores_are_higher(
@@ -84,8 +84,8 @@ def test_min_cllr_and_linkability_agree_if_target_scores_are_higher(
     """`Agree to a large extent`: what is not linkable is never far from min Cllr, whereas in each
     of the other cases it may be far from it."""
     apart = {
-        case: max(values["cllr_min"] - (1 - values["linkability"]) for values in found)
-        for case, found in gaussian.items()
+        case: max(values["cllr_min"] - (1 - values["linkability"]) for values in actual)
+        for case, actual in gaussian.items()
     }
     assert apart.pop("target higher") < 0.4
     assert min(apart.values()) > 0.6

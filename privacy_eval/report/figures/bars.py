@@ -471,7 +471,7 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
             continue
         offset = 0.0 if series.slot < 0 else (series.slot + 0.5) * wide - 0.4
         x = np.array([panel.systems.index(s) + offset for s in cells])
-        values = np.array([describe(metric).shown(c.value) for c in cells.values()])
+        values = np.array([describe(metric).printed(c.value) for c in cells.values()])
         finite = np.isfinite(values)
         bars = axes.bar(
             x[finite],
@@ -499,7 +499,7 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
         colour = style.GREY if series.front else "black"
         _draw_whiskers(axes, metric, x, cells.values(), colour)
     if metric in _NO_DISCLOSURE:
-        level = describe(metric).shown(_NO_DISCLOSURE[metric])
+        level = describe(metric).printed(_NO_DISCLOSURE[metric])
         axes.axhline(level, color="black", linewidth=0.6, linestyle=(0, (4, 3)), zorder=1.5)
     axes.axhline(0, color="black", linewidth=0.6, zorder=2.5)
     axes.grid(axis="y")
@@ -511,7 +511,7 @@ def _draw_whiskers(
     axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell], colour: str
 ) -> None:
     intervals = [
-        (at, *(describe(metric).shown(bound) for bound in bounds))
+        (at, *(describe(metric).printed(bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)
         if (bounds := _whisker(cell)) is not None
     ]

@@ -17,7 +17,7 @@ from ...metrics import describe
 from ...numbers.cells import select
 from ...numbers.report_data import ReportData
 from ...numbers.trade_offs import UTILITY, TradeOff, trade_offs
-from ..forms import main_split
+from ..split_tables import main_split
 from ..table import ANSWER
 from . import style
 from .drawing import Drawing

@@ -102,7 +102,10 @@ def points_of(
         )
         cell_x, cell_y = map(cells.get, keys)
         if cell_x is not None and cell_y is not None:
-            at = (describe(x.metric).shown(cell_x.value), describe(y.metric).shown(cell_y.value))
+            at = (
+                describe(x.metric).printed(cell_x.value),
+                describe(y.metric).printed(cell_y.value),
+            )
             withheld = cell_x.withheld or cell_y.withheld
             points.append(Point(system, group(t), *at, withheld, keys))
     return points

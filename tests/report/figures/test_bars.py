@@ -81,7 +81,7 @@ def test_bars_have_the_heights_of_cells_ordered_by_female_speakers(metric: str, 
             for system, height in by_system.items():
                 cell = PUBLISHED.get(CellKey(metric, attack, split, data_set, gender, system))
                 assert cell is not None
-                assert height == pytest.approx(describe(metric).shown(cell.value))
+                assert height == pytest.approx(describe(metric).printed(cell.value))
         first, *systems = order(axes)
         assert first == "Orig"
         values = [
@@ -105,7 +105,7 @@ def test_similarity_is_ordered_by_male_speakers(metric: str) -> None:
             for s, height in by_system.items():
                 key = CellKey(metric, None, "test", data_set.id, gender, s)
                 value = PUBLISHED.values[key].value
-                assert height == pytest.approx(describe(metric).shown(value))
+                assert height == pytest.approx(describe(metric).printed(value))
 
 
 def test_semi_informed_bars_are_in_front_narrower_and_darker() -> None:

@@ -40,7 +40,7 @@ def expected(x: Axis, y: Axis) -> list[Point]:
             cells = [PUBLISHED.get(CellKey(a.metric, a.attack_model, *at)) for a in (x, y)]
             if None not in cells:
                 values = [
-                    describe(a.metric).shown(c.value) for a, c in zip((x, y), cells, strict=True)
+                    describe(a.metric).printed(c.value) for a, c in zip((x, y), cells, strict=True)
                 ]
                 found.append((system, t.split, *values))
     return sorted(found)

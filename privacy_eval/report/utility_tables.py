@@ -10,7 +10,7 @@ from ..numbers.cells import ORIGINAL_COLUMN, CellKey
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff, trade_offs
-from .across_systems import table_of_systems
+from .comparison_tables import table_of_systems
 from .table import SIDE_BY_SIDE, Column, Table
 
 

@@ -35,7 +35,13 @@ from ..results.arrays import Curves
 from ..results.records import Results, SimilarityRecord, VerificationRecord
 from ..results.signature import network_notes, signature
 from ..tree.conditions import SetCondition
-from .forms import (
+from .identification_tables import (
+    identification_speakers_table,
+    identification_table,
+    singling_out_table,
+)
+from .notes import bias_notes, caveat_notes, evaluated_text, few_replicates
+from .split_tables import (
     LETTER,
     WORST_SPEAKERS,
     Key,
@@ -45,8 +51,6 @@ from .forms import (
     nonempty,
     set_groups,
 )
-from .identification import identification_speakers_table, identification_table, singling_out_table
-from .notes import bias_notes, caveat_notes, evaluated_text, few_replicates
 from .table import FILES_ONLY, LEAST_PROTECTED, VARIANTS_DIFFER, Column, Table, aligned
 
 #: Verification tables of several metrics or with a special caption: caption and metrics. Every

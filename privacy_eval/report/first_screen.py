@@ -15,12 +15,12 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
-from .forms import main_split
-from .identification import found_in_groups
+from .identification_tables import found_in_groups
 from .notes import caveat_notes, few_replicates, interval_text
 from .page import Front
 from .provenance import summary
-from .ranking import difference_text
+from .ranking_tables import difference_text
+from .split_tables import main_split
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {

@@ -25,7 +25,7 @@ from privacy_eval.numbers.cells import (
     merge_cells,
 )
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.report.across_systems import (
+from privacy_eval.report.comparison_tables import (
     POSTERIOR_ODDS,
     comparison_tables,
     submissions_table,

@@ -18,7 +18,7 @@ from ..results.records import (
     IdentificationRecord,
     Results,
 )
-from .forms import WORST_SPEAKERS, Key, by_trial_set, main_split, set_groups
+from .split_tables import WORST_SPEAKERS, Key, by_trial_set, main_split, set_groups
 from .table import AMONG_MANY, Column, Table, aligned
 
 _NOT_RANKED = "Values far above chance are bad; values below chance are not more private"

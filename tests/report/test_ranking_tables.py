@@ -38,7 +38,7 @@ from privacy_eval.numbers.rankings import Ranking, rank
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.report.latex import to_latex
-from privacy_eval.report.ranking import ranking_table, ranking_tables
+from privacy_eval.report.ranking_tables import ranking_table, ranking_tables
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_text
 from privacy_eval.results.arrays import DET_BAND, Curves

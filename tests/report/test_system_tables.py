@@ -14,7 +14,7 @@ from latex_support import compiled, needs_latex
 from support import ANON, B1, B2, ODD_NAME, ORIG, changed, imported, with_eer, with_first
 
 from privacy_eval import __version__
-from privacy_eval.report.per_system import system_tables, table_groups
+from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.records import Results, VerificationRecord, merge

@@ -20,9 +20,9 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_systems
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
-from privacy_eval.report.summary import summary_table
+from privacy_eval.report.main_results import summary_table
 from privacy_eval.report.table import Table
-from privacy_eval.report.utility import utility_tables
+from privacy_eval.report.utility_tables import utility_tables
 from privacy_eval.results.records import (
     EmotionRecord,
     RecognitionRecord,
