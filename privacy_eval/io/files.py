@@ -28,17 +28,17 @@ MAX_BYTES = 8 << 30
 #: Limit for texts that become Python objects, which take many times their size: results.json,
 #: results.txt, spk2utt.
 MAX_TEXT_BYTES = 512 << 20
-#: How many times its size a gzip file may unpack to, beyond a harmless size. Trials and scores
-#: reach 20, a gzip bomb 1000.
+#: Maximum expansion ratio of a gzip file larger than _HARMLESS_BYTES. Trials and scores reach 20,
+#: a gzip bomb 1000.
 _MAX_RATIO = 200
 _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
 _HASHED_BYTES = 1 << 20
 #: Folders of a shell's `<(command)` pipes, where no submission can be.
 _SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
-#: Of the lines of a `LineLimit`, on average; those of scores and trials have about 30.
+#: Average bytes per line that a `LineLimit` allows; lines of scores and trials have about 30.
 _LINE_BYTES = 256
-# Of one part of a file name; file systems take 255 bytes of the whole.
+# Characters of one part of a file name; file systems take 255 bytes of the whole.
 _LONGEST_NAME = 120
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -280,10 +280,10 @@ def large_digest(path: Path, more_than: int) -> str | None:
         piece = file.read(_HASHED_BYTES)
         if piece.startswith(GZIP_MAGIC):
             return None
-        found = hashlib.sha256(piece.removeprefix(UTF8_BOM))
+        sha256 = hashlib.sha256(piece.removeprefix(UTF8_BOM))
         while piece := file.read(_HASHED_BYTES):
-            found.update(piece)
-    return found.hexdigest()
+            sha256.update(piece)
+    return sha256.hexdigest()
 
 
 @contextlib.contextmanager

@@ -50,22 +50,22 @@ def parse_hdf5(
             f"{path}: HDF5 is read with h5py: pip install 'privacy_eval[formats]'"
         ) from None
     left = max_unpacked_bytes(len(content))
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
             for name, data_set in _data_sets(file, h5py):
                 if only is not None and name not in only:
                     continue
-                found[name] = _read(name, data_set, left, len(content))
-                left -= found[name].nbytes
+                arrays[name] = _read(name, data_set, left, len(content))
+                left -= arrays[name].nbytes
     except Exception as error:  # h5py raises a dozen kinds of what is damaged
         raise PrivacyEvalError(f"{path}: not HDF5 that is read, or damaged: {error}") from error
-    return found
+    return arrays
 
 
 def _data_sets(file: Any, h5py: Any) -> Iterator[tuple[str, Any]]:
     """Yield the data sets of a file and of its groups, each of which is there once."""
-    known, groups = {file}, [file]
+    visited, groups = {file}, [file]
     while groups:
         group = groups.pop()
         for key in group:
@@ -73,9 +73,9 @@ def _data_sets(file: Any, h5py: Any) -> Iterator[tuple[str, Any]]:
             if not isinstance(group.get(key, getlink=True), h5py.HardLink):
                 raise ValueError(f"{name} is a link to another place")
             entry = group[key]
-            if entry in known:
+            if entry in visited:
                 raise ValueError(f"{name} is linked twice")
-            known.add(entry)
+            visited.add(entry)
             if isinstance(entry, h5py.Group):
                 groups.append(entry)
             elif isinstance(entry, h5py.Dataset):

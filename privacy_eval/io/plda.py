@@ -84,9 +84,9 @@ def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:
     if not is_binary:
         file.skip_blanks()
         tag = tag.rstrip()
-    found = file.read(len(tag))
-    if found != tag:
-        raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {found!r}")
+    actual = file.read(len(tag))
+    if actual != tag:
+        raise file.error(f"expected {tag.decode().strip()} of a PLDA model, found {actual!r}")
 
 
 def _check_consistency(

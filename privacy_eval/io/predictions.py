@@ -56,15 +56,15 @@ def read_predictions(path: Path) -> list[Prediction]:
     if any(header.count(name) != 1 for name in _NEEDED) or header.count("set") > 1:
         raise PrivacyEvalError(f"{path}:1: expected the columns {', '.join(_NEEDED)}")
     columns = {name: header.index(name) for name in (*_NEEDED, "set") if name in header}
-    found: dict[tuple[str, str], Prediction] = {}
+    predictions: dict[tuple[str, str], Prediction] = {}
     for line, cells in rows:
         one = Prediction(**{name: cells[index] for name, index in columns.items()})
         words = (one.utterance, one.reference, one.prediction)
         if not all(word and is_printable(word) for word in words):
             raise PrivacyEvalError(f"{path}:{line}: expected {', '.join(_NEEDED)}, found {words}")
-        if (one.set, one.utterance) in found:
+        if (one.set, one.utterance) in predictions:
             raise PrivacyEvalError(f"{path}:{line}: duplicate utterance {one.utterance}")
-        found[one.set, one.utterance] = one
-    if not found:
+        predictions[one.set, one.utterance] = one
+    if not predictions:
         raise PrivacyEvalError(f"{path}: no predictions")
-    return list(found.values())
+    return list(predictions.values())

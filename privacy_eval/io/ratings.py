@@ -159,14 +159,14 @@ def read_ratings(
         raise PrivacyEvalError(f"the scale of ratings from {low:g} to {high:g} is empty")
     if systems is not None:
         systems = [ORIGINAL_SYSTEM, *(s for s in systems if s != ORIGINAL_SYSTEM)]
-    known = {"system": systems, "data_set": data_sets, "gender": genders}
+    allowed = {"system": systems, "data_set": data_sets, "gender": genders}
     sources: dict[str, str] = {}
     answers: list[_Answer] = []
     for path, metric in _files(paths):
         text = read_text(path)
         sources[str(path)] = digest(text.encode())
         rows = _read(path, text, metric)
-        _check_names(rows, known)
+        _check_names(rows, allowed)
         answers += _answers(rows, scale)
     _check_duplicates(answers)
     _check_consistency(answers)
@@ -258,11 +258,11 @@ def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
 def _check_header(where: str, header: list[str], metric: str | None) -> None:
     if len(header) == 1 and re.search(r"[;\t]", header[0]):
         raise PrivacyEvalError(f"{where}: expected comma-separated cells")
-    known = (*COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else COLUMNS
+    allowed = (*COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else COLUMNS
     for name in header:
-        if name not in known:
+        if name not in allowed:
             raise PrivacyEvalError(
-                f"{where}: unknown column {name[:80]!r}, expected some of {','.join(known)}"
+                f"{where}: unknown column {name[:80]!r}, expected some of {','.join(allowed)}"
             )
         if header.count(name) > 1:
             raise PrivacyEvalError(f"{where}: duplicate column {name!r}")
@@ -289,7 +289,7 @@ def _require(
     )
 
 
-def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | None]) -> None:
+def _check_names(rows: Sequence[_Row], allowed: Mapping[str, Collection[str] | None]) -> None:
     for name in _REQUIRED:
         _require([(row, row.cells[name]) for row in rows], bool, f"{name} is blank")
     _require(
@@ -297,7 +297,7 @@ def _check_names(rows: Sequence[_Row], known: Mapping[str, Collection[str] | Non
         lambda name: name == ORIGINAL_SYSTEM or name.lower() not in ("original", "orig"),
         f"original speech must be named {ORIGINAL_SYSTEM!r}",
     )
-    for column, names in known.items():
+    for column, names in allowed.items():
         cells = [(row, row.cells[column]) for row in rows if column in row.cells]
         _require(cells, bool, f"{column} is blank; fill the column, or leave it out")
         if names is not None:

@@ -237,11 +237,11 @@ def read_scores(
         labels = parse_labels(columns["label"], path) if "label" in columns else None
         open_end = name != "bosaris" and not content.endswith(b"\n")
         values = -values if distance else values
-        found = ScoreFile(
+        scores = ScoreFile(
             path, speaker, utterance, sha256(), values, name, labels, ends_open=open_end
         )
-    _check_unique(found, "score")
-    return found
+    _check_unique(scores, "score")
+    return scores
 
 
 def _other_format(content: bytes, path: Path, name: str) -> str:
@@ -314,9 +314,9 @@ def read_trial_list(path: Path | Loaded) -> TrialList:
     names = (*_ID, "target|nontarget")[: max(2, len(first.split()))]
     speaker, utterance, *_ = split_columns(content, names, path)
     open_end = not content.endswith(b"\n")
-    found = TrialList(path, speaker, utterance, digest(content), ends_open=open_end)
-    _check_unique(found, "trial")
-    return found
+    trials = TrialList(path, speaker, utterance, digest(content), ends_open=open_end)
+    _check_unique(trials, "trial")
+    return trials
 
 
 def pair(
@@ -407,7 +407,7 @@ def check_same_trials(key: TrialKey, other: TrialKey) -> None:
 
 
 def _join(first: TrialList, second: TrialList) -> tuple[IndexArray, IndexArray]:
-    """Rows of the first, ascending, that occur in the second, and where. Both are unique."""
+    """Return row indices of the trials present in both lists, ascending in the first."""
     a, b = ((trials.speaker, trials.utterance) for trials in (first, second))
     if np.array_equal(first.hashes, second.hashes) and all(map(same_fields, a, b)):
         rows = np.arange(len(a[0]))
@@ -416,10 +416,10 @@ def _join(first: TrialList, second: TrialList) -> tuple[IndexArray, IndexArray]:
         if not whole and first.row_bits != second.row_bits:
             continue
         ordered = (_in_order(t.hashes) if whole else t.in_hash_order for t in (first, second))
-        found = _match(*next(ordered), *next(ordered))
-        if found is None:
+        matched = _match(*next(ordered), *next(ordered))
+        if matched is None:
             continue
-        row_a, row_b = found
+        row_a, row_b = matched
         some = row_a if row_a.size < len(a[0]) else None
         if all(same_fields(x, y, some, row_b) for x, y in zip(a, b, strict=True)):
             return row_a, row_b

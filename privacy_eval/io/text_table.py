@@ -93,8 +93,8 @@ class Column:
         for offset in range(8 * _WORDS_OF_ALL, int(self.size.max(initial=0)), 8):
             rows = np.flatnonzero(self.size > offset)
             used = np.minimum(self.size[rows] - offset, 8)
-            found = self._words(self.start[rows] + offset, 1)[:, 0] & _WORD_MASK[used]
-            words.append((rows, found))
+            last = self._words(self.start[rows] + offset, 1)[:, 0] & _WORD_MASK[used]
+            words.append((rows, last))
         return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
@@ -103,8 +103,8 @@ class Column:
         words = self._words(self.start, -(-len(text) // 8))
         for number in range(words.shape[1]):
             part = text[8 * number : 8 * number + 8]
-            found = words[:, number] & _WORD_MASK[len(part)]
-            same &= found == np.uint64(int.from_bytes(part, "little"))
+            word = words[:, number] & _WORD_MASK[len(part)]
+            same &= word == np.uint64(int.from_bytes(part, "little"))
         return same
 
     def _words(self, start: IndexArray, count: int) -> WordArray:

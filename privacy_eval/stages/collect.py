@@ -12,7 +12,7 @@ from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
 from ..io.files import read_text, relative
 from ..io.inputs import Inputs
-from ..io.wer import WerLine, exact_wer, read_wer_folder
+from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..metrics.wer import WordErrors
 from ..products.freshness import Fingerprint, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
@@ -126,6 +126,9 @@ def _evaluated(
     return records, absent
 
 
+#: Fraction of words by which a `%WER` line may differ from its transcripts.
+_MAX_DIFFERENCE = 0.01
+
 #: Errors of a set's transcripts, and SHA-256 of their files.
 _Transcribed = tuple[SetWordErrors, dict[str, str]]
 
@@ -169,6 +172,14 @@ class _Reader:
         sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
             lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
+        elif transcribed is not None:
+            contradicting = [x for x in lines if _contradicts(x, transcribed[0].counts)]
+            lines = [x for x in lines if x not in contradicting]
+            refused += [
+                f"{folder.folder}: {format_wer_line(x)} contradicts its transcripts: "
+                f"{format_wer_line(_line(transcribed[0].counts, folder))}"
+                for x in contradicting
+            ]
         if refused and not self.partial:
             raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
@@ -228,6 +239,14 @@ def read_recognition(
         return lines, sources, refused
     except Exception as error:
         return [], {}, [*refused, describe(error)]
+
+
+def _contradicts(line: WerLine, counts: WordErrors) -> bool:
+    """Whether a `%WER` line has another number of words than its transcripts, or another rate
+    than alignments of equal cost or the recognizer's own normalization explain."""
+    return (line.words is not None and line.words != counts.words) or (
+        counts.wer is not None and abs(line.wer - counts.wer) > _MAX_DIFFERENCE
+    )
 
 
 def _place(files: RecognitionFiles) -> str:

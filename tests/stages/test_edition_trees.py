@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -278,3 +279,22 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     done = cli("collect", *common)
     assert done.code == 1 and "README.md" in done.err + str(path)
     assert "results_folds_toy.csv" in done.err
+
+
+@pytest.mark.parametrize(
+    "errors", ["0 / 1, 0 ins, 0 del, 0 sub", "0 / {words}, 0 ins, 0 del, 0 sub"]
+)
+def test_word_error_rates_are_compared_with_their_transcripts(tree: Path, errors: str) -> None:
+    wer = tree / "exp/asr/libri_dev_asr_toy/wer"
+    words = re.search(r"/ (\d+),", wer.read_text())
+    assert words is not None
+    wer.write_text(f"%WER 0.00 [ {errors.format(words=words[1])} ]\n")
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    assert cli("privacy-metrics", *common, "--bootstrap", 2).code == 0
+    done = cli("collect", *common)
+    assert done.code == 1 and f"{wer.parent}: %WER 0.00" in done.err
+    assert "contradicts its transcripts: %WER " in done.err
+    assert cli("collect", *common, "--allow-missing").code == 0
+    results = read_results(tree / "exp/privacy_eval/results.json")
+    names = [r.condition.name for r in results.recognition]
+    assert "ASR-libri_dev_asr_toy" not in names and "ASR-libri_dev_asr" in names
