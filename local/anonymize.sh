@@ -13,29 +13,7 @@
 # again when the speech or the command's words change, or when it was killed. Commands run at the same
 # time (--nj), but never two on one data set.
 #
-# Usage: anonymize.sh [--anonymizer mcadams|'COMMAND {in} {out}'] [--tree DIR] [--log-dir DIR]
-#                     [--cmd CMD] [--nj N] -- [options of privacy-eval anonymize]
+# Usage: anonymize.sh [options of privacy-eval anonymize]
 set -euo pipefail
 
-# --- options
-tree=.           # experiment tree
-anonymizer=      # mcadams: baseline B2; or a command
-cmd=run_jobs.sh  # job runner, with its options
-nj=1             # number of jobs
-log_dir=         # where the jobs' logs go
-# --- end of options
-
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
-# shellcheck source=scripts/parse_options.sh
-. "$root/scripts/parse_options.sh"
-
-if [ -n "$anonymizer" ]; then
-    exec "$root/scripts/split_jobs.sh" anonymize --finish --cmd "$cmd" --nj "$nj" \
-        --log-dir "$log_dir" -- --tree "$tree" --anonymizer "$anonymizer" "$@"
-fi
-cat <<END
-No --anonymizer: mcadams (the challenge's baseline B2), or a command of your own, as described in
-local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi data folder in
-$tree/data (wav.scp, utt2spk, spk2utt, spk2gender), with the list enrolls or trials of the original
-set; stage 0 lists the missing ones.
-END
+exec privacy-eval anonymize "$@"

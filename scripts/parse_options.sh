@@ -11,8 +11,9 @@
 # between the two markers can be set, so PATH, IFS and the like are safe. A variable whose default is
 # true or false accepts only these two words, or no value for true. Parsing stops at -- or at the
 # first word that is not an option; the rest stays in "$@". --help prints the script's leading
-# comment, $help_more if set, and the options; wrong usage exits with code 2. Source this file before
-# changing the folder, as it reads the script's own text.
+# comment, $help_more if set, and the options; wrong usage exits with code 2. The array option_names
+# holds the names of all options. Source this file before changing the folder, as it reads the
+# script's own text.
 
 _po_script=${BASH_SOURCE[1]:-$0}
 
@@ -126,5 +127,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+# shellcheck disable=SC2034
+option_names=("${_po_names[@]}")
 unset -f _po_fail _po_help _po_find
 unset -v "${!_po_@}"

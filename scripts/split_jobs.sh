@@ -2,19 +2,16 @@
 # Run a verb of privacy-eval in parallel jobs, with the work split among them (--job J/N). Logs are
 # named after the verb: privacy_metrics.1.log, ...
 #
-# Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] [--finish | --isolate]
-#                      -- [options of the verb]
+# Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] -- [options of the verb]
 #
-# Exit code: 0 success, 1 failures, 2 wrong usage, 3 the output cannot be written, above 125
-# interrupted or no runner.
+# Exit code: 0 success, 1 failures, 2 wrong usage, 3 the output cannot be written, 4 a job was
+# killed, above 125 interrupted or no runner. After success, the sum of the jobs' counts is printed.
 set -euo pipefail
 
 # --- options
 cmd=run_jobs.sh  # job runner, with its options
 nj=1             # number of jobs
 log_dir=         # where the logs go
-finish=false     # then do remaining work here, and log a summary (--after-jobs)
-isolate=false    # after killed jobs, do remaining work here, each piece in a process of its own
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -85,44 +82,30 @@ total() {
     local number
     for ((number = 1; number <= nj; number++)); do
         grep -v '^#' -- "$log_dir/$name.$number.log" 2>/dev/null | tail -n 1 || true
-    done | sed -En 's/^.*: ([0-9]+ [a-z ]*(computed|drawn), .*)$/\1/p' | awk '
+    done | sed -En 's/^(.*: )?([0-9]+ (condition|figure)s? (computed|drawn), .*)$/\2/p' | awk '
         { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) sum[i] += $i; else word[i] = $i }
         NF > most { most = NF }
         END { for (i = 1; i <= most; i++) printf "%s%s", i in sum ? sum[i] : word[i], i < most ? " " : "\n" }'
 }
 
-# How the worst job ended, by the last lines of the logs: killed, output (exit code 3), or nothing.
-ending() {
+# Print the exit code for failed jobs, by the last lines of the logs.
+failure() {
     local number codes=()
     for ((number = 1; number <= nj; number++)); do
         # A job that is killed with its shell has no such line.
         codes+=("$(sed -n 's/^# Ended (code \([0-9]*\).*/\1/p' "$log_dir/$name.$number.log" 2>/dev/null | tail -n 1)")
     done
     for number in "${codes[@]}"; do
-        if [ "$number" = 3 ]; then echo output && return; fi
+        if [ "$number" = 3 ]; then echo 3 && return; fi
     done
     for number in "${codes[@]}"; do
-        if [ "${number:-255}" -gt 128 ]; then echo killed && return; fi
+        if [ "${number:-255}" -gt 128 ]; then echo 4 && return; fi
     done
+    echo 1
 }
 
 code=0
 run || code=$?
 if [ "$code" -gt 125 ]; then exit "$code"; fi
-if [ "$code" -eq 0 ] && [ "$finish" = false ]; then total; fi
-if [ "$finish$isolate" = falsefalse ]; then exit "$code"; fi
-after=(--after-jobs)
-if [ "$finish" = false ]; then after=(); fi
-if [ "$code" -ne 0 ]; then
-    ended=$(ending)
-    if [ "$ended" = output ]; then exit 3; fi
-    if [ "$ended" = killed ]; then after+=(--isolate); fi
-    if [ "${#after[@]}" -eq 0 ]; then exit "$code"; fi
-    # Failures in a job occur again here, where they are logged and counted.
-    printf 'split_jobs.sh: doing the remaining work of these jobs%s\n' \
-        "$([ "$ended" != killed ] || echo ', one by one, as jobs were killed')" >&2
-elif [ "$finish" = false ]; then
-    exit 0
-fi
-unset PRIVACY_EVAL_PROGRESS
-exec privacy-eval "$verb" "$@" "${after[@]}"
+if [ "$code" -ne 0 ]; then exit "$(failure)"; fi
+total

@@ -96,8 +96,7 @@ def cli(*arguments: object) -> Run:
 
 def options_of(verb: str) -> dict[str, argparse.Action]:
     """The options of a verb, by what they set."""
-    verbs = next(a for a in parser(verb)._actions if isinstance(a, argparse._SubParsersAction))
-    return {a.dest: a for a in verbs.choices[verb]._actions if a.dest != "help"}
+    return {a.dest: a for a in parser(verb)._actions if a.dest != "help"}
 
 
 def run_program(*command: object, cwd: Path, **environment: str) -> Run:
@@ -476,8 +475,10 @@ class SpeechTree(Tree):
         }
 
     def run(self, verb: str, *more: object, results: object = "exp") -> Run:
-        common = ("--tree", self.root, "--results", results, "--conf", "small.yaml")
-        return cli(verb, *common, *more)
+        """Run a verb over the tree; `more` may name another protocol."""
+        common = ("--tree", self.root, "--results", results)
+        conf = () if "--conf" in more else ("--conf", "small.yaml")
+        return cli(verb, *common, *conf, *more)
 
 
 def stage_of(

@@ -10,11 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, run_program
+from support import ROOT, Run, executable, run_program
 
 PAGE = ROOT / "docs/extending.md"
-#: The file above a block, and the beginning of the line that the block goes below.
-BLOCK = re.compile(r"^`([^`\n]+)`, (?:new|below `([^`\n]+)`):\n\n```\w+\n(.*?)^```$", re.M | re.S)
+#: The file above a block: a new one, or the line that the block goes below or above.
+BLOCK = re.compile(
+    r"^`([^`\n]+)`, (new|new and executable|below|above)(?: `([^`\n]+)`)?:\n\n```\w+\n(.*?)^```$",
+    re.M | re.S,
+)
 #: What the tests of each kind are.
 TESTS = (
     "privacy_eval/metrics/overlap.py",
@@ -29,16 +32,25 @@ TESTS = (
 )
 
 
-def insert(root: Path, name: str, anchor: str, block: str) -> None:
-    """Write a new file, or insert a block below the only line that begins with a text."""
+#: The interpreter that runs this, with the package of the copy.
+COMMANDS = {
+    "python": '#!/bin/sh\nexec {python} "$@"\n',
+    "privacy-eval": '#!/bin/sh\nPYTHONPATH=$PRIVACY_EVAL_ROOT exec {python} -m privacy_eval "$@"\n',
+}
+
+
+def insert(root: Path, name: str, where: str, anchor: str, block: str) -> None:
+    """Write a new file, or insert a block beside the only line that begins with a text."""
     path = root / name
     if not anchor:
-        assert not path.exists(), f"{name} is not new"
+        assert where.startswith("new") and not path.exists(), f"{name} is not new"
         path.write_text(block)
+        path.chmod(0o755 if "executable" in where else 0o644)
         return
     lines = path.read_text().splitlines(keepends=True)
-    (number,) = (n for n, line in enumerate(lines, 1) if line.strip().startswith(anchor))
-    path.write_text("".join([*lines[:number], block, *lines[number:]]))
+    (number,) = (n for n, line in enumerate(lines) if line.strip().startswith(anchor))
+    lines.insert(number + (where == "below"), block)
+    path.write_text("".join(lines))
 
 
 def program(root: Path, name: str, *arguments: object) -> Run:
@@ -60,8 +72,8 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = PAGE.read_text(encoding="utf-8")
     blocks = BLOCK.findall(text)
     assert len(blocks) == text.count("\n```") / 2, "a block of the page names no file"
-    for name, anchor, block in blocks:
-        insert(root, name, anchor, block)
+    for block in blocks:
+        insert(root, *block)
     program(root, "ruff", "check", "--fix", ".")
     program(root, "ruff", "format", ".")
     return root
@@ -74,35 +86,52 @@ def test_style_and_types_pass(command: str, extended: Path) -> None:
 
 
 def test_tests_of_the_kinds_pass(extended: Path) -> None:
-    options = ("-q", "-x", "-p", "no:cacheprovider", "-k", "not tex_compiles and not kernels")
+    # Of figures those of the new kind; nothing that takes long and does not concern new metrics.
+    select = "(eers or not same_bytes and not clipped) and not tex_compiles and not kernels"
+    options = ("-q", "-x", "-p", "no:cacheprovider", "-k", select)
     run = program(extended, "pytest", *options, *TESTS)
     assert run.code == 0, run.out
 
 
-def test_the_edition_is_evaluated_completely(extended: Path) -> None:
-    """With the metric in every output."""
-    tree = ("--tree", "tree", "--results", "exp", "--out", "out", "--conf", "female_test")
+@pytest.fixture(scope="module")
+def evaluated(extended: Path) -> Path:
+    """The outputs of the edition on a simulated tree, by the recipe."""
     sizes = ("--speakers", 3, "--utterances", 3, "--systems", 1)
-    for verb, *options in (
-        ("demo-tree", "tree", *sizes),
-        ("subsets", *tree),
-        ("asv-scores", *tree),
-        ("privacy-metrics", *tree),
-        ("similarity", *tree),
-        ("collect", *tree),
-        ("tables", "--results", "tree/out/results.json", "--out", "tree/out/tables"),
-        ("figures", "--results", "tree/out/results.json", "--out", "tree/out/figures"),
-    ):
-        run = program(extended, "privacy_eval", verb, *options)
-        assert run.code == 0, run.err
-        assert "left out" not in run.err
-    out = extended / "tree/out"
-    results = json.loads((out / "results.json").read_text())
+    assert program(extended, "privacy_eval", "demo-tree", "tree", *sizes).code == 0
+    (extended / "tree/ratings.csv").unlink()  # of other data sets, too
+    for name in ("python", "privacy-eval"):
+        executable(extended / ".venv/bin" / name, COMMANDS[name].format(python=sys.executable))
+    tree = ("--tree", "tree", "--out", "out", "--conf", "female_test", "--stage", 5)
+    run = run_program(extended / "recipes/vpc2020/run.sh", *tree, cwd=extended)
+    assert run.code == 0, run.err
+    assert "score counts: 1 made, 0 current" in run.out
+    assert "not complete" not in run.err
+    return extended / "tree/out"
+
+
+def test_the_edition_is_evaluated_completely(evaluated: Path) -> None:
+    results = json.loads((evaluated / "results.json").read_text())
     assert results["not_evaluated"] == []
     assert len(results["verification"]) == 3
-    assert all(
-        0 <= record["metrics"]["exact"]["overlap"] <= 1 for record in results["verification"]
+
+
+def test_the_metric_and_the_figure_are_in_the_outputs(evaluated: Path) -> None:
+    results = json.loads((evaluated / "results.json").read_text())
+    values = [record["metrics"]["exact"]["overlap"] for record in results["verification"]]
+    assert all(0 <= value <= 1 for value in values)
+    assert ",overlap,fraction," in (evaluated / "results.csv").read_text()
+    assert "Overlap, %" in (evaluated / "tables/B1_overlap.md").read_text()
+    assert (evaluated / "figures/eers.png").is_file()
+    assert "All EERs" in (evaluated / "report.html").read_text()
+
+
+def test_the_stage_counts_every_score_once(extended: Path, evaluated: Path) -> None:
+    lines = (evaluated / "score_counts.txt").read_text().splitlines()
+    counts = sorted(int(line.rpartition(" ")[2]) for line in lines)
+    scores = list((extended / "tree/exp").rglob("ASV-libri_test*_f*/scores"))
+    assert counts == sorted(len(path.read_text().splitlines()) for path in scores)
+    assert len(counts) == 3
+    again = ("--tree", "tree", "--results", "exp", "--out", "out", "--conf", "female_test")
+    assert program(extended, "privacy_eval", "count-scores", *again).out == (
+        "score counts: 0 made, 1 current\n"
     )
-    assert ",overlap,fraction," in (out / "results.csv").read_text()
-    assert "Overlap, %" in (out / "tables/B1_overlap.md").read_text()
-    assert (out / "figures/eers.png").is_file()

@@ -148,9 +148,9 @@ def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path
     for arguments in (
         ["demo-tree", tree],
         ["subsets", *common, "--anonymized"],
-        ["score-tree", *common],
-        ["evaluate", *common],
-        ["similarity-tree", *common],
+        ["asv-scores", *common],
+        ["privacy-metrics", *common],
+        ["similarity", *common],
         ["collect", *common],
         ["tables", "--results", f"{tree}/out/results.json", "--out", f"{tree}/tables"],
     ):

@@ -21,10 +21,9 @@ from typing import Any
 
 from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
+from .config import expand_config, refuse_repeated
+from .jobs import OUTPUT_ERROR
 from .options import log
-
-#: Exit code of a job that cannot write its output, so that no further job is started.
-JOB_OUTPUT_ERROR = 3
 
 #: The verbs by purpose, each implemented in the module of the same name.
 GROUPS: dict[str, dict[str, str]] = {
@@ -70,22 +69,12 @@ GROUPS: dict[str, dict[str, str]] = {
         "study-report": "write tables, figures and report of a metric study",
     },
     "for scripts and shells": {
-        "pending": "print the first stage of the recipe, from 5 on, with work to do",
+        "check-options": "check the options of the recipe before its first stage",
         "completion": "print the bash or zsh completion script for verbs and options",
     },
 }
 
 VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.items()}
-
-#: Verb names of earlier versions: still accepted, but not listed.
-FORMER_VERBS = {
-    "evaluate": "privacy-metrics",
-    "score": "asv-scores",
-    "score-tree": "asv-scores",
-    "train-tree": "train-backend",
-    "similarity-tree": "similarity",
-    "subjective": "listening",
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,14 +84,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     verb = next(iter(words), "")
-    chosen = parser(verb)
-    if not verb:
-        print(chosen.format_help(), end="", file=sys.stderr)
-        return 2
-    if not verb.startswith("-") and verb not in {*VERBS, *FORMER_VERBS}:
-        chosen.error(f"no verb {verb!r}{_suggestion(verb)} (--help lists them)")
-    arguments = chosen.parse_args(words)
+    if verb not in VERBS:
+        return _no_verb(verb)
+    arguments = argparse.Namespace()
     try:
+        arguments = parse(verb, words[1:])
         with _user_metrics(arguments):
             code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -112,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, UsageError):
             return 2
         in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")
-        return JOB_OUTPUT_ERROR if isinstance(error, OutputError) and in_jobs else 1
+        return OUTPUT_ERROR if isinstance(error, OutputError) and in_jobs else 1
     except BrokenPipeError:
         # The reader of our output has exited (head, a closed pager).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -151,36 +137,55 @@ def _ignore_matplotlibrc() -> None:
             os.close(here)
 
 
-def parser(verb: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of one verb with its options, or one that lists all verbs."""
-    as_written = argparse.RawDescriptionHelpFormatter
+def parse(
+    verb: str,
+    words: Sequence[str],
+    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+) -> argparse.Namespace:
+    """Parse the command line of a verb, with the options of its `--config` file."""
+    one = parser(verb, kind)
+    refuse_repeated(one, words)
+    config, expanded = expand_config(verb, one, words)
+    refuse_repeated(one, expanded)
+    arguments = argparse.Namespace(verb=verb, words=expanded)
+    if config is not None:
+        arguments.config = config
+    return one.parse_args(expanded, arguments)
+
+
+def parser(
+    verb: str, kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
+) -> argparse.ArgumentParser:
+    """Return the parser of a verb."""
+    module, purpose = _module(verb), VERBS[verb]
+    one = kind(
+        prog=f"privacy-eval {verb}",
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        epilog=f"example:\n  privacy-eval {verb} {module.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    one.set_defaults(run=module.run)
+    module.add_arguments(one)
+    return one
+
+
+def _no_verb(word: str) -> int:
+    """Print the help, the version, or that there is no such verb; return the exit code."""
     top = argparse.ArgumentParser(
         prog="privacy-eval",
         usage="%(prog)s [-h] [--version] VERB ...",
         description="Evaluation of voice anonymization.",
-        formatter_class=as_written,
+        epilog=_listed() + "\n\noptions and an example of each: privacy-eval VERB --help",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    verbs = top.add_subparsers(
-        prog="privacy-eval", metavar="VERB", required=True, dest="verb", help=argparse.SUPPRESS
-    )
-    current = FORMER_VERBS.get(verb or "", verb)
-    if verb is None or current not in VERBS:
-        top.epilog = _listed() + "\n\noptions and an example of each: privacy-eval VERB --help"
-        for name in VERBS:
-            verbs.add_parser(name)
-        return top
-    module = _module(current)
-    purpose = VERBS[current]
-    one = verbs.add_parser(
-        verb,
-        description=f"{purpose[0].upper()}{purpose[1:]}.",
-        epilog=f"example:\n  privacy-eval {current} {module.EXAMPLE}",
-        formatter_class=as_written,
-    )
-    one.set_defaults(run=module.run)
-    module.add_arguments(one)
-    return top
+    if not word:
+        print(top.format_help(), end="", file=sys.stderr)
+        return 2
+    if word.startswith("-"):
+        top.parse_args([word])
+    top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them)")
 
 
 def _module(verb: str) -> Any:
@@ -200,5 +205,5 @@ def _listed() -> str:
 def _suggestion(word: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, [*VERBS, *FORMER_VERBS])
+    near = get_close_matches(word, VERBS)
     return f"; did you mean {' or '.join(near)}?" if near else ""

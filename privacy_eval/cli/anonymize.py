@@ -6,9 +6,16 @@ import argparse
 
 from ..errors import PrivacyEvalError
 from .mcadams import add_coefficients
-from .options import add, add_tree, log, value
+from .options import JOBS, add, add_tree, log, value
 
 _BUILT_IN = "mcadams"
+
+#: Printed without `--anonymizer`.
+_EXPECTED = """\
+No --anonymizer: mcadams (the challenge's baseline B2), or a command of your own, as described in
+local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi data folder in
+{data} (wav.scp, utt2spk, spk2utt, spk2gender), with the list enrolls or trials of the original
+set; stage 0 lists the missing ones."""
 
 EXAMPLE = "--tree baseline --results exp --anonymizer mcadams"
 
@@ -16,11 +23,11 @@ EXAMPLE = "--tree baseline --results exp --anonymizer mcadams"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, "--allow-pipes", "--job", "--after-jobs", "--isolate", "--details")
+    add(parser, "--allow-pipes", *JOBS, "--isolate", "--details")
     anonymizer = (
         f"{_BUILT_IN} (baseline B2), or 'COMMAND {{in}} {{out}}', run for every data folder"
     )
-    parser.add_argument("--anonymizer", required=True, **value("NAME", anonymizer))
+    parser.add_argument("--anonymizer", **value("NAME", anonymizer))
     add_coefficients(parser)
     parser.set_defaults(parser=parser)
 
@@ -31,6 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     from .inputs import report_outcome, run_settings, tree_access
 
     anonymizer = arguments.anonymizer
+    if not anonymizer:
+        print(_EXPECTED.format(data=arguments.tree / "data"))
+        return 0
     if anonymizer != _BUILT_IN and not ("{in}" in anonymizer and "{out}" in anonymizer):
         arguments.parser.error(
             f"--anonymizer takes {_BUILT_IN}, or a command with {{in}} and {{out}}"

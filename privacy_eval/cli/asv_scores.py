@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add, add_tree, flag, log, path, runs_as_stage, two_forms
+from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_forms
 
 EXAMPLE = "--tree baseline --results exp"
 
@@ -15,9 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add(parser, "--out", help="score file; not needed over a tree")
     add(parser, "--allow-missing", "--allow-pipes")
-    add(stage, "--job", "--after-jobs", "--isolate", "--details")
-    vectors = flag("only list data sets without x-vectors, with their model folders")
-    stage.add_argument("--missing-vectors", **vectors)
+    add(stage, *JOBS, "--isolate", "--details")
     add(files, "--model", "--backend", "--scp-base")
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
     files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
@@ -27,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    stage = runs_as_stage(arguments, tree_as_base=arguments.verb == "score")
+    stage = runs_as_stage(arguments)
     return _stage(arguments) if stage else _files(arguments)
 
 
@@ -59,7 +57,7 @@ def _files(arguments: argparse.Namespace) -> int:
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.access import BACKEND, VECTORS
-    from ..stages.asv_scores import make_scores, missing_vectors
+    from ..stages.asv_scores import make_scores
     from ..tree.discovery import suffix_hint
     from .inputs import (
         load_asv_systems,
@@ -73,10 +71,6 @@ def _stage(arguments: argparse.Namespace) -> int:
     if log_if_not_applicable(protocol, "scoring of x-vectors"):
         return 0
     asv = load_asv_systems(arguments, protocol)
-    if arguments.missing_vectors:
-        for name, folder in missing_vectors(asv):
-            print(name, folder)
-        return 0
     log_notes(asv.notes)
     outcome = make_scores(asv, run_settings(arguments))
     code = report_outcome(arguments, outcome, "score files")

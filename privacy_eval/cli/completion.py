@@ -59,8 +59,7 @@ def _options(verb: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of every listed option and its choices, if any."""
     from . import parser
 
-    verbs = next(a.choices for a in parser(verb)._actions if isinstance(a.choices, dict))
-    for action in verbs[verb]._actions:
+    for action in parser(verb)._actions:
         if action.help != argparse.SUPPRESS:
             for name in action.option_strings:
                 yield name, [str(value) for value in action.choices or ()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import PrivacyEvalError
-from .options import add, add_renamed, log, path, value
+from .options import add, log, path, value
 
 EXAMPLE = "results.json --system B1 --out results.txt"
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--system", help="default: the only one")
     folder = value("SUFFIX", "results folder of the protocol", default="")
     parser.add_argument("--results-folder", **folder)
-    add_renamed(parser, "--out", "-o", "--output", metavar="FILE", help="default: stdout")
+    parser.add_argument("--out", **path("FILE", "default: stdout"))
 
 
 def run(arguments: argparse.Namespace) -> int:

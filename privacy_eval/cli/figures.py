@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from .options import FIGURE_FORMATS, add, add_results, choice, path
+from .options import FIGURE_FORMATS, JOBS, add, add_results, choice, path
+
+if TYPE_CHECKING:
+    from ..report.figures.drawing import Drawing
 
 EXAMPLE = "--results results.json --out figures --format png"
 
@@ -16,12 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, **path("DIR"))
     formats = choice(FIGURE_FORMATS, "default: all; may be repeated")
     parser.add_argument("--format", action="append", **formats)
-    add(parser, "--all-figures", "--conventional", "--whiskers", "--job")
+    add(parser, "--all-figures", "--conventional", "--whiskers", *JOBS)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..report.figure_folder import figures_source
     from ..report.figures import all_figures, write_figures
-    from ..report.report import figures_source
     from .inputs import log_notes, report_sources, run_settings
 
     sources = report_sources(arguments, needed=True)
@@ -30,13 +35,17 @@ def run(arguments: argparse.Namespace) -> int:
         "whiskers": arguments.whiskers,
         "everything": arguments.all_figures,
     }
-    run = run_settings(arguments)
-    if run.begin is not None:
-        run.begin(0, 0, "reading results")
-    data = sources.read()
-    log_notes(data.missing_arrays)
+    run = run_settings(arguments, finish=False)
+
+    def drawings() -> Iterator[Drawing]:
+        if run.begin is not None:
+            run.begin(0, 0, "reading results")
+        data = sources.read()
+        log_notes(data.missing_arrays)
+        yield from all_figures(data, **options)
+
     written, there = write_figures(
-        all_figures(data, **options),
+        drawings(),
         arguments.out,
         drawn_from=figures_source(sources, **options),
         formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add, add_tree, log, path, positive, runs_as_stage, two_forms, value
+from .options import JOBS, add, add_tree, log, path, positive, runs_as_stage, two_forms, value
 
 if TYPE_CHECKING:
     from ..asv.galleries import Identification
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
     stage, files = two_forms(parser)
     add_tree(stage, common=parser)
-    add(stage, "--out", "--job", "--after-jobs", "--isolate", "--details", "--allow-missing")
+    add(stage, "--out", *JOBS, "--isolate", "--details", "--allow-missing")
     rank = value("K", "hit if among the K highest scores; default: 1", type=positive, default=1)
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances averaged per test; default: 1", type=positive, default=1)
@@ -46,7 +46,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments, tree_as_base=True) else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .options import add, add_renamed, log, path, value
+from .options import add, log, path, value
 
 EXAMPLE = "results.txt --system B1 --conf vpc2020 --out results.json"
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
     folder = value("SUFFIX", "results folder of the file, e.g. .orig (default: the main one)")
     parser.add_argument("--results-folder", **folder)
-    add_renamed(parser, "--out", "-o", "--output", required=True, metavar="results.json")
+    parser.add_argument("--out", required=True, **path("results.json"))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from ..tree.discovery import (
     suffix_of_unmatched,
     unmatched_folders,
 )
+from .jobs import Jobs
 from .options import beginnings, log, progress
 
 if TYPE_CHECKING:
@@ -216,12 +217,17 @@ def log_notes(notes: Iterable[str]) -> None:
         log(f"privacy-eval: {note}")
 
 
-def run_settings(arguments: argparse.Namespace) -> Run:
-    """Return the run settings of a stage: job, processes, progress."""
+def run_settings(arguments: argparse.Namespace, *, finish: bool = True, nj: int = 1) -> Run:
+    """Return the run settings of a stage.
+
+    `finish`: whether the verb goes on after its jobs, see `Jobs`; `nj`: processes without jobs.
+    """
+    job = arguments.job
     return Run(
-        getattr(arguments, "job", None) or (1, 1),
-        getattr(arguments, "nj", 1),
+        job or (1, 1),
+        1 if arguments.cmd else nj,
         isolated=getattr(arguments, "isolate", False),
+        start_jobs=Jobs(arguments, finish) if arguments.cmd and not job else None,
         begin=beginnings(),
         progress=progress(),
     )
@@ -242,7 +248,7 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
 def load_vectors(arguments: argparse.Namespace, path: Path) -> Vectors:
     return read_vectors(
         path,
-        tree=arguments.scp_base or arguments.tree,
+        tree=arguments.scp_base or Path(),
         allow_pipes=arguments.allow_pipes,
         allow_outside=arguments.allow_outside,
     )

@@ -17,7 +17,7 @@ from ..listening.evaluation import (
     ListeningTestCurves,
     evaluate_ratings,
 )
-from .options import FIGURE_FORMATS, add, add_table_style, choice, flag, log, natural, path, value
+from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -29,20 +29,20 @@ EXAMPLE = "--ratings ratings.csv --results results.json --holm --out listening_t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     columns = "naturalness.csv, intelligibility.csv, similarity.csv (columns: --template)"
-    parser.add_argument(
-        "--ratings", nargs="+", **path("FILE", f"CSV files, or folders of {columns}")
-    )
+    ratings = path("FILE", f"CSV files, or folders of {columns}")
+    parser.add_argument("--ratings", nargs="+", action="extend", **ratings)
     parser.add_argument("--template", action=_Template, nargs=0, help="print an example of ratings")
     parser.add_argument("--out", required=True, **path("DIR"))
     objective = path("results.json", "objective results to show next to the ratings")
-    parser.add_argument("--results", nargs="+", **objective)
+    parser.add_argument("--results", nargs="+", action="extend", **objective)
+    add(parser, "--config")
     add(parser, "--published", help="published test to compare with, or to show alone: vpc2020")
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     parser.add_argument("--split", help="the rated split of the protocol; default: the last one")
     systems = value(
         "NAME", "rated systems in addition to those of the results; default: all", default=[]
     )
-    parser.add_argument("--systems", nargs="+", **systems)
+    parser.add_argument("--systems", nargs="+", action="extend", **systems)
     parser.add_argument("--any-system", **flag("accept ratings of systems without results, too"))
     parser.add_argument(
         "--scale", nargs=2, type=float, default=SCALE, metavar=("LOW", "HIGH"), help="default: 1 10"
@@ -51,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", **value("SYSTEM", reference))
     parser.add_argument("--holm", **flag("correct p-values for the number of pairs (Holm)"))
     left_out = value("EVALUATOR", "exclude these evaluators (recorded in the results)", default=[])
-    parser.add_argument("--leave-out", nargs="+", **left_out)
+    parser.add_argument("--leave-out", nargs="+", action="extend", **left_out)
     few = f"report evaluators with fewer ratings of a metric (default: {MIN_RATINGS})"
     parser.add_argument("--min-ratings", **value("N", few, type=natural, default=MIN_RATINGS))
     low = f"report evaluators who correlate less with the others (default: {MIN_AGREEMENT:g})"
     parser.add_argument("--min-agreement", **value("R", low, type=float, default=MIN_AGREEMENT))
-    add_table_style(parser)
+    add(parser, "--table-style")
     formats = choice(FIGURE_FORMATS, "of figures; default: all; may be repeated")
     parser.add_argument("--format", action="append", **formats)
 
@@ -82,9 +82,15 @@ def run(arguments: argparse.Namespace) -> int:
     from ..numbers.report_data import ReportSources
     from ..protocol.protocol import load_protocol
     from ..report.figures import write_figures
-    from ..report.table_set import write_tables
+    from ..report.table_files import write_tables
     from .inputs import log_notes
 
+    if arguments.config is not None and not arguments.ratings:
+        log(
+            "privacy-eval: no ratings of a listening test (ratings.csv in the tree), so there is "
+            "nothing to evaluate; privacy-eval listening --template prints an example"
+        )
+        return 0
     if not arguments.ratings and not arguments.published:
         raise PrivacyEvalError("nothing to evaluate: neither --ratings nor --published is given")
     if arguments.results and not arguments.ratings:

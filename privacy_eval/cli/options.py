@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,11 @@ class Form:
         self.needed: list[str] = []
         self._group = parser.add_argument_group(title)
         self._defaults: dict[argparse.Action, Any] = {}
+
+    @property
+    def actions(self) -> Collection[argparse.Action]:
+        """The options of this form."""
+        return self._defaults.keys()
 
     def add_argument(
         self, *names: str, required: bool = False, default: Any = None, **settings: Any
@@ -70,15 +75,10 @@ def two_forms(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[For
     return stage, files
 
 
-def runs_as_stage(arguments: argparse.Namespace, *, tree_as_base: bool = False) -> bool:
-    """Tell whether a verb runs as the stage over a tree, not on single files.
-
-    `tree_as_base`: accept `--tree` with single files, the former name of `--scp-base`.
-    """
+def runs_as_stage(arguments: argparse.Namespace) -> bool:
+    """Tell whether a verb runs as the stage over a tree, not on single files."""
     stage, files = arguments.forms
     of_stage, of_files = stage.given(arguments), files.given(arguments)
-    if tree_as_base and of_stage == ["--tree"]:
-        of_stage = []
     if of_stage and of_files:
         stage.parser.error(
             f"{of_stage[0]} (over a tree) and {of_files[0]} (single files) exclude each other"
@@ -173,8 +173,11 @@ SHARED: dict[str, dict[str, Any]] = {
     "--allow-outside": flag("follow links and paths that lead out of the tree"),
     "--allow-missing": flag("leave out missing inputs, and log them"),
     "--allow-pipes": flag("run commands in scp files"),
+    "--config": path("FILE", "options of the recipe, as it writes them to options.conf"),
+    "--nj": value("N", "number of parallel jobs", type=positive, default=1),
+    "--cmd": value("CMD", "runner of the jobs, with its options (default: no jobs)"),
+    "--log-dir": path("DIR", "where the logs of the jobs go (default: log in the output folder)"),
     "--job": value("J/N", "run job J of N only (default: all)", type=job),
-    "--after-jobs": flag("after the jobs: make the products they skipped, and log a summary"),
     "--isolate": flag("make each product in a separate process, so that only a killed one fails"),
     "--details": flag("list every item"),
     "--scp-base": path("DIR", "base folder of relative paths in scp files; default: ."),
@@ -202,6 +205,9 @@ SHARED: dict[str, dict[str, Any]] = {
     ),
 }
 
+#: Options of a verb that can run in parallel jobs.
+JOBS = ("--nj", "--cmd", "--log-dir", "--job")
+
 #: Options for computing the metrics of a condition.
 METRICS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
 
@@ -217,7 +223,7 @@ def add_tree(options: Options, common: Options = None) -> None:
 
     `common` receives the options of both forms of a verb, except `--out`, which differs.
     """
-    add(options, "--tree", "--system", "--keys")
+    add(options, "--config", "--tree", "--system", "--keys")
     several = "suffix of anonymized data sets; may be repeated"
     add(options, "--anon-suffix", action="append", help=several)
     add(options, "--results", required=True)
@@ -244,17 +250,11 @@ def _user_metric(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_table_style(parser: Options) -> None:
-    """Add the style of LaTeX tables, also under its former name."""
-    add(parser, "--table-style")
-    former = {**SHARED["--table-style"], "help": argparse.SUPPRESS, "dest": "table_style"}
-    parser.add_argument("--style", **former)
-
-
 def add_results(parser: argparse.ArgumentParser) -> None:
     """Add the options for results, their protocol, and published results to compare with."""
     results = path("results.json", "default: published results alone")
-    parser.add_argument("--results", nargs="+", **results)
+    parser.add_argument("--results", nargs="+", action="extend", **results)
+    add(parser, "--config")
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     add(parser, "--published")
     add_selection(parser)
@@ -267,13 +267,6 @@ def add_selection(parser: argparse.ArgumentParser, prefix: str = "") -> None:
     parser.add_argument(f"--{prefix}variant", **variants)
     systems = "show only this system; several, in this order, by repeating the option"
     parser.add_argument(f"--{prefix}system", **value("NAME", systems, action="append"))
-
-
-def add_renamed(parser: argparse.ArgumentParser, name: str, *former: str, **settings: Any) -> None:
-    """Add an option for a path; its former names still work and are not listed."""
-    group = parser.add_mutually_exclusive_group(required=settings.pop("required", False))
-    group.add_argument(name, **path(**settings))
-    group.add_argument(*former, **path("PATH", argparse.SUPPRESS, dest=name[2:]))
 
 
 def add_data(parser: Options, common: Options = None) -> None:
@@ -307,12 +300,6 @@ def number(text: str) -> float:
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"expected a number from 0, not {text!r}")
     return value
-
-
-def add_listening(parser: argparse.ArgumentParser) -> None:
-    """Add the listening test that a report shows."""
-    test = "folder written by the verb listening"
-    add_renamed(parser, "--listening", "--subjective", metavar="DIR", help=test)
 
 
 def progress() -> Callable[[int, int, str], None] | None:

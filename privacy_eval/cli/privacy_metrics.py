@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from . import metrics
-from .options import METRICS, add, add_metric, add_tree, log, positive, runs_as_stage, two_forms
+from .options import JOBS, METRICS, add, add_metric, add_tree, log, runs_as_stage, two_forms
+
+if TYPE_CHECKING:
+    from ..stages.access import Experiment
+    from ..stages.privacy_metrics import Options
 
 EXAMPLE = "--tree baseline --results exp --bootstrap 1000"
 
@@ -14,8 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one score file."""
     stage, files = two_forms(parser)
     add_tree(stage)
-    stage.add_argument("--nj", type=positive, default=1, help="number of processes")
-    add(stage, "--job", "--isolate", "--details")
+    add(stage, *JOBS, "--isolate", "--details")
     files.add_argument("--scores", required=True, **metrics.SCORES)
     metrics.add_files(files)
     add(parser, *METRICS)
@@ -26,18 +30,22 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate, counted
     from ..metrics import CAVEATS
     from ..stages.privacy_metrics import evaluate_tree
-    from .inputs import load_systems, log_items, metric_options, run_settings
+    from .inputs import load_experiment, log_items, metric_options, run_settings
 
     if not runs_as_stage(arguments):
         return metrics.run(arguments)
 
-    systems, _, out = load_systems(arguments)
+    experiment = load_experiment(arguments)
+    options = metric_options(arguments, arguments.tree)
+    if not arguments.job:
+        _log_earlier_records(experiment, options)
     outcome = evaluate_tree(
-        systems,
-        out,
+        experiment.systems,
+        experiment.out,
         tree=arguments.tree,
-        options=metric_options(arguments, arguments.tree),
-        run=run_settings(arguments),
+        options=options,
+        run=run_settings(arguments, finish=False, nj=arguments.nj),
+        inputs=experiment.asv.access.inputs,
     )
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     log_items(arguments, "rebuilt", rebuilt)
@@ -51,8 +59,27 @@ def run(arguments: argparse.Namespace) -> int:
             number = counted(len(names), "condition")
             text = f"{caveat.reason}: {number}: {abbreviate(names)}"
             log(f"privacy-eval: warning: {text}")
-    log(
-        f"privacy-eval: {counted(len(outcome.made), 'condition')} computed, "
+    counts = (
+        f"{counted(len(outcome.made), 'condition')} computed, "
         f"{len(outcome.current)} current, {len(outcome.failed)} failed"
     )
+    if arguments.cmd and not arguments.job:  # to stdout, as the sum of its jobs
+        print(counts)
+    else:
+        log(f"privacy-eval: {counts}")
     return 1 if outcome.failed else 0
+
+
+def _log_earlier_records(experiment: Experiment, options: Options) -> None:
+    """Log which records of earlier runs are ignored, and which lose their intervals."""
+    from ..stages.collect import record_fingerprints
+    from ..stages.privacy_metrics import dropped_intervals
+    from .inputs import log_unsigned
+
+    fingerprints, unsigned = record_fingerprints(experiment)
+    log_unsigned(experiment.out, unsigned)
+    for replicates, records in dropped_intervals(fingerprints, options).items():
+        log(
+            f"privacy-eval: the previous run used --bootstrap {replicates}; without it, "
+            f"{records} conditions lose their intervals of {replicates} replicates"
+        )

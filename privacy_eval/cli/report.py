@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add_listening, add_renamed, add_results, beginnings, path
+from .options import add_results, beginnings, path
 
 EXAMPLE = "--results results.json --figures figures --published vpc2020 --out report.html"
 
@@ -13,13 +13,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
     parser.add_argument("--figures", **path("DIR", "folder written by the verb figures"))
-    add_listening(parser)
-    add_renamed(parser, "--out", "-o", "--output", required=True, metavar="report.html")
+    parser.add_argument("--listening", **path("DIR", "folder written by the verb listening"))
+    parser.add_argument("--out", required=True, **path("report.html"))
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..listening.report import listening_insert
-    from ..report.products import report_product
+    from ..report.tables_and_report import report_product
     from .inputs import report_sources, write_products
 
     product = report_product(

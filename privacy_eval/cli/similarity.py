@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add, add_tree, log, path, runs_as_stage, two_forms
+from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_forms
 
 if TYPE_CHECKING:
     from ..asv.voice_similarity import SimilarityResult
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add(parser, "--out", help="output folder of matrices and speakers; over a tree: of all results")
     add(parser, "--allow-missing", "--allow-pipes")
-    add(stage, "--job", "--after-jobs", "--isolate", "--details")
+    add(stage, *JOBS, "--isolate", "--details")
     add(files, "--model", "--backend", "--scp-base", "--variant", "--format")
     add(files, "--utt2spk", required=True)
     files.add_argument("--original", required=True, **path("SCP"))
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments, tree_as_base=True) else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:

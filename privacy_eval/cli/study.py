@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .options import add, add_metric, path, value
+from .options import JOBS, add, add_metric, path, value
 
 if TYPE_CHECKING:
     from ..io.user_metrics import UserMetric
@@ -20,7 +20,7 @@ EXAMPLE = "--out study --seed 1"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_shared(parser)
-    add(parser, "--job")
+    add(parser, *JOBS)
 
 
 def add_shared(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     study, tasks, own = load_study_tasks(arguments)
     if arguments.job is None or arguments.job[0] == 1:
         remove_stale_records(tasks, arguments.out)
-    outcome = run_tasks(tasks, arguments.out, seed=study.seed, own=own, run=run_settings(arguments))
+    run = run_settings(arguments, finish=False)
+    outcome = run_tasks(tasks, arguments.out, seed=study.seed, own=own, run=run)
     made, current = len(outcome.made), len(outcome.current)
     print(f"{arguments.out}: {made} simulations made, {current} current")
     return 0

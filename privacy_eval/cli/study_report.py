@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.figure_folder import pictures
     from ..report.figures import write_figures
     from ..report.page import Front, Section, report_page
-    from ..report.table_set import write_tables
+    from ..report.table_files import write_tables
     from ..study.figures import study_figures
     from ..study.run import read_rows, study_digest
     from ..study.tables import SECTIONS, study_summary, study_tables, values_csv

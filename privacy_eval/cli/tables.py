@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add_results, add_table_style, path, value
+from .options import add, add_results, path, value
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_results(parser)
     parser.add_argument("--out", **path("DIR", "default: to stdout"))
-    add_table_style(parser)
+    add(parser, "--table-style")
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout: text")
     ranked = value("METRIC", "metric of the ranking, named as in results.csv (default: eer)")
     parser.add_argument("--rank-by", type=_ranking_metric, default="eer", **ranked)
@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report import table_formats
-    from ..report.products import TableOptions, tables_product
-    from ..report.report import across_tables
+    from ..report.side_by_side import across_tables
     from ..report.system_tables import system_tables
+    from ..report.tables_and_report import TableOptions, tables_product
     from .inputs import log_notes, report_sources, write_products
 
     sources = report_sources(arguments, needed=True)

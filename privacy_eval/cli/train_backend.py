@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments, tree_as_base=True) else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:

@@ -5,9 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .options import add, add_features, add_tree, log, path, progress, runs_as_stage, two_forms
+from .options import (
+    JOBS,
+    add,
+    add_features,
+    add_tree,
+    choice,
+    log,
+    path,
+    progress,
+    runs_as_stage,
+    two_forms,
+)
+
+if TYPE_CHECKING:
+    from ..stages.access import AsvSystems
 
 #: Environment variables that set the number of threads of linear algebra libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -20,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_forms(parser, needed="--out")
     add_tree(stage, common=parser)
     add_features(files, common=parser)
-    add(stage, "--job", "--after-jobs", "--isolate", "--details")
+    add(stage, *JOBS, "--isolate", "--details")
+    kaldi = choice(["kaldi"], "Kaldi's programs, at KALDI_ROOT (default: the built-in extractor)")
+    stage.add_argument("--extractor", **kaldi)
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
@@ -40,13 +57,27 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.xvectors import EXTRACTOR, make_vectors
     from .inputs import load_asv_systems, report_outcome, run_settings
 
-    protocol = load_protocol(arguments.conf, base=arguments.tree)
-    outcome = make_vectors(load_asv_systems(arguments, protocol), run_settings(arguments))
+    asv = load_asv_systems(arguments, load_protocol(arguments.conf, base=arguments.tree))
+    if arguments.extractor:
+        return _extract_with_kaldi(arguments, asv)
+    outcome = make_vectors(asv, run_settings(arguments))
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")
     return code
+
+
+def _extract_with_kaldi(arguments: argparse.Namespace, asv: AsvSystems) -> int:
+    from ..stages.asv_scores import missing_vectors
+    from .jobs import run_script
+
+    runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
+    for name, folder in missing_vectors(asv):
+        of_set = (f"--tree={arguments.tree}", f"--set={name}", f"--model={folder}")
+        if code := run_script("local/kaldi_xvectors.sh", *of_set, *runner):
+            return code
+    return 0
 
 
 def _files(arguments: argparse.Namespace) -> int:

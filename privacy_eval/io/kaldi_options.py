@@ -56,8 +56,10 @@ def read_options(path: Path, kind: type[Options]) -> Options:
         option, equals, value = (part.strip() for part in text.partition("="))
         name = option[2:].replace("-", "_")
         if not option.startswith("--") or name not in types:
-            known = ", ".join(f"--{n.replace('_', '-')}" for n in types)
-            raise PrivacyEvalError(f"{where}: unknown option {option!r}, expected one of {known}")
+            expected = ", ".join(f"--{n.replace('_', '-')}" for n in types)
+            raise PrivacyEvalError(
+                f"{where}: unknown option {option!r}, expected one of {expected}"
+            )
         if name in values:
             raise PrivacyEvalError(f"{where}: duplicate option {option}")
         values[name] = _value(value, types[name], bool(equals), f"{where}: {option}")
@@ -65,6 +67,20 @@ def read_options(path: Path, kind: type[Options]) -> Options:
         return kind(**values)
     except ValueError as error:
         raise PrivacyEvalError(f"{path}: {error}") from error
+
+
+def read_option_lines(path: Path) -> list[tuple[str, str]]:
+    """Read names and values of an option file; whatever follows `=` belongs to the value, so that
+    comments stand on lines of their own."""
+    options = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        option, equals, value = line.partition("=")
+        if not option.startswith("--") or not equals:
+            raise PrivacyEvalError(f"{path}:{number}: expected --name=value, found {line!r}")
+        options.append((option[2:], value))
+    return options
 
 
 def _value(text: str, kind: str, given: bool, where: str) -> Any:

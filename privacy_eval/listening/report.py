@@ -9,7 +9,7 @@ from ..io.files import digest, read_bytes
 from ..numbers.report_data import ReportData, ReportSources
 from ..report.figure_folder import drawn_from, folder_digest, pictures
 from ..report.page import Section
-from ..report.products import Insert
+from ..report.tables_and_report import Insert
 from .store import read_listening_test
 from .tables import listening_test_tables, objective_and_subjective, summary
 

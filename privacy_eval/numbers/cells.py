@@ -212,8 +212,11 @@ def cells_from_results(results: Results) -> Cells:
             key = CellKey(metric, None, s.split, s.data_set, s.gender, system)
             if key not in values or preferred:
                 values[key] = Cell(value, describe(metric).format(value))
-    values |= _utility_cells(results)
+    utility, conflicts = _utility_cells(results)
+    values |= utility
     notes = []
+    if conflicts:
+        notes.append(f"Left out, as results folders differ: {abbreviate(conflicts)}")
     if disagree:
         notes.append(
             "Original speech differs between systems (the first one's is shown): "
@@ -230,27 +233,36 @@ def cells_from_results(results: Results) -> Cells:
     )
 
 
-def _utility_cells(results: Results) -> dict[CellKey, Cell]:
+def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     """Word error rates by the averaged recognizer, and recalls of emotions; of original speech
-    the first system's."""
-    protocol, known = results.protocol, results.protocol.recognition
-    attack = next(a for a in protocol.attack_models if a.id == protocol.average_attack_model)
-    recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: known.average_model or attack.asv_model}
-    found: dict[CellKey, Cell] = {}
+    the first system's. Values that differ between results folders are left out, and named in the
+    list."""
+    protocol, recognition = results.protocol, results.protocol.recognition
+    attack = protocol.attack(protocol.average_attack_model)
+    recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
     measured = [
         (r.condition, {"wer": r.line.wer}, r.speaker_interval)
         for r in results.recognition
-        if r.language_model == known.average and r.asr_model == recognizer[r.condition.speech]
+        if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
     measured += [(e.condition, dict(e.values), ()) for e in results.emotion]
+    stored: dict[tuple[str, CellKey], list[Cell]] = {}
     for c, metrics, bounds in measured:
-        system = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
+        column = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
         for metric, value in metrics.items():
-            key = CellKey(metric, None, c.split, c.data_set, "", system)
+            key = CellKey(metric, None, c.split, c.data_set, "", column)
             interval = (bounds[0], bounds[1]) if bounds else None
             cell = Cell(value, describe(metric).format(value), interval=interval)
-            found.setdefault(key, cell)
-    return found
+            stored.setdefault((c.system, key), []).append(cell)
+    cells: dict[CellKey, Cell] = {}
+    conflicts = []
+    for (system, key), of_key in stored.items():
+        if len({cell.value for cell in of_key}) == 1:
+            cells.setdefault(key, of_key[0])
+        else:
+            name = describe(key.metric).name
+            conflicts.append(f"{name} of {system} on {key.data_set} {key.split}")
+    return cells, conflicts
 
 
 def _other_trials(results: Results) -> Iterator[str]:
@@ -262,9 +274,9 @@ def _other_trials(results: Results) -> Iterator[str]:
             name = f"{c.attack_model or c.asv_model} {c.trial_set}"
             counts.setdefault(name, {}).setdefault((r.n_target, r.n_nontarget), c.system)
     differ = [
-        f"{name} ({', '.join(f'{s} {t} + {n}' for (t, n), s in found.items())})"
-        for name, found in counts.items()
-        if len(found) > 1
+        f"{name} ({', '.join(f'{s} {t} + {n}' for (t, n), s in of_name.items())})"
+        for name, of_name in counts.items()
+        if len(of_name) > 1
     ]
     if differ:
         yield (

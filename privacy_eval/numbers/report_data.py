@@ -71,9 +71,9 @@ class ReportSources:
             protocol = load_protocol(self._conf)
         else:  # the same digest whether the protocol of the results is named or not
             protocol = read_results(self.paths[0]).protocol
-        shown = [self.variant, self.systems, user_digests()]
-        shown = shown if any(shown) else []
-        return digest(json.dumps([protocol.to_dict(), files, *shown]).encode())
+        choices = [self.variant, self.systems, user_digests()]
+        choices = choices if any(choices) else []
+        return digest(json.dumps([protocol.to_dict(), files, *choices]).encode())
 
     def subject(self) -> dict[str, object]:
         """Return what products made from these sources depend on."""

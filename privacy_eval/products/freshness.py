@@ -431,6 +431,10 @@ class Run:
         Write nothing; only determine what would be made.
     isolated : bool
         Make each product in its own process, so that a killed one does not affect the others.
+    start_jobs : callable, optional
+        Called with the number of products that can be made, if any of them is not current: makes
+        them in parallel jobs. Returns whether a job was killed; what is left is then made
+        `isolated`.
     begin, progress : Progress, optional
         Called before and after every product.
     """
@@ -439,6 +443,7 @@ class Run:
     nj: int = 1
     dry_run: bool = False
     isolated: bool = False
+    start_jobs: Callable[[int], bool] | None = None
     begin: Progress | None = None
     progress: Progress | None = None
 
@@ -457,6 +462,10 @@ def bring_up_to_date(
     if products and not run.dry_run:
         user_key(create=True)  # fail once, not for every product
     products, outcome = _possible(products, inputs)
+    if run.start_jobs is not None and _any_to_make(products, inputs, allow_missing):
+        run = replace(run, isolated=run.start_jobs(len(products)))
+        for product in products:
+            inputs.forget(product.note.parent)
     if run.job[0] > 1:
         outcome = Outcome()  # reported by the first job
     products = split(products, [product.cost for product in products], run.job)
@@ -465,6 +474,12 @@ def bring_up_to_date(
         if run.progress is not None:
             run.progress(done, len(products), products[done - 1].name)
     return outcome
+
+
+def _any_to_make(products: Sequence[Product], inputs: Inputs, allow_missing: bool) -> bool:
+    """Whether any product must be made; ends with the first one."""
+    outcomes = (_bring(product, inputs, allow_missing, dry_run=True) for product in products)
+    return any(outcome.made or outcome.failed for outcome in outcomes)
 
 
 def _possible(products: Sequence[Product], inputs: Inputs) -> tuple[list[Product], Outcome]:

@@ -227,9 +227,9 @@ def load_p_values(name: str) -> tuple[PublishedPValue, ...]:
         A name other than `vpc2020`.
     """
     files = resources(_FOLDER, ".csv")
-    known = [name.removesuffix(_P_VALUES) for name in files if name.endswith(_P_VALUES)]
+    names = [name.removesuffix(_P_VALUES) for name in files if name.endswith(_P_VALUES)]
     file = f"{name}{_P_VALUES}.csv"
-    return parse_p_values(_read(file, name, known), file)
+    return parse_p_values(_read(file, name, names), file)
 
 
 def load_systems(name: str) -> PublishedSystems:
@@ -281,5 +281,5 @@ def _read(file: str, name: str, known: Collection[str] | None = None) -> str:
     return importlib.resources.files(_FOLDER).joinpath(file).read_text(encoding="utf-8")
 
 
-def _unknown(name: str, known: Collection[str]) -> UsageError:
-    return UsageError(f"{name}: no published results of this name; known: {', '.join(known)}")
+def _unknown(name: str, names: Collection[str]) -> UsageError:
+    return UsageError(f"{name}: no published results of this name; known: {', '.join(names)}")

@@ -282,10 +282,10 @@ class _SplitTable:
         ]
         groups: list[tuple[tuple[str, ...], ...]] = []
         bold: set[tuple[int, int]] = set()
-        shown: list[tuple[str, Cell]] = []
+        printed: list[tuple[str, Cell]] = []
         for metric, attack in blocks:
             cells = self._rows(metric.key, attack, systems)
-            shown += [(s, row[s]) for s in systems for row in cells if s in row]
+            printed += [(s, row[s]) for s in systems for row in cells if s in row]
             first = sum(map(len, groups))
             rows, best = self._block(metric, attack, systems, cells)
             bold |= {(first + row, 2 + column) for row, column in best}
@@ -303,7 +303,7 @@ class _SplitTable:
             bold=frozenset(bold),
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
-            notes=tuple(self._notes(blocks, groups, systems, shown)),
+            notes=tuple(self._notes(blocks, groups, systems, printed)),
             section=SIDE_BY_SIDE,
             title=title[:1].upper() + title[1:],
         )
@@ -316,13 +316,13 @@ class _SplitTable:
         model = attack.id if attack else None
         rows = []
         for data_set, gender in itertools.product(self.protocol.data_sets, self.protocol.genders):
-            found = {
+            of_systems = {
                 s: self.cells.beside(
                     CellKey(key, model, self.split, data_set.id, gender, s), systems
                 )
                 for s in systems
             }
-            rows.append({s: cell for s, cell in found.items() if cell is not None})
+            rows.append({s: cell for s, cell in of_systems.items() if cell is not None})
         return rows
 
     def _block(
@@ -381,7 +381,7 @@ class _SplitTable:
         pairs: Sequence[tuple[Metric, AttackModel | None]],
         groups: Sequence[Sequence[tuple[str, ...]]],
         systems: Sequence[str],
-        shown: Sequence[tuple[str, Cell]],
+        printed: Sequence[tuple[str, Cell]],
     ) -> Iterator[str]:
         if any(attack for _, attack in pairs):
             yield "Speech in enrollment and trial: o original, a anonymized"
@@ -393,15 +393,15 @@ class _SplitTable:
                 f"{_row_title(d.title)} {d.weight:g}" for d in self.protocol.data_sets
             )
             yield f"{AVERAGE}: {weights} for each gender, blank where a value is missing"
-        caveats = (cell.caveat for _, cell in shown)
+        caveats = (cell.caveat for _, cell in printed)
         yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
         absent = sorted(self.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
-        left_out = Counter(system for system, cell in shown if cell.left_out)
+        left_out = Counter(system for system, cell in printed if cell.left_out)
         for system, number in left_out.items():
             yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
-        for source in dict.fromkeys(cell.other_source for _, cell in shown):
+        for source in dict.fromkeys(cell.other_source for _, cell in printed):
             if source:
                 yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
         yield from (*self.cells.not_comparable, *self.cells.notes)

@@ -16,6 +16,7 @@ from ..errors import PrivacyEvalError
 from ..io.files import digest, locked_folder, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
+from ..numbers.report_data import ReportSources
 from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..results.arrays import FIGURE_FORMATS
 from ..version import __version__
@@ -41,12 +42,12 @@ class FigureFolder(Product):
         now, _ = self.fingerprint(Inputs())
         now = replace(now, files=dict.fromkeys([*files, CAPTIONS], ""))
         with locked_folder(out):  # another job may begin at the same time
-            noted = self.read_fingerprint()
-            stale = noted is None or bool(self.changes(now, noted))
-            for name in {**now.files, **(noted.files if noted is not None else {})}:
+            earlier = self.read_fingerprint()
+            stale = earlier is None or bool(self.changes(now, earlier))
+            for name in {**now.files, **(earlier.files if earlier is not None else {})}:
                 if is_safe_name(name) and (stale or name not in now.files):
                     (out / name).unlink(missing_ok=True)
-            if noted != now:
+            if earlier != now:
                 write_text(self.note, now.text())
             if not (out / CAPTIONS).is_file():
                 text = json.dumps(entries, indent=1, ensure_ascii=False)
@@ -77,10 +78,15 @@ def figure_folder(
     )
 
 
+def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
+    """Return all inputs of the figures of results, with the options of `all_figures`."""
+    return {**sources.subject(), **options}
+
+
 def drawn_from(folder: Path) -> Mapping[str, Any]:
     """Return what the figures in a folder were drawn from, see `figure_folder`."""
-    noted = figure_folder(folder, {}).read_fingerprint()
-    return {} if noted is None else noted.subject
+    fingerprint = figure_folder(folder, {}).read_fingerprint()
+    return {} if fingerprint is None else fingerprint.subject
 
 
 def folder_digest(folder: Path) -> str:

@@ -9,16 +9,16 @@ from ..errors import abbreviate, counted
 from ..metrics import describe
 from ..numbers.attacks import attacks
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.groups import found_in_groups
 from ..numbers.rankings import Ranking, average_ranking
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
-from .identification_tables import found_in_groups
+from .coverage import contents
 from .notes import caveat_notes, few_replicates, interval_text
 from .page import Front
-from .provenance import summary
 from .ranking_tables import difference_text
 from .split_tables import main_split
 
@@ -73,7 +73,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     )
     yield (
         "Contents",
-        f"{summary(results)[0]} Speakers are named by their ids; there are no recordings, and the "
+        f"{contents(results)[0]} Speakers are named by their ids; there are no recordings, and the "
         "file needs no network.",
     )
     left_out = sum(r.left_out > 0 for r in results.verification)
@@ -130,7 +130,7 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
         for r in data.results.identification
         if r.condition.system == system and r.condition.split == split
     ]
-    found = found_in_groups(records)
+    identified = found_in_groups(records)
     for one in (a for a in evaluated if not a.model.is_original):
         eer = f"{one.eer.text()} % {interval_text(describe(protocol.eer), one.eer.interval)}"
         sentence = f"Against an attacker {attacker(one.model)}, {system} leaves an EER of "
@@ -139,8 +139,8 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
             sentence += f" ({len(one.eer.parts)} of {conditions} conditions)"
         sentence += "; 50 % is chance"
         sentence += f", {original} % original speech" if original is not None else ""
-        if (system, one.model.id) in found:
-            size, rank, mean = found[system, one.model.id]
+        if (system, one.model.id) in identified:
+            size, rank, mean = identified[system, one.model.id]
             sentence += (
                 f". In a group of {size} the right person is found {100 * mean:.0f} % of the time; "
                 f"chance is {100 * min(rank / size, 1):.3g} %"
@@ -168,7 +168,7 @@ def _worst(
         for s in r.speakers
     ]
     if speakers:
-        linkage, speaker, record = max(speakers, key=lambda found: found[0])
+        linkage, speaker, record = max(speakers, key=lambda entry: entry[0])
         yield (
             f"Worst protected: speaker {speaker} ({_set(data, record.condition)}), found "
             f"{100 * linkage:.0f} % of the time in a group of {record.speakers_size} by the "
@@ -183,7 +183,7 @@ def _worst(
         for s in r.speakers
     ]
     if similar:
-        deid, speaker, condition = min(similar, key=lambda found: found[0])
+        deid, speaker, condition = min(similar, key=lambda entry: entry[0])
         yield (
             f"Worst protected: speaker {speaker} ({_set(data, condition)}), de-identified by "
             f"{describe('deid').format(deid)} %; the worst of {len(similar)} is a biased pick."
@@ -197,9 +197,9 @@ def _set(data: ReportData, condition: TrialCondition | SetCondition) -> str:
 
 def attacker(attack: AttackModel) -> str:
     """Describe an attacker in words that follow "an attacker"."""
-    known = (attack.enrollment, attack.trial, attack.asv_model)
+    knowledge = (attack.enrollment, attack.trial, attack.asv_model)
     other = f"with {attack.enrollment} enrollment, {attack.trial} trials, {attack.asv_model} model"
-    return f"{_ATTACKERS.get(known, other)} ({attack.title.lower()})"
+    return f"{_ATTACKERS.get(knowledge, other)} ({attack.title.lower()})"
 
 
 def _warnings(data: ReportData) -> Iterator[str]:
@@ -208,7 +208,7 @@ def _warnings(data: ReportData) -> Iterator[str]:
     yield from caveat_notes(results.verification)
     yield from (*data.cells.not_comparable, *data.cells.notes)
     if results.systems:
-        yield from summary(results)[1:]
+        yield from contents(results)[1:]
         present = {r.condition.attack_model for r in results.verification}
         absent = [a for a in protocol.attack_models if a.id not in present and not a.is_original]
         for attack in absent:

@@ -13,6 +13,7 @@ from ..errors import counted
 from ..metrics.confidence import expanded_interval
 from ..metrics.identification import singling_out_chance, split_halves, worst_overlaps
 from ..metrics.pav import FloatArray
+from ..numbers.groups import found_in_groups
 from ..protocol.protocol import Protocol
 from ..results.records import (
     IdentificationRecord,
@@ -65,8 +66,8 @@ def singling_out_table(results: Results, title: str) -> Table:
 
     def rows(r: IdentificationRecord) -> list[Key]:
         values = dict(zip(r.singling_out.sizes, r.singling_out.values, strict=True))
-        shown = (_percent(values[n], None) if n in values else "" for n in sizes)
-        return [(str(r.singling_out.n_speakers), *shown)]
+        texts = (_percent(values[n], None) if n in values else "" for n in sizes)
+        return [(str(r.singling_out.n_speakers), *texts)]
 
     chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
     caption = (
@@ -135,7 +136,7 @@ def _gallery_table(
 def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
     """Describe how far the most often found speakers agree between two attack models or, with
     `of_systems`, between systems: means over trial sets."""
-    found: dict[tuple[str, str], list[FloatArray]] = {}
+    overlaps: dict[tuple[str, str], list[FloatArray]] = {}
     people: dict[tuple[str, str], set[tuple[object, str]]] = {}
     for key, records in by_trial_set(r for r in results.identification if r.speakers).items():
         linkage = [{s.speaker: s.linkage for s in r.speakers} for r in records]
@@ -148,11 +149,11 @@ def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str
             same = one.system == other.system, one.attack_model == other.attack_model
             if same == (not of_systems, of_systems) and not (of_systems and one.is_original):
                 pair = one.attack_model or "", other.attack_model or ""
-                found.setdefault(pair, []).append(both[:, :, i, j])
+                overlaps.setdefault(pair, []).append(both[:, :, i, j])
                 people.setdefault(pair, set()).update((key, name) for name in shared)
     attacks = {a.id: a.title for a in results.protocol.attack_models}
     sentences = []
-    for (a, b), values in found.items():
+    for (a, b), values in overlaps.items():
         mean, n = np.mean(values, axis=0), len(people[a, b])
         jaccard, correlation = (
             "{:.2f} [{i.low:.2f}, {i.high:.2f}]".format(of[0], i=expanded_interval(of[1:], n))
@@ -216,26 +217,6 @@ def _singled(records: Sequence[IdentificationRecord]) -> str:
         f"{100 * mean:.0f} % of the time; chance is "
         f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
     )
-
-
-def found_in_groups(
-    records: Iterable[IdentificationRecord],
-) -> dict[tuple[str, str], tuple[int, int, float]]:
-    """Average how often the right person is found in the largest group of at most 20 that all
-    records of a system and attack model have: size, rank, and the mean over tests."""
-    groups: dict[tuple[str, str], list[IdentificationRecord]] = {}
-    for r in records:
-        groups.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
-    found = {}
-    for key, of_key in groups.items():
-        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_key))
-        ranks = {r.rank for r in of_key}
-        if shared and len(ranks) == 1:
-            size = max(shared)
-            linkage = [r.linkage[r.sizes.index(size)] for r in of_key]
-            mean = float(np.average(linkage, weights=[r.n_tests for r in of_key]))
-            found[key] = size, ranks.pop(), mean
-    return found
 
 
 def _percent(value: float, bounds: Sequence[float] | None) -> str:

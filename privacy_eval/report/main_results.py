@@ -8,8 +8,8 @@ from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import attacks
 from ..numbers.report_data import ReportData
 from ..results.signature import network_notes
+from .coverage import coverage
 from .notes import caveat_notes, few_replicates, interval_text
-from .provenance import coverage
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid")
@@ -18,8 +18,8 @@ _METRICS = ("cllr_min", "linkability", "deid")
 def summary_table(data: ReportData) -> Table | None:
     """Make a row for every system, split and attack model; None without evaluated systems."""
     results, protocol = data.results, data.protocol
-    shown = (protocol.eer, *_METRICS)
-    titles = [Column(describe(key).column.title) for key in shown]
+    keys = (protocol.eer, *_METRICS)
+    titles = [Column(describe(key).column.title) for key in keys]
     titles.insert(1, Column("95 % interval"))
     evaluated = [a for a in attacks(data, *_METRICS) if not a.model.is_original]
     groups = []
@@ -42,7 +42,7 @@ def summary_table(data: ReportData) -> Table | None:
     notes = [
         "DeID does not depend on the attack model",
         *coverage(results),
-        *caveat_notes(records, shown, marked=True),
+        *caveat_notes(records, keys, marked=True),
     ]
     notes += network_notes(results)
     if not all(a.eer.replicates for a in evaluated) and any(r.speaker_intervals for r in records):

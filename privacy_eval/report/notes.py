@@ -43,8 +43,8 @@ def caveat_notes(
     conditions: dict[str, list[str]] = {}
     records = list(records)
     for r in records:
-        known = {metric for values in r.metrics.values() for metric in values}
-        concerned = known if metrics is None else known.intersection(metrics)
+        present = {metric for values in r.metrics.values() for metric in values}
+        concerned = present if metrics is None else present.intersection(metrics)
         for key in r.caveats:
             told = metrics is not None or CAVEATS[key].announced
             if told and any(map(CAVEATS[key].concerns, concerned)):
@@ -89,9 +89,9 @@ def evaluated_text(
     '64 to 448 trials of 8 speakers each; ASV model trained on original speech; variant exact.'
     """
     counts = [
-        f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
-        for found in (trials, speakers)
-        if found
+        f"{min(numbers)}" if min(numbers) == max(numbers) else f"{min(numbers)} to {max(numbers)}"
+        for numbers in (trials, speakers)
+        if numbers
     ]
     of = " of ".join(f"{n} {what}" for n, what in zip(counts, ("trials", "speakers"), strict=False))
     models = " and ".join(sorted(asv_models, reverse=True))

@@ -36,8 +36,8 @@ class Picture:
         What is drawn inline, if there is no file.
     facets : tuple of str
         Values to filter figures by: kind, attack model.
-    section : str
-        Its section of the report.
+    section, title : str
+        Its section of the report, and its part of that.
     """
 
     path: Path | None
@@ -45,6 +45,7 @@ class Picture:
     plot: Plot | None = None
     facets: tuple[str, ...] = ()
     section: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)

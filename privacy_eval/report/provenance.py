@@ -1,19 +1,13 @@
-"""Describe the contents of a report, and the provenance of its numbers."""
+"""Tables of how each number was made."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..errors import counted
-from ..numbers.challenge_averages import challenge_averages
 from ..results.records import AnyRecord, Results
-from ..version import __version__
 from .table import PROVENANCE, Table, aligned
 
-# Number of lines on conditions that were not evaluated, of possibly hundreds.
-_ABSENT_SHOWN = 20
 _SHA_SHOWN = 12
 
 
@@ -43,55 +37,6 @@ def provenance_tables(results: Results) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def summary(results: Results) -> list[str]:
-    """Describe what the report contains, and what is missing."""
-    lines = [
-        f"{counted(len(results.systems), 'system')}, "
-        f"{counted(len(results.verification), 'condition')}, "
-        f"{counted(len(results.similarity), 'voice similarity')}, "
-        f"{counted(len(results.recognition), 'word error rate')}. "
-        f"Written by privacy_eval {__version__}.",
-        *coverage(results),
-    ]
-    partial = [r.condition for r in results.verification if r.left_out]
-    if partial:
-        lines.append(
-            f"{counted(len(partial), 'condition')} with trials left out on request: "
-            + "; ".join(f"{c.system} {c.name}" for c in partial)
-        )
-    absent = results.not_evaluated
-    lines += [f"Not evaluated: {line}" for line in absent[:_ABSENT_SHOWN]]
-    if len(absent) > _ABSENT_SHOWN:
-        lines.append(f"... and {len(absent) - _ABSENT_SHOWN} more, listed in results.json")
-    return lines
-
-
-def coverage(results: Results) -> list[str]:
-    """Describe which conditions and averages of the protocol are missing for each system; systems
-    with the same gaps share a line."""
-    protocol = results.protocol
-    models = {folder.asv_model for folder in protocol.results_folders}
-    attacks = [a.id for a in protocol.attack_models if a.asv_model in models]
-    expected = [(t, attack) for t in protocol.trial_sets() for attack in attacks]
-    lacking: dict[str, list[str]] = {}
-    for system in results.systems:
-        conditions = (r.condition for r in results.verification if r.condition.system == system)
-        present = {(c.split, c.data_set, c.gender, c.attack_model) for c in conditions}
-        missing = Counter(
-            f"{t.data_set.title} {t.split}"
-            for t, attack in expected
-            if (t.split, t.data_set.id, t.gender, attack) not in present
-        )
-        if missing:
-            names = ", ".join(f"{name} ({number})" for name, number in missing.items())
-            text = f"{len(expected) - missing.total()} of the protocol's {len(expected)} conditions"
-            lacking.setdefault(f"{text}; missing: {names}", []).append(system)
-        if all(average.value is None for average in challenge_averages(results.of(system))):
-            text = "no table of averages, as values of some data sets or genders are missing"
-            lacking.setdefault(text, []).append(system)
-    return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]
-
-
 def _table(
     name: str,
     caption: str,
@@ -102,7 +47,7 @@ def _table(
     rows = []
     for record, details in records:
         options = record.provenance.get("options", {})
-        shown = options.items() if isinstance(options, Mapping) else ()
+        chosen = options.items() if isinstance(options, Mapping) else ()
         rows.append(
             (
                 record.condition.system + record.condition.results_folder,
@@ -110,7 +55,7 @@ def _table(
                 *("" if value is None else str(value) for value in details),
                 str(record.provenance.get("version", "")),
                 ", ".join(_inputs(record.provenance)),
-                ", ".join(f"{name}: {value}" for name, value in shown if value),
+                ", ".join(f"{name}: {value}" for name, value in chosen if value),
             )
         )
     columns = aligned("l", "System", *titles, "Version", "Made from", "Options")

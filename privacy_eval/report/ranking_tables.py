@@ -36,8 +36,8 @@ def ranking_table(
     data, metric, split
         As in `rank`.
     """
-    results, protocol, known = data.results, data.protocol, METRICS[metric]
-    if attack_model is None and known.kind == "scores":
+    results, protocol, described = data.results, data.protocol, METRICS[metric]
+    if attack_model is None and described.kind == "scores":
         attack_model = protocol.average_attack_model
     ranking = rank(data, metric=metric, attack_model=attack_model, split=split)
     if not ranking.ranked and all(NO_VALUES == reason for reason in ranking.unranked.values()):
@@ -48,7 +48,7 @@ def ranking_table(
     )
     tested = bool(ranking.replicates)
     stated = tested or bool(ranking.unranked)
-    title, latex = known.heading
+    title, latex = described.heading
     columns = [Column("#"), Column("System", align="l")]
     columns += [Column("Source")] if mixed else []
     columns.append(Column(title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)))
@@ -75,17 +75,20 @@ def ranking_table(
     left_out = {system_column(v.condition.system) for v in records if v.left_out}
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
-        shown = [r.mean.text() + LEFT_OUT_MARK * (r.system in left_out)]
+        texts = [r.mean.text() + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
-            shown += [interval_text(known, r.interval), *_format_difference(known, r.next)]
-        shown += [_statement(r)] if stated else []
-        ranked.append(row(str(number), r.system, *shown))
+            texts += [
+                interval_text(described, r.interval),
+                *_format_difference(described, r.next),
+            ]
+        texts += [_statement(r)] if stated else []
+        ranked.append(row(str(number), r.system, *texts))
     blanks = [""] * (5 if tested else 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     name = f"ranking_{metric}_{attack_model or 'voice'}_{split}"
-    found = select(data.cells, metric=metric, attack_model=attack_model, split=split).values()
-    notes = _notes(ranking, [*caveat_notes(records, [metric]), *_caveats(found)])
-    if mixed or known.kind == "scores":
+    compared = select(data.cells, metric=metric, attack_model=attack_model, split=split).values()
+    notes = _notes(ranking, [*caveat_notes(records, [metric]), *_caveats(compared)])
+    if mixed or described.kind == "scores":
         notes += data.cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
@@ -114,9 +117,9 @@ def _notes(ranking: Ranking, caveats: Iterable[str]) -> list[str]:
     return notes
 
 
-def _caveats(found: Iterable[Cell]) -> Iterable[str]:
+def _caveats(cells: Iterable[Cell]) -> Iterable[str]:
     """Return the reasons of caveats that concern systems, not single values."""
-    caveats = [cell.caveat for cell in found if cell.caveat is not None]
+    caveats = [cell.caveat for cell in cells if cell.caveat is not None]
     return dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..metrics import NOT_AVAILABLE
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.records import (
     IdentificationRecord,
@@ -110,8 +111,11 @@ class SplitTable:
 
     def table(self) -> Table:
         """Make the table: the first split's block, the condition's columns, then the other
-        splits' blocks, of the data sets and splits with any value; rows are numbered."""
+        splits' blocks, of the data sets and splits with any value; rows are numbered. Where no
+        value is available it has no rows."""
         filled = [key for key, cells in self.cells.items() if any(cells)]
+        if all(text in ("", NOT_AVAILABLE) for key in filled for text in self.cells[key]):
+            filled = []
         splits = [s for s in self.protocol.splits if any(key[0] == s for key in filled)]
         present = {key[1] for key in filled}
         data_sets = {d.id: d for d in self.data_sets or self.protocol.data_sets}

@@ -18,6 +18,7 @@ ANSWER = "Answer"
 SIDE_BY_SIDE = "Systems side by side"
 LEAST_PROTECTED = "The least protected speakers"
 AMONG_MANY = "Finding one person among many"
+CURVES = "Curves"
 VARIANTS_DIFFER = "Where the two variants differ"
 PROVENANCE = "How each number was made"
 PUBLISHED = "Published systems"
@@ -148,8 +149,8 @@ def marked_cells(
             cells = []
             for i, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
                 repeated = sparse and column.sparse and above and above[i] == cell
-                shown = "" if repeated else escape(cell)
-                cells.append(bold(shown) if shown and (number, i) in table.bold else shown)
+                text = "" if repeated else escape(cell)
+                cells.append(bold(text) if text and (number, i) in table.bold else text)
             yield cells
             above = row
             number += 1

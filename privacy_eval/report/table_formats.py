@@ -105,7 +105,7 @@ def to_html(table: Table) -> Markup:
     Classes are for a style sheet: `own` columns, `l` for text, `mean` for rows of averages.
     """
     by_column = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
-    shown = [
+    attributes = [
         {
             "class_": " ".join(
                 ["own"] * c.highlight + ["l"] * (not all(map(_NUMBER.match, filter(None, cells))))
@@ -115,8 +115,8 @@ def to_html(table: Table) -> Markup:
         for c, cells in zip(table.columns, by_column, strict=True)
     ]
     heads = (
-        tag("th", one_line(c.title), **attributes, data_tex=one_line(c.latex or ""))
-        for c, attributes in zip(table.columns, shown, strict=True)
+        tag("th", one_line(c.title), **given, data_tex=one_line(c.latex or ""))
+        for c, given in zip(table.columns, attributes, strict=True)
     )
 
     def bold(text: str) -> Markup:
@@ -131,7 +131,7 @@ def to_html(table: Table) -> Markup:
             title = tag("span", one_line(table.headings[number].title))
             lines.append(tag("tr", tag("th", title, colspan=len(table.columns))))
         for row in group:
-            cells = (tag("td", cell, **a) for cell, a in zip(row, shown, strict=True))
+            cells = (tag("td", cell, **a) for cell, a in zip(row, attributes, strict=True))
             lines.append(tag("tr", *cells, class_="mean" if row[0] == AVERAGE else None))
         bodies.append(tag("tbody", *lines))
     grid = tag("table", tag("thead", tag("tr", *heads)), *bodies, id=f"tab-{table.name}")

@@ -32,9 +32,9 @@ def _utility(data: ReportData, split: str) -> Table | None:
     systems = [s for s in systems if s in present]
     for metric in UTILITY:
         for d in decoded_sets(protocol, metric):
-            found = [cells.get(CellKey(metric, None, split, d.id, "", s)) for s in systems]
-            if any(found):
-                texts = (cell.text if cell else "" for cell in found)
+            row = [cells.get(CellKey(metric, None, split, d.id, "", s)) for s in systems]
+            if any(row):
+                texts = (cell.text if cell else "" for cell in row)
                 rows.setdefault(metric, []).append((d.row_name(split), *texts))
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
         return None
@@ -67,25 +67,25 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
 def _thresholds(data: ReportData, split: str) -> Table | None:
     """For every threshold of EER the systems at or above it, ranked by WER and by UAR."""
     protocol = data.protocol
-    found = [t for t in trade_offs(data, split) if t.utility]
-    if not found or not protocol.eer_thresholds:
+    compared = [t for t in trade_offs(data, split) if t.utility]
+    if not compared or not protocol.eer_thresholds:
         return None
-    shown = [m for m in UTILITY if any(m in t.utility for t in found)]
+    metrics = [m for m in UTILITY if any(m in t.utility for t in compared)]
     groups, headings = [], []
     for threshold in protocol.eer_thresholds:
         reached = sorted(
-            (t for t in found if t.eer >= threshold),
+            (t for t in compared if t.eer >= threshold),
             key=lambda t: t.utility.get("wer", math.inf),
         )
         if reached:
-            groups.append([_row(t, reached, shown) for t in reached])
+            groups.append([_row(t, reached, metrics) for t in reached])
             headings.append(Label(f"EER of {100 * threshold:g} % or more"))
     if not groups:
         return None
-    own = {t.system for t in found} & data.cells.own
+    own = {t.system for t in compared} & data.cells.own
     columns = [Column("System", align="l"), Column(describe(protocol.eer).column.title)]
-    columns += [Column(t) for m in shown for t in (describe(m).column.title, "Rank")]
-    if own and len(own) < len(found):
+    columns += [Column(t) for m in metrics for t in (describe(m).column.title, "Rank")]
+    if own and len(own) < len(compared):
         columns.insert(1, Column("Source"))
         for group in groups:
             for row in group:
@@ -106,9 +106,9 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
     )
 
 
-def _row(one: TradeOff, reached: Sequence[TradeOff], shown: Sequence[str]) -> list[str]:
+def _row(one: TradeOff, reached: Sequence[TradeOff], metrics: Sequence[str]) -> list[str]:
     cells = [one.system, one.privacy.plain_text()]
-    for metric in shown:
+    for metric in metrics:
         value = one.utility.get(metric)
         if value is None:
             cells += ["", ""]

@@ -1,4 +1,4 @@
-"""The stages of recipes/vpc2020, each once: run.sh, `check` and `pending` read this table."""
+"""The stages of recipes/vpc2020, each once: recipes, `check`, `check-options` read this table."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ seed=0         # seed of the simulation
 nj=2           # number of parallel jobs
 bootstrap=500  # bootstrap replicates of speakers for confidence intervals; 0: none
 stage=0        # first stage of the recipe vpc2020 to run
-stop_stage=11  # last stage of the recipe vpc2020 to run
+stop_stage=100 # last stage of the recipe vpc2020 to run
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
@@ -24,7 +24,6 @@ if [ $# -gt 0 ]; then
 fi
 dir=${dir:-$recipe/work}
 
-"$recipe/../../scripts/ensure_env.sh" run
 # shellcheck source=recipes/vpc2020/path.sh
 . "$recipe/../vpc2020/path.sh"
 

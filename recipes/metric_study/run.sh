@@ -60,7 +60,7 @@ if [ -n "$metric" ]; then options+=(--metric "$metric"); fi
 
 if [ "$stage" -le 0 ] && [ "$stop_stage" -ge 0 ]; then
     log "Stage 0: simulations ($conf -> $dir/records)"
-    "$recipe/../../local/study.sh" --cmd "$cmd" --nj "$nj" --log-dir "$dir/log" -- "${options[@]}"
+    "$recipe/../../local/study.sh" --cmd "$cmd" --nj "$nj" --log-dir "$dir/log" "${options[@]}"
 fi
 
 if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then

@@ -20,7 +20,7 @@ utterances=10  # utterances per speaker
 seconds=3      # length of a simulated utterance
 seed=0         # seed of the simulation and of B2
 nj=2           # number of parallel jobs
-stop_stage=11  # last stage of the recipe vpc2020 to run
+stop_stage=100 # last stage of the recipe vpc2020 to run
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
@@ -36,7 +36,6 @@ if { [ -n "$speech" ] && [ -z "$utt2spk" ]; } || { [ -z "$speech" ] && [ -n "$ut
 fi
 dir=${dir:-$recipe/work}
 
-"$recipe/../../scripts/ensure_env.sh" run
 # shellcheck source=recipes/vpc2020/path.sh
 . "$recipe/../vpc2020/path.sh"
 

@@ -1,13 +1,96 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2034,SC2154 # the options are read elsewhere
 # Evaluate anonymization systems in a tree of VoicePrivacy 2024 or 2026, after the challenge's own
-# evaluation has left its scores in exp/ (asv_orig or asv_ssl, asv_anon<SUFFIX>, asr, ser): the stages
-# and options of recipes/vpc2020/run.sh, with another protocol. Stages 2 and 5, which work with
-# Kaldi x-vectors, log that they do not apply; stage 7 compares the speaker_vectors.pt that the
-# challenge left in exp/<model>/cosine_out/emb_xvect, if there are any.
+# evaluation has left its scores in exp/ (asv_orig or asv_ssl, asv_anon<SUFFIX>, asr, ser). Stage 7
+# compares the speaker_vectors.pt that it left in exp/<model>/cosine_out/emb_xvect, if there are any.
 #
 # Usage: run.sh --tree DIR [--conf vpc2024|vpc2026_track1|vpc2026_track2] [--anon-suffix "_a _b"]
-#               [--published vpc2024] [other options of recipes/vpc2020/run.sh, see --help]
+#               [--published vpc2024] [other options]
+#
+# Paths other than --tree are relative to the tree. Exit code: 0 success, 1 invalid data, 2 invalid
+# options.
 set -euo pipefail
 
-# A later --conf takes precedence.
-exec "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../vpc2020/run.sh" --conf vpc2024 "$@"
+# --- options
+stage=0              # first stage to run
+stop_stage=100       # last stage to run
+tree=.               # experiment tree, which holds exp/
+results=exp          # results folder: the one that holds asv_orig, or any folder above several
+out=                 # output folder of results, tables and logs (default: privacy_eval in the results folder)
+conf=vpc2024         # vpc2024, vpc2026_track1, vpc2026_track2, or a YAML file, relative to the tree
+nj=2                 # number of parallel jobs
+cmd=                 # job runner, with its options (default: from recipes/vpc2020/cmd.sh)
+system=              # evaluate only this system; or a name for the only system
+anon_suffix=         # suffixes of anonymized data sets, blank-separated (default: from folders)
+all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
+conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
+whiskers=speakers    # whiskers of bars: from --bootstrap, or for independent trials (independent)
+metric=              # user-defined metrics, NAME=FILE.py:FUNCTION of TrialScores, blank-separated
+published=           # published results to show as well: vpc2024
+table_style=booktabs # style of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
+shown_variant=       # metric variant in tables, figures and report (default: the protocol's)
+shown_system=        # show only these systems, in this order, blank-separated (default: all)
+ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
+bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
+seed=0               # seed of the bootstrap
+utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
+keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+distractors=         # data set of additional enrolled speakers for identification
+allow_missing=false  # leave out missing or failing items, and record them in the results
+allow_outside=false  # follow links and paths that lead out of the tree
+details=false        # list every item that stages otherwise only count
+# --- end of options
+
+recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+local=$recipe/../../local
+# shellcheck source=scripts/recipe.sh
+. "$recipe/../../scripts/recipe.sh"
+# shellcheck source=scripts/parse_options.sh
+. "$recipe/../../scripts/parse_options.sh"
+# shellcheck source=recipes/vpc2020/path.sh
+. "$recipe/../vpc2020/path.sh"
+# shellcheck source=recipes/vpc2020/cmd.sh
+if [ -z "$cmd" ]; then . "$recipe/../vpc2020/cmd.sh"; fi
+
+# All options are now in the file $config, which every stage reads; what it does not know, it ignores.
+# A stage that is current says so, and starts no jobs.
+check_options "$@"
+
+if begin 0; then
+    "$local/check.sh" --config "$config"
+fi
+
+if begin 6; then
+    "$local/privacy_metrics.sh" --config "$config" || conditions_failed $?
+fi
+
+if begin 7; then
+    "$local/similarity.sh" --config "$config"
+    "$local/identification.sh" --config "$config"
+fi
+
+if begin 8; then
+    "$local/collect.sh" --config "$config"
+fi
+
+if begin 9; then
+    "$local/tables.sh" --config "$config"
+    compile_tables.sh "$out/tables"
+fi
+
+if begin 10; then
+    "$local/figures.sh" --config "$config"
+    if ! has_ratings; then # otherwise stage 11 writes it
+        "$local/report.sh" --config "$config"
+    fi
+fi
+
+if begin 11; then
+    "$local/listening.sh" --config "$config"
+    if has_ratings; then
+        compile_tables.sh "$out/subjective/tables"
+        "$local/report.sh" --config "$config"
+    fi
+fi
+
+show_results

@@ -81,7 +81,7 @@ def names(items: list[str]) -> list[str]:
 
 def scored(root: Path, **options: str) -> SpeechTree:
     tree = SpeechTree(root, **options)
-    assert tree.run("score-tree").code == 0
+    assert tree.run("asv-scores").code == 0
     return tree
 
 
@@ -102,7 +102,7 @@ def test_a_new_tree_then_a_complete_one(tree: SpeechTree) -> None:
     assert row["problem"].startswith(f"{tree_module.NO_SCORES} (3): {OO}; ")
     assert row["problem"].endswith(f"[{CREATABLE}]")
     assert row["file"] == str(tree.root / tree.results / OO / "scores")
-    assert tree.run("score-tree").code == 0
+    assert tree.run("asv-scores").code == 0
     lines_to(tree.root / tree.results / "ASR-libri_dev_asr/WER", [WER])
     assert summary(tree).startswith("ready: all 3 conditions of 1 system ")
     assert check(tree) == [
@@ -240,7 +240,7 @@ def test_results_folders_beside_each_other(tmp_path: Path) -> None:
             tree.condition(folder, *condition)
     siblings = items(check(tree), tree_module.SIBLING_RESULTS)
     assert siblings == [f"{tmp_path}/exp/team/b1 (results-new, results-old)"]
-    run = tree.run("evaluate", "--out", "out")
+    run = tree.run("privacy-metrics", "--out", "out")
     assert f"{tmp_path}/exp/team/b1: results-new, results-old" in run.err
 
 
@@ -370,7 +370,7 @@ def test_the_back_end_of_the_attacker_comes_from_stage_2(tmp_path: Path) -> None
     assert all(f"{model}/xvect_train_clean_360_anon/plda" in item for item in lacking)
     tree.training_set("train_clean_360_anon", model)
     assert len(with_backend("back end (stage 2)")) == 3
-    assert tree.run("train-tree").code == 0
+    assert tree.run("train-backend").code == 0
     assert with_backend("back end") == []
 
 
@@ -479,7 +479,7 @@ def test_built_in_scores_of_other_trials_are_rebuilt_if_inputs_exist(tmp_path: P
         lines_to(tree.root / f"data/{TRIALS}{suffix}/trials", trial_lines()[:-1])
     outdated = items(check(tree), tree_module.OUTDATED)
     assert outdated == [f"{name} [{CREATABLE}]" for name in (OO, OA, AA)]
-    assert tree.run("score-tree").code == 0
+    assert tree.run("asv-scores").code == 0
     assert summary(tree).startswith("ready: ")
     for suffix in ("", "_anon"):
         lines_to(tree.root / f"data/{TRIALS}{suffix}/trials", trial_lines())

@@ -46,7 +46,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import FORMER_VERBS, GROUPS, VERBS, parser
+from privacy_eval.cli import GROUPS, VERBS, parser
 from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_forms
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
@@ -72,7 +72,10 @@ class Pair:
         self.trials = lines_to(folder / "trials", trial_lines())
 
     def run(self, *more: object) -> Run:
-        return cli("metrics", "--scores", self.scores, "--trials", self.trials, *more)
+        """Run the verb; `more` may name other files."""
+        files = {"--scores": self.scores, "--trials": self.trials}
+        given = [word for name, path in files.items() if name not in more for word in (name, path)]
+        return cli("metrics", *given, *more)
 
 
 @pytest.fixture(name="files")
@@ -228,6 +231,8 @@ def test_golden_cases_on_the_command_line(case: str) -> None:
         ["subsets"],
         ["train-backend", "--vectors", "x", "--utt2spk", "y"],
         ["train-backend", "--vectors", "x", "--utt2spk", "y", "--out", "z", "--lda-dim", "0"],
+        ["asv-scores", "--trials", "x"],
+        ["asv-scores", "--resul", "x"],
         ["score", "--trials", "x"],
         ["asv-scores", "--results", "x", "--job", "3/2"],
         ["similarity", "--original", "x", "--anonymized", "y"],
@@ -247,14 +252,14 @@ def test_help_and_version() -> None:
     listed = re.findall(r"^  ([a-z]\S+)", cli("--help").out, re.M)
     assert listed == list(VERBS)
     assert cli().err == cli("--help").out
-    for verb in (*VERBS, *FORMER_VERBS):
+    for verb in VERBS:
         run = cli(verb, "--help")
         assert run.code == 0
         assert run.out.startswith(f"usage: privacy-eval {verb}")
         example = run.out.splitlines()[-1].strip()
         words = shlex.split(example.partition(" > ")[0])
         assert run.out.endswith(f"\nexample:\n  {example}\n") and words[0] == "privacy-eval"
-        assert callable(parser(words[1]).parse_args(words[1:]).run)
+        assert callable(parser(words[1]).parse_args(words[2:]).run)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +320,7 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
         ("similarity --tree . --results r --original x", ("--tree", "--original")),
         ("train-backend --results r --utt2spk x", ("--results", "--utt2spk")),
         ("asv-scores --tree . --trials x", ("--tree", "--trials")),
-        ("score-tree --job 1/2 --trials x", ("--job", "--trials")),
+        ("asv-scores --job 1/2 --trials x", ("--job", "--trials")),
     ],
 )
 def test_options_of_a_tree_and_of_single_files_exclude_each_other(
@@ -360,7 +365,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(Options)}
     inner = {"systems", "options", "progress", "dry_run"}
     keywords = set(signature(evaluate_tree).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
-    keywords |= {"isolate", "details"}
+    keywords |= {"cmd", "log_dir", "isolate", "details", "config"}
     own |= {"user_metrics"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
@@ -375,27 +380,27 @@ def test_contracts_are_accepted() -> None:
     for text in (
         "metrics --scores F --trials F --variant both --format json --bootstrap 9 --seed 1 "
         "--utt2spk F",
-        "evaluate --tree D --results D --out D --conf F --system N --nj 2 --job 1/2",
+        "privacy-metrics --tree D --results D --out D --conf F --system N --nj 2 --job 1/2",
         "collect --tree D --results D --out D",
         "tables --results a.json b.json --out D",
-        "import RESULTS.txt --system N --conf F -o results.json",
-        "export r.json --output F",
-        "report --results a.json --subjective D -o report.html",
-        "subjective --ratings F --out D",
-        "train-tree --results D --allow-pipes",
-        "score-tree --results D --job 1/2 --after-jobs",
-        "similarity-tree --results D --out D",
-        "train-backend --vectors S --utt2spk F --out D --tree D",
+        "import RESULTS.txt --system N --conf F --out results.json",
+        "export r.json --out F",
+        "report --results a.json --listening D --out report.html",
+        "listening --ratings F --out D",
+        "train-backend --results D --allow-pipes",
+        "asv-scores --results D --job 1/2 --isolate",
+        "similarity --results D --out D",
+        "train-backend --vectors S --utt2spk F --out D --scp-base D",
         "check --tree D --results D",
         "demo-tree D --seed 3 --speakers 30 --utterances 30 --systems 20",
-        "score --model D --backend plda --enroll-vectors S --spk2utt F --enrolls F "
-        "--trial-vectors S --trials F --out F --tree D",
-        "score --backend cosine --enroll-vectors S --spk2utt F --trial-vectors S --trials F "
+        "asv-scores --model D --backend plda --enroll-vectors S --spk2utt F --enrolls F "
+        "--trial-vectors S --trials F --out F --scp-base D",
+        "asv-scores --backend cosine --enroll-vectors S --spk2utt F --trial-vectors S --trials F "
         "--out F --allow-missing --allow-pipes --allow-outside",
         "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
         "--variant both --format json --out D",
     ):
-        assert callable(parser(text.split()[0]).parse_args(text.split()).run)
+        assert callable(parser(text.split()[0]).parse_args(text.split()[1:]).run)
 
 
 # --- bad input
@@ -814,7 +819,7 @@ def test_data_sets_of_a_second_suffix_are_counted_once(two_suffixes: SpeechTree)
     ("given", "suggested"),
     [("_B7", "_anon"), ("anno", "_anon"), ("anonrand", "_anonrand"), ("_anonrnd", "_anonrand")],
 )
-@pytest.mark.parametrize("verb", ["asv-scores", "subsets", "pending", "similarity"])
+@pytest.mark.parametrize("verb", ["asv-scores", "subsets", "similarity"])
 def test_a_suffix_that_no_data_set_has_is_refused(
     two_suffixes: SpeechTree, verb: str, given: str, suggested: str
 ) -> None:
@@ -830,8 +835,6 @@ def test_a_suffix_that_no_data_set_has_is_refused(
 def test_a_suffix_is_new_until_stage_4(two_suffixes: SpeechTree) -> None:
     new = ("--anon-suffix", "_B7")
     assert two_suffixes.run("train-backend", *new).code == 0
-    assert two_suffixes.run("pending", *new, "--stage", 0, "--anonymizer", "mcadams").code == 0
-    assert two_suffixes.run("pending", *new, "--stage", 0).code == 2
     report = two_suffixes.run("check", *new).out
     assert "--anon-suffix _anon" in report
 
@@ -850,8 +853,8 @@ def test_data_folders_without_source_are_counted_by_data_set_and_once(tmp_path: 
     assert "vctk_dev_anon" in cli(*common, "--anonymized", "--details").err
 
 
-@pytest.mark.parametrize("verb", ["asv-scores", "pending"])
-def test_a_misspelt_results_folder_is_not_a_new_system(tmp_path: Path, verb: str) -> None:
+def test_a_misspelt_results_folder_is_not_a_new_system(tmp_path: Path) -> None:
+    verb = "asv-scores"
     tree = SpeechTree(tmp_path / "tree")
     assert tree.run("asv-scores", results="exp/results-demo_B1").code == 0
     before = snapshot(tree.root)
@@ -866,7 +869,7 @@ def test_a_misspelt_results_folder_is_not_a_new_system(tmp_path: Path, verb: str
     assert tree.run(verb, results="exp/results-demo_b1").code == 0
 
 
-@pytest.mark.parametrize("verb", ["privacy-metrics", "check", "pending", "collect"])
+@pytest.mark.parametrize("verb", ["privacy-metrics", "check", "collect"])
 def test_the_parent_of_a_tree_with_its_results_is_named_once(tmp_path: Path, verb: str) -> None:
     tree = three_conditions(tmp_path / "the tree")
     run = cli(verb, "--tree", tmp_path, "--results", "the tree/exp")
@@ -877,7 +880,7 @@ def test_the_parent_of_a_tree_with_its_results_is_named_once(tmp_path: Path, ver
     assert cli(verb, "--tree", tmp_path, "--results", "the tree/exp").code == 2
 
 
-@pytest.mark.parametrize("verb", ["asv-scores", "privacy-metrics", "collect", "pending"])
+@pytest.mark.parametrize("verb", ["asv-scores", "privacy-metrics", "collect"])
 def test_an_unknown_system_is_wrong_usage(tmp_path: Path, verb: str) -> None:
     tree = SpeechTree(tmp_path / "tree")
     for name in ("one", "two"):

@@ -48,7 +48,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     return folder, cli(*run(folder))
 
 
-def run(tree: Path, *more: object) -> tuple[object, ...]:
+def run(tree: Path, *more: object, min_ratings: int = 7) -> tuple[object, ...]:
     return (
         "listening",
         "--ratings",
@@ -58,7 +58,7 @@ def run(tree: Path, *more: object) -> tuple[object, ...]:
         "--format",
         "png",
         "--min-ratings",
-        7,
+        min_ratings,
         "--out",
         tree / "out",
         *more,
@@ -94,8 +94,8 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
 def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undrawn(monkeypatch)
     done = cli(
-        *run(tree, "--holm", "--leave-out", INVERTS, "--reference", "Original"),
-        *("--min-ratings", "50", "--split", "dev"),
+        *run(tree, "--holm", "--leave-out", INVERTS, "--reference", "Original", min_ratings=50),
+        *("--split", "dev"),
     )
     assert done.code == 0, done.err
     result, _ = read_listening_test(tree / "out" / "subjective.json")

@@ -45,8 +45,8 @@ from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
-from privacy_eval.report.table_set import write_tables
 from privacy_eval.results.arrays import FIGURE_FORMATS
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge
@@ -61,14 +61,15 @@ def defaults_of(function: Callable[..., object]) -> dict[str, object]:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    shared = {"results", "conf", "published", "variant", "system", "user_metrics"}
+    shared = {"results", "config", "conf", "published", "variant", "system", "user_metrics"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, ranking_table))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)
     names = {"formats": "format"}
     names |= {"everything": "all_figures"}
+    jobs = {"job", "nj", "cmd", "log_dir"}
     assert set(options) == shared | {"out"} | {
-        names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | {"job"}
+        names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | jobs
     }
     assert options["format"].choices == drawing["formats"] == FIGURE_FORMATS
     assert options["conventional"].default == drawing["conventional"]

@@ -57,8 +57,8 @@ class Files:
 
     def score(self, *more: object, model: object = BACKEND, trial: str = TRIALS) -> Run:
         return cli(
-            "score",
-            *("--tree", self.root, "--model", self.root / str(model)),
+            "asv-scores",
+            *("--scp-base", self.root, "--model", self.root / str(model)),
             *("--enroll-vectors", self.tree.scp(ENROLLS)),
             *("--spk2utt", self.root / f"data/{ENROLLS}/spk2utt"),
             *("--trial-vectors", self.tree.scp(trial)),
@@ -69,7 +69,7 @@ class Files:
     def similarity(self, *more: object, model: object = BACKEND) -> Run:
         return cli(
             "similarity",
-            *("--tree", self.root, "--model", self.root / str(model)),
+            *("--scp-base", self.root, "--model", self.root / str(model)),
             *("--original", self.tree.scp(TRIALS), "--anonymized", self.tree.scp(f"{TRIALS}_anon")),
             *("--utt2spk", self.root / f"data/{TRIALS}/utt2spk"),
             *more,
@@ -98,9 +98,9 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     enrolled = set(signature(load_enrollment).parameters)
     vectors = {"enroll_vectors", "trial_vectors", "trials", "out"}
     tree = {"tree", "results", "out", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    jobs = {"job", "after_jobs", "isolate"}
-    stage = tree | jobs | {"scp_base", "details"}
-    asv_scores = keywords(score_trials) | enrolled | vectors | stage | {"missing_vectors"}
+    jobs = {"nj", "cmd", "log_dir", "job", "isolate"}
+    stage = tree | jobs | {"config", "scp_base", "details"}
+    asv_scores = keywords(score_trials) | enrolled | vectors | stage
     assert of("asv-scores") | reading == asv_scores | reading
     # `part` is for the sets of a tree; there is one variant or both.
     similarity = set(signature(measure).parameters) - {"part", "variants"}
@@ -112,7 +112,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     place = {f.name for f in fields(TreeAccess)} - {"inputs"}
     assert place <= tree | {"allow_pipes", "allow_missing"}
-    assert set(options_of("subsets")) == tree | {"anonymized", "details"}
+    assert set(options_of("subsets")) == tree | {"anonymized", "details", "config"}
 
 
 # --- score
@@ -127,7 +127,7 @@ def test_scores_of_one_condition(files: Files) -> None:
     assert len(text.splitlines()) == 48
     assert all(re.fullmatch(r"s\d s\d-u\d -?\d[\d.e-]*", line) for line in text.splitlines())
     done = command(
-        *("score", "--model", BACKEND, "--backend", "plda"),
+        *("asv-scores", "--model", BACKEND, "--backend", "plda"),
         *("--enroll-vectors", f"{MODEL}/xvect_{ENROLLS}/xvector.scp"),
         *("--spk2utt", f"data/{ENROLLS}/spk2utt", "--enrolls", f"data/{ENROLLS}/enrolls"),
         *("--trial-vectors", f"{MODEL}/xvect_{TRIALS}/xvector.scp"),
@@ -262,7 +262,7 @@ def test_similarity_with_utterances_left_out(files: Files) -> None:
 def test_training_a_back_end(files: Files) -> None:
     scp = files.tree.training_set("train", MODEL)
     utt2spk = files.root / "data/train/utt2spk"
-    common = ("--vectors", scp, "--utt2spk", utt2spk, "--tree", files.root)
+    common = ("--vectors", scp, "--utt2spk", utt2spk, "--scp-base", files.root)
     out = files.root / "new/model"
     run = cli("train-backend", *common, "--out", out)
     assert run == Run(0, f"{out}: back end from 80 x-vectors of 20 speakers\n", "")
@@ -442,10 +442,6 @@ def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
     ) in run.err
     assert "final.raw" in run.err
     assert tree.run("asv-scores", "--allow-missing").code == 0
-    assert tree.run("asv-scores", "--missing-vectors") == Run(0, "", "")
-    lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["s1-u0 x.wav"])
-    run = tree.run("asv-scores", "--missing-vectors")
-    assert run == Run(0, f"{TRIALS}_anon {MODEL}\n", "")
     run = tree.run("similarity")
     assert (run.code, run.out.split(",")[3]) == (0, " 1 missing an input")
 

@@ -27,7 +27,7 @@ from privacy_eval.simulate.ratings import simulate_ratings
 
 OUT = "exp/privacy_eval"
 #: What is left out of every comparison: logs, which have times.
-LOGS = f"{OUT}/log/"
+LOGS = (f"{OUT}/log/", f"{OUT}/options.conf")
 #: Fingerprints end so; they say more while a product is being written, and are compared at the
 #: end only.
 GROWING = ".privacy_eval.json"

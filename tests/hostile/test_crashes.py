@@ -30,18 +30,18 @@ def stages(tree: Path) -> list[list[str]]:
     results = ["--results", f"{out}/results.json"]
     ratings = ["--ratings", f"{tree}/ratings.csv"]
     return [
-        ["train-tree", *common],
+        ["train-backend", *common],
         ["subsets", *common],
         ["subsets", *common, "--anonymized"],
-        ["score-tree", *common],
-        ["evaluate", *common, "--bootstrap", "8"],
-        ["similarity-tree", *common],
+        ["asv-scores", *common],
+        ["privacy-metrics", *common, "--bootstrap", "8"],
+        ["similarity", *common],
         ["identification", *common, "--bootstrap", "8"],
         ["collect", *common],
         ["tables", *results, "--out", f"{out}/tables"],
         ["figures", *results, "--out", f"{out}/figures", "--format", "tex"],
-        ["subjective", *ratings, *results, "--out", f"{out}/subjective", "--format", "tex"],
-        ["report", *results, "-o", f"{out}/report.html"],
+        ["listening", *ratings, *results, "--out", f"{out}/subjective", "--format", "tex"],
+        ["report", *results, "--out", f"{out}/report.html"],
     ]
 
 
@@ -93,7 +93,7 @@ def test_recipe_killed_with_its_jobs(tree: Path, whole: dict[str, bytes], tmp_pa
     """Killed when the first of several records is written, then run again."""
     folder = tmp_path / "tree"
     shutil.copytree(tree, folder)
-    assert stages_here(folder, "score-tree").code == 0
+    assert stages_here(folder, "asv-scores").code == 0
     recipe = [str(ROOT / "recipes/vpc2020/run.sh"), "--tree", str(folder), "--conf", "./small.yaml"]
     abbreviate = ["--stage", "6", "--stop-stage", "8", "--bootstrap", "8"]
     with Runs(tmp_path, lambda _: [*recipe, *abbreviate]) as runs:
@@ -211,18 +211,18 @@ def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_p
     folder = disk.folder / "tree"
     shutil.copytree(tree, folder)
     common = ("--tree", folder, "--results", "exp", "--conf", "small.yaml")
-    for verb in ("train-tree", "subsets", "score-tree"):
+    for verb in ("train-backend", "subsets", "asv-scores"):
         assert cli(verb, *common).code == 0
     before = products(folder)
     subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
-    for verb in ("evaluate", "similarity-tree", "identification"):
+    for verb in ("privacy-metrics", "similarity", "identification"):
         run = cli(verb, *common)
         assert run.code == 1
         assert re.search(rf"{folder}/\S+: cannot be written \(Read-only file system\)", run.err)
     out = tmp_path / "out"
     for verb, *more in (
-        ("evaluate", "--bootstrap", 8),
-        ("similarity-tree",),
+        ("privacy-metrics", "--bootstrap", 8),
+        ("similarity",),
         ("identification", "--bootstrap", 8),
         ("collect",),
     ):
@@ -233,7 +233,7 @@ def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_p
     for verb, *more in (
         ("tables", "--out", folder / "tables"),
         ("figures", "--out", folder / "figures", "--format", "tex"),
-        ("report", "-o", folder / "report.html"),
+        ("report", "--out", folder / "report.html"),
     ):
         run = cli(verb, "--results", results, *more)
         assert run.code == 1

@@ -59,7 +59,7 @@ Change = Callable[[Path], object]
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree with scores, records and results."""
     tree = SpeechTree(tmp_path_factory.mktemp("made") / "tree")
-    for verb in ("score-tree", "similarity-tree", "evaluate", "collect"):
+    for verb in ("asv-scores", "similarity", "privacy-metrics", "collect"):
         done = tree.run(verb)
         assert done.code == 0, done.err
     return tree.root
@@ -243,7 +243,7 @@ def test_untrusted_input_is_refused(name: str, tree: Path, tmp_path: Path) -> No
     if name in SCORING:
         for folder in (tree / "exp/results-anon").iterdir():
             shutil.rmtree(folder)
-    done = run("score-tree" if name in SCORING else "evaluate", tree)
+    done = run("asv-scores" if name in SCORING else "privacy-metrics", tree)
     assert done.code == 1, done.out
     assert re.search(message, done.err), done.err
     assert "Traceback" not in done.err
@@ -263,17 +263,17 @@ def test_absolute_paths_as_kaldi_writes_them(tree: Path) -> None:
     scp = tree / SCP
     scp.write_text(scp.read_text().replace(f" {MODEL}", f" {tree}/{MODEL}"))
     scores.unlink()
-    assert run("score-tree", tree).code == 0
+    assert run("asv-scores", tree).code == 0
     assert scores.read_bytes() == before
     moved = tree.parent / "elsewhere"
     shutil.move(tree / MODEL, moved)
     shutil.copytree(moved, tree / MODEL)
     scp.write_text(scp.read_text().replace(f" {tree}/{MODEL}", f" {moved}"))
     scores.unlink()
-    refused = run("score-tree", tree)
+    refused = run("asv-scores", tree)
     assert refused.code == 1
     assert "--allow-outside" in refused.err
-    assert run("score-tree", tree, "--allow-outside").code == 0
+    assert run("asv-scores", tree, "--allow-outside").code == 0
     assert scores.read_bytes() == before
 
 
@@ -286,7 +286,7 @@ def test_symlink_loops_terminate(tree: Path) -> None:
         (f"data/{TRIALS}_loop", f"{TRIALS}_loop"),
     ):
         os.symlink(target, tree / path)
-    for verb in ("check", "subsets", "score-tree", "similarity-tree", "evaluate", "collect"):
+    for verb in ("check", "subsets", "asv-scores", "similarity", "privacy-metrics", "collect"):
         done = run(verb, tree, "--system", "anon")
         assert "Traceback" not in done.err
         assert done.code == 0, done.err
@@ -400,7 +400,7 @@ def test_duplicate_conditions_of_a_file_are_refused(tree: Path) -> None:
 )
 def test_provenance_of_another_form_is_escaped(change: object, tree: Path) -> None:
     results = changed_results(tree, lambda p: p["verification"][0].update(provenance=change))
-    done = cli("report", "--results", results, "-o", tree / "report.html")
+    done = cli("report", "--results", results, "--out", tree / "report.html")
     assert done.code == 0, done.err
     page = (tree / "report.html").read_text()
     assert "input{x}<script>" not in page
@@ -466,7 +466,7 @@ def test_named_pipes_are_not_waited_for(path: str, tree: Path) -> None:
     before = signal.signal(signal.SIGALRM, alarm)
     signal.alarm(60)
     try:
-        verbs = ("check", "subsets", "score-tree", "similarity-tree", "evaluate", "collect")
+        verbs = ("check", "subsets", "asv-scores", "similarity", "privacy-metrics", "collect")
         ended = [run(verb, tree) for verb in verbs]
         ended.append(figures(tree))
     finally:
@@ -523,7 +523,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
     for name in ODD_NAMES:
         shutil.copytree(tree / "exp/results-anon", tree / "exp" / name / "results-anon")
     out = tree.parent / "out"
-    for verb in ("evaluate", "collect"):
+    for verb in ("privacy-metrics", "collect"):
         done = run(verb, tree, "--out", out)
         assert done.code == 0, done.err
         assert all(c.isprintable() or c == "\n" for c in done.err)
@@ -533,7 +533,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
     for verb, *more in (
         ("tables", "--out", out / "tables"),
         ("figures", "--out", out / "figures", "--all-figures", "--format", "tex"),
-        ("report", "-o", out / "report.html"),
+        ("report", "--out", out / "report.html"),
     ):
         assert cli(verb, "--results", results, *more).code == 0
     written = snapshot(out)
@@ -557,7 +557,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
         assert name in page.text
         assert name in html.unescape(re.sub(r"\\(.)", r"\1", markdown))
         imported = tree.parent / "imported.json"
-        more = ("--conf", tree / "small.yaml", "-o", imported)
+        more = ("--conf", tree / "small.yaml", "--out", imported)
         assert cli("import", out / "results.txt", f"--system={name}", *more).code == 0
         exported = cli("export", imported, f"--system={name}").out
         written_out = cli("export", results, "--system", "anon").out
@@ -582,7 +582,7 @@ def test_names_that_forge_sections_are_refused(tree: Path) -> None:
     folder = tree / "exp" / FORGING.replace("/", "_")
     shutil.copytree(tree / "exp/results-anon", folder / "results-anon")
     before = snapshot(tree / "exp/privacy_eval")
-    for verb in ("check", "evaluate", "collect", "score-tree"):
+    for verb in ("check", "privacy-metrics", "collect", "asv-scores"):
         done = run(verb, tree)
         assert done.code == 1
         assert re.search(r"the name 'x\\n# anon\\nASV-", done.err), done.err
@@ -596,7 +596,7 @@ def test_names_that_forge_sections_are_refused(tree: Path) -> None:
         for done in (cli("export", forged), cli("tables", "--results", forged)):
             assert (done.code, done.out) == (1, "")
             assert "the name 'x\\n# anon" in done.err
-    more = ("--conf", tree / "small.yaml", "-o", tree / "imported.json")
+    more = ("--conf", tree / "small.yaml", "--out", tree / "imported.json")
     done = cli("import", tree / "exp/privacy_eval/results.txt", "--system", FORGING, *more)
     assert done.code == 1 and "the name" in done.err
 
@@ -612,7 +612,7 @@ def test_decodings_cannot_forge_sections(tree: Path) -> None:
 def test_look_alike_names_are_warned_of(tree: Path) -> None:
     for name in ("B1", "\uff221"):
         shutil.copytree(tree / "exp/results-anon", tree / "exp" / name / "results-anon")
-    assert "system names look alike: B1, \uff221" in run("evaluate", tree).err
+    assert "system names look alike: B1, \uff221" in run("privacy-metrics", tree).err
     (tree / "data/Libri_dev_enrolls").mkdir()
     checked = run("check", tree).out
     assert "systems B1, \uff221" in checked
@@ -678,7 +678,14 @@ def test_fingerprints_of_any_form(note: object, tree: Path) -> None:
     assert len(notes) == 4
     for path in (*notes, tree / f"data/{TRIALS}/.privacy_eval.json"):
         path.write_text(json.dumps(note))
-    for verb in ("subsets", "train-tree", "score-tree", "similarity-tree", "evaluate", "collect"):
+    for verb in (
+        "subsets",
+        "train-backend",
+        "asv-scores",
+        "similarity",
+        "privacy-metrics",
+        "collect",
+    ):
         done = run(verb, tree)
         assert done.code == 0, done.err
     assert scores.read_bytes() == before
@@ -698,7 +705,7 @@ def forged(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "privacy_eval.stages.privacy_metrics.bengio_mariethoz_interval",
             lambda *_: (0.424242, 0.5),
         )
-        for verb in ("evaluate", "similarity-tree", "collect"):
+        for verb in ("privacy-metrics", "similarity", "collect"):
             assert run(verb, tree).code == 0
     assert b"0.424242" in (tree / RESULTS).read_bytes()
     return tree
@@ -706,37 +713,38 @@ def forged(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_forged_records_of_a_submission_are_ignored(forged: Path) -> None:
     """They are of the right form, version and inputs, and have digests of a key: another one."""
-    stages = ("--stage", 5, "--bootstrap", 0)
-    actual = run("pending", forged, *stages)
-    assert int(actual.out) <= 6 and re.search(r"6 records not counted", actual.err)
     refused = run("collect", forged)
     assert refused.code == 1 and "6 records not counted" in refused.err
-    for verb in ("evaluate", "similarity-tree"):
-        assert run(verb, forged).code == 0
+    computed = run("privacy-metrics", forged)
+    assert computed.code == 0 and computed.err.count("6 records not counted") == 1
+    assert run("similarity", forged).code == 0
     collected = run("collect", forged)
     assert collected.code == 0 and "not counted" not in collected.err
     assert b"0.424242" not in (forged / RESULTS).read_bytes()
-    again = run("pending", forged, *stages)
-    assert "not counted" not in again.err
+    assert "not counted" not in run("privacy-metrics", forged).err
 
 
 def test_edited_records_are_counted_and_recomputed(forged: Path) -> None:
-    for verb in ("evaluate", "similarity-tree", "collect"):
+    for verb in ("privacy-metrics", "similarity", "collect"):
         assert run(verb, forged).code == 0
     record = next((forged / RESULTS).parent.rglob("records/**/ASV-*.json"))
     record.write_text(record.read_text().replace('"eer": 0.', '"eer": 0.4', 1))
-    again = run("pending", forged, "--stage", 5, "--bootstrap", 0)
-    assert "1 record not counted" in again.err and int(again.out) <= 6
+    again = run("privacy-metrics", forged)
+    assert "1 record not counted" in again.err and "1 condition computed" in again.err
 
 
 def test_results_of_another_user_are_shown_with_a_warning(
     forged: Path,
 ) -> None:
-    shown = run("pending", forged, "--stage", 9)
-    assert "results.json was not made by this user" in shown.err
-    for verb in ("evaluate", "similarity-tree", "collect"):
+    options = ("--tree", "--results", "--conf", "--stage")
+    values = (forged, "exp", "./small.yaml", 9)
+    lines = (f"{name}={value}" for name, value in zip(options, values, strict=True))
+    config = lines_to(forged.with_name("options.conf"), lines)
+    shown = cli("check-options", config)
+    assert shown.code == 0 and "results.json was not made by this user" in shown.err
+    for verb in ("privacy-metrics", "similarity", "collect"):
         assert run(verb, forged).code == 0
-    assert run("pending", forged, "--stage", 9).err == ""
+    assert cli("check-options", config).err == ""
 
 
 @pytest.mark.parametrize("provenance", [{}, {"inputs": []}, {"inputs": {"scores": 1}}])
@@ -749,7 +757,7 @@ def test_records_of_another_provenance_are_rebuilt(
     before = path.read_bytes()
     path.write_text(json.dumps(plain))
     assert run("collect", tree).code == 1
-    for verb in ("evaluate", "similarity-tree", "collect"):
+    for verb in ("privacy-metrics", "similarity", "collect"):
         assert run(verb, tree).code == 0
     assert path.read_bytes() == before
 
@@ -780,10 +788,10 @@ def test_killed_job_fails_only_its_condition(tree: Path, tmp_path: Path) -> None
     command = executable(
         tmp_path / "bin/privacy-eval", KILLED.format(python=sys.executable, file=file)
     )
-    jobs = ("--nj", 2, "--log-dir", tmp_path / "log")
+    jobs = ("--cmd", "run_jobs.sh", "--nj", 2, "--log-dir", tmp_path / "log")
     stage = ("--tree", tree, "--results", "exp", "--conf", "small.yaml", "--out", "out")
     path = f"{command.parent}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    done = run_program(ROOT / "local/privacy_metrics.sh", *jobs, "--", *stage, cwd=tree, PATH=path)
+    done = run_program(ROOT / "local/privacy_metrics.sh", *jobs, *stage, cwd=tree, PATH=path)
     assert done.code == 1
     assert re.search(rf"(?m)^B1 {NAME}: killed by signal 9", done.err)
     records = {p.relative_to(tree / "out/records") for p in tree.glob("out/records/*/A*.json")}

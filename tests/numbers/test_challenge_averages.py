@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support import ANON, B1, ORIG, SUMMARY, changed, imported, inverted
 
+from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.challenge_averages import challenge_averages, summary_text
 from privacy_eval.report.system_tables import averages_table
 from privacy_eval.results.records import Results
@@ -122,6 +123,25 @@ def test_a_missing_part_leaves_its_average_blank(results: Results) -> None:
             assert blank == _titles(kind, record)
             assert all(found[t] == whole[t] for t in whole if t not in blank)
             assert len(summary_text(challenge_averages(rest)).splitlines()) == 10 - len(blank)
+
+
+def test_conflicting_word_error_rates_have_no_average(results: Results) -> None:
+    """Results folders may repeat a rate, but not with another value."""
+    counted = [
+        i
+        for i, r in enumerate(results.recognition)
+        if (r.condition.split, r.condition.speech, r.language_model)
+        == ("dev", "anonymized", "large")
+    ]
+    record = results.recognition[counted[0]]
+    other = replace(record, line=replace(record.line, wer=record.line.wer / 2))
+    for more, is_blank in ((record, False), (other, True)):
+        added = replace(results, recognition=(*results.recognition, more))
+        by_title = {a.title: a.value for a in challenge_averages(added)}
+        assert (by_title["Average WER dev anon"] is None) is is_blank
+        assert by_title["Average WER test anon"] is not None
+        notes = cells_from_results(added).notes
+        assert any("results folders differ: WER of M on" in note for note in notes) is is_blank
 
 
 def _titles(kind: str, record: Any) -> set[str]:

@@ -338,7 +338,7 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m")  # no condition of the protocol
     options = ["--tree", tmp_path, "--results", "exp", "--out", "out", "--conf", "radio.yaml"]
-    evaluated = cli("evaluate", *options)
+    evaluated = cli("privacy-metrics", *options)
     assert evaluated.code == 0, evaluated.err
     assert "skipped 1 folder that match no condition of protocol radio" in evaluated.err
     assert "ASV-eval-cast-eval-lines-m" in evaluated.err

@@ -14,9 +14,9 @@ from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
 from privacy_eval.numbers.means import mean_of
 from privacy_eval.numbers.report_data import ReportData, ReportSources
+from privacy_eval.report.coverage import coverage
 from privacy_eval.report.main_results import summary_table
-from privacy_eval.report.provenance import coverage
-from privacy_eval.report.report import report_sections
+from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import averages_table
 from privacy_eval.results.records import Results, merge
 

@@ -16,7 +16,7 @@ from support import ANON, B1, B2, ODD_NAME, ORIG, changed, imported, with_eer, w
 from privacy_eval import __version__
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
-from privacy_eval.report.table_set import write_tables
+from privacy_eval.report.table_files import write_tables
 from privacy_eval.results.records import Results, VerificationRecord, merge
 
 SETS = ["libri", "vctk_com", "vctk_dif"]

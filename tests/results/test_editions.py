@@ -34,7 +34,7 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def imported(path: Path, conf: str, out: Path, *options: object) -> Results:
-    done = cli("import", path, "--system", "X", "--conf", conf, "-o", out, *options)
+    done = cli("import", path, "--system", "X", "--conf", conf, "--out", out, *options)
     assert done.code == 0, done.err
     return read_results(out)
 
@@ -150,11 +150,11 @@ def test_folds_that_contradict_themselves_are_refused(
     assert text.count(old) == 1
     path = tmp_path / "results_folds_toy.csv"
     path.write_text(text.replace(old, new))
-    done = cli("import", path, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+    done = cli("import", path, "--system", "X", "--conf", "vpc2024", "--out", tmp_path / "r.json")
     assert done.code == 1
     assert re.search(message, done.err), done.err
     path.write_text("".join(x for x in text.splitlines(True) if not x.startswith("12,")))
-    done = cli("import", path, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+    done = cli("import", path, "--system", "X", "--conf", "vpc2024", "--out", tmp_path / "r.json")
     assert done.code == 1 and "has the fold 3" in done.err
 
 
@@ -165,14 +165,16 @@ def test_a_blank_value_of_a_csv_is_refused(trees: Path, tmp_path: Path) -> None:
         path = tmp_path / name / "results_toy.csv"
         path.parent.mkdir()
         path.write_text(f"{first}\n{row.rpartition(',')[0]},\n{rest}")
-        done = cli("import", path, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+        done = cli(
+            "import", path, "--system", "X", "--conf", "vpc2024", "--out", tmp_path / "r.json"
+        )
         assert done.code == 1 and f"{path}:2: expected" in done.err
 
 
 def test_a_csv_elsewhere_needs_its_asv_model(trees: Path, tmp_path: Path) -> None:
     copy, out = tmp_path / "results.csv", tmp_path / "r.json"
     copy.write_text((trees / "tree2024/exp/asv_orig/results_toy.csv").read_text())
-    options = ("import", copy, "--system", "X", "--conf", "vpc2024", "-o", out)
+    options = ("import", copy, "--system", "X", "--conf", "vpc2024", "--out", out)
     done = cli(*options)
     assert done.code == 1 and "--results-folder" in done.err and not out.exists()
     assert cli(*options, "--results-folder", ".orig").code == 0
@@ -232,7 +234,7 @@ def test_other_forms_are_refused(
     assert old in text
     file = tmp_path / "rank"
     file.write_text(text.replace(old, new, 1))
-    done = cli("import", file, "--system", "X", "--conf", "vpc2024", "-o", tmp_path / "r.json")
+    done = cli("import", file, "--system", "X", "--conf", "vpc2024", "--out", tmp_path / "r.json")
     assert done.code == 1 and message in done.err and str(file) in done.err
     assert not (tmp_path / "r.json").exists()
 

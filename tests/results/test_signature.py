@@ -10,7 +10,7 @@ from support import B1, imported
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.main_results import summary_table
-from privacy_eval.report.report import report_sections
+from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results
 from privacy_eval.results.signature import network_notes, signature

@@ -80,30 +80,16 @@ def test_failed_split_is_reported(splits: Splits) -> None:
     assert "1 of 2 jobs failed" in run.err and "broken" in run.err
 
 
-def test_work_of_failed_splits_is_finished(splits: Splits) -> None:
-    run = splits.run('[ "$3" != 1/2 ]', "--nj", 2, "--finish")
-    assert run.code == 0
-    assert "1 of 2 jobs failed" in run.err and "remaining work" in run.err
-    first, second, last = splits.calls()
-    assert {first, second} == {"JOB-x --job 1/2", "JOB-x --job 2/2"}
-    assert last == "JOB-x --after-jobs"
+@pytest.mark.parametrize(("how", "code"), [("exit 1", 1), ("exit 3", 3), ("kill -9 $$", 4)])
+def test_exit_code_tells_how_the_worst_split_ended(how: str, code: int, splits: Splits) -> None:
+    run = splits.run(f'if [ "$3" = 1/2 ]; then {how}; fi', "--nj", 2)
+    assert run.code == code and "1 of 2 jobs failed" in run.err
+    assert {"JOB-x --job 1/2", "JOB-x --job 2/2"} == set(splits.calls())
 
 
-@pytest.mark.parametrize("option", ["--finish", "--isolate"])
-def test_after_a_killed_job_products_are_made_in_separate_processes(
-    option: str, splits: Splits
-) -> None:
-    run = splits.run('if [ "$3" = 1/2 ]; then kill -9 $$; fi', "--nj", 2, option)
-    assert run.code == 0
-    assert "one by one, as jobs were killed" in run.err
-    after = "--after-jobs " if option == "--finish" else ""
-    assert splits.calls()[-1] == f"JOB-x {after}--isolate"
-
-
-def test_without_killed_jobs_failures_are_reported_once(splits: Splits) -> None:
-    run = splits.run('[ "$3" != 1/2 ]', "--nj", 2, "--isolate")
-    assert run.code == 1 and "one by one" not in run.err
-    assert len(splits.calls()) == 2
+def test_counts_of_the_splits_are_added_up(splits: Splits) -> None:
+    run = splits.run('echo; echo "1${3%/*} figures drawn, 2 there"', "--nj", 2)
+    assert (run.code, run.out) == (0, "23 figures drawn, 4 there\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["verb"], ["--log-dir", "x"], ["verb", "--nope", "x"]])
@@ -111,25 +97,24 @@ def test_bad_usage_of_splits(arguments: list[str], tmp_path: Path) -> None:
     assert run_program(SPLIT, *arguments, cwd=tmp_path).code == 2
 
 
-@pytest.mark.parametrize("name", ["asv_scores.sh", "similarity.sh"])
-def test_interrupt_of_the_jobs_ends_the_stage(name: str, splits: Splits) -> None:
+def test_interrupt_of_the_jobs_ends_the_stage(tmp_path: Path) -> None:
     """It is no failure of a job, after which the stage would go on by itself."""
-    splits.command('case "$*" in *--job*) sleep 20 ;; esac')
-    options = ["--nj", "2", "--log-dir", str(splits.folder / "log"), "--", "--tree", "."]
+    tree = SpeechTree(tmp_path / "tree")
+    runner = executable(tmp_path / "runner", '#!/bin/bash\necho "$@" >>"$CALLS"\nsleep 20\n')
+    options = ["--tree", tree.root, "--results", "exp", "--conf", "small.yaml", "--cmd", runner]
+    calls = tmp_path / "calls"
     process = subprocess.Popen(
-        [str(ROOT / "local" / name), *options],
-        cwd=splits.folder,
-        env={**os.environ, **splits.environment, "KALDI_ROOT": ""},
+        [str(ROOT / "local/asv_scores.sh"), *map(str, options)],
+        env={**os.environ, "PATH": SEARCH, "CALLS": str(calls)},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    assert until(lambda: sum("--job" in call for call in splits.calls()) == 2)
+    assert until(calls.exists)
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=20)
-    assert process.returncode in (130, -signal.SIGINT)
-    before = ("subsets", "--tree . --anonymized")
-    assert all("--job" in call or call.startswith(before) for call in splits.calls())
+    _, err = process.communicate(timeout=20)
+    assert process.returncode in (130, -signal.SIGINT), err
+    assert b"Traceback" not in err and not any(p.exists() for p in tree.all_scores.values())
 
 
 # --- x-vectors
@@ -376,4 +361,4 @@ def test_external_scores_need_no_x_vectors(kaldi: Kaldi) -> None:
     run = kaldi.recipe()
     assert run.code == 0, run.err
     assert kaldi.called() == []
-    assert "score files: 0 in place, 3 external" in run.out
+    assert "score files: 0 made, 0 current, 3 external" in run.out

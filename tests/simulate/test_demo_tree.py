@@ -57,9 +57,9 @@ def evaluated(tree: Path, protocol: str = "vpc2020") -> Results:
     out = ("--out", "out")
     for verb, *more in (
         ("subsets", "--anonymized"),
-        ("score-tree",),
-        ("evaluate", *out),
-        ("similarity-tree", *out),
+        ("asv-scores",),
+        ("privacy-metrics", *out),
+        ("similarity", *out),
         ("collect", *out),
     ):
         run = cli(verb, *common, *more)

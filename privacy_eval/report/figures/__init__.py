@@ -7,6 +7,7 @@ matplotlib is imported when a figure is drawn.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -146,16 +147,18 @@ def write_figures(
     folder = figure_folder(out, drawn_from, formats)
     if folder.is_current(Inputs()):
         return 0, len(range(number - 1, len(pictures(out)), jobs))
+    if run.start_jobs is not None:
+        run.start_jobs(sys.maxsize)  # their number is not known yet
     entries: dict[str, dict[str, str]] = {}
     files: dict[str, list[str]] = {}
-    shown = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
-    for drawing in shown:
+    chosen = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
+    for drawing in chosen:
         if drawing.name in entries:
             raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
         entries[drawing.name] = {"section": drawing.section, "caption": drawing.caption}
         files[drawing.name] = [f"{drawing.name}.{f}" for f in drawing.formats if f in formats]
     folder.begin(entries, [file for several in files.values() for file in several])
-    mine = shown[number - 1 :: jobs]
+    mine = chosen[number - 1 :: jobs]
     written = there = 0
     for drawing in mine:
         if all((out / file).is_file() for file in files[drawing.name]):

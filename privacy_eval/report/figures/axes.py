@@ -98,48 +98,48 @@ def plot_scores(
 def _plot(
     describe: _Describe, given: TrialScores | Evaluation, axes: Axes | None, name: str
 ) -> Axes:
-    found = given
+    evaluation = given
     if isinstance(given, TrialScores):
-        found = evaluate(given.target, given.nontarget)
-    if not isinstance(found, Evaluation) or found.scores is None:
+        evaluation = evaluate(given.target, given.nontarget)
+    if not isinstance(evaluation, Evaluation) or evaluation.scores is None:
         raise TypeError(f"expected TrialScores or what evaluate() returns, not {type(given)}")
     if axes is None:
         from matplotlib import pyplot
 
         axes = pyplot.subplots()[1]
-    panel = describe(found, score_curves(found.scores), name)
+    panel = describe(evaluation, score_curves(evaluation.scores), name)
     draw_panel(axes, panel)
     draw_legend(axes, panel.curves)
     return axes
 
 
-def _det(found: Evaluation, arrays: _Arrays, name: str) -> Panel:
+def _det(evaluation: Evaluation, arrays: _Arrays, name: str) -> Panel:
     line = Line(
         name or "EER",
         arrays["det_miss"],
         arrays["det_false_alarm"],
-        found.values["eer"],
-        caveat=withholding_caveat(found.caveats, "eer"),
+        evaluation.values["eer"],
+        caveat=withholding_caveat(evaluation.caveats, "eer"),
     )
     return det_panel([line], {line.name: _LOOK})
 
 
-def _ece(found: Evaluation, arrays: _Arrays, name: str) -> Panel:
+def _ece(evaluation: Evaluation, arrays: _Arrays, name: str) -> Panel:
     profile = Profile(
         name or "minimum",
         arrays["prior_log_odds"],
         arrays["ece_minimum"],
         arrays["ece_zero_evidence"],
-        found.values["zebra_population"],
-        found.values["zebra_individual"],
-        found.zebra_tag or IMPLAUSIBLE_MARK,
-        withholding_caveat(found.caveats, "zebra_population"),
+        evaluation.values["zebra_population"],
+        evaluation.values["zebra_individual"],
+        evaluation.zebra_tag or IMPLAUSIBLE_MARK,
+        withholding_caveat(evaluation.caveats, "zebra_population"),
     )
     panel = profile_panel([profile], [_LOOK])
     actual = Curve(profile.prior_log_odds, arrays["ece_actual"], "actual", colour="#D55E00")
     return replace(panel, curves=(*panel.curves, actual))
 
 
-def _densities(found: Evaluation, arrays: _Arrays, name: str) -> Panel:
-    caveat = withholding_caveat(found.caveats, "linkability")
-    return linkability_panel(arrays, found.values["linkability"], name or "Scores", caveat)
+def _densities(evaluation: Evaluation, arrays: _Arrays, name: str) -> Panel:
+    caveat = withholding_caveat(evaluation.caveats, "linkability")
+    return linkability_panel(arrays, evaluation.values["linkability"], name or "Scores", caveat)

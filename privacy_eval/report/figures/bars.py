@@ -221,12 +221,12 @@ def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
     def series(attack: str, slot: int, front: bool = False) -> Series:
         return Series(attack, style.attack_label(protocol, attack), fills[attack], slot, front)
 
-    found = [series(ORIGINAL_ATTACK, -1)]
+    all_series = [series(ORIGINAL_ATTACK, -1)]
     for model in map(protocol.attack, attacks):
         compared = (model.enrollment, model.trial)
         front = compared in slots
-        found.append(series(model.id, slots.setdefault(compared, len(slots)), front))
-    return found
+        all_series.append(series(model.id, slots.setdefault(compared, len(slots)), front))
+    return all_series
 
 
 def _gender_series(protocol: Protocol) -> list[Series]:
@@ -251,11 +251,11 @@ def _mean_figures(
     """
     cells, protocol = data.cells, data.protocol
     sets = {(t.split, t.data_set.id, t.gender) for t in protocol.trial_sets()}
-    known = {a.id for a in protocol.attack_models}
+    models = {a.id for a in protocol.attack_models}
     values = {
         p: cell
         for p, cell in select(cells, metric=protocol.eer).items()
-        if p.attack_model in known and (p.split, p.data_set, p.gender) in sets
+        if p.attack_model in models and (p.split, p.data_set, p.gender) in sets
     }
     means, averaged = _means(cells, values)
     originals = [p for p in values if p.system == ORIGINAL_COLUMN]
@@ -341,8 +341,8 @@ def _by_system(
     systems = (ORIGINAL_COLUMN, *cells.systems)
     if attack is not None:
         systems = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else cells.systems
-    found = {s: cells.get(CellKey(metric, attack, split, data_set, gender, s)) for s in systems}
-    return {s: cell for s, cell in found.items() if cell is not None}
+    values = {s: cells.get(CellKey(metric, attack, split, data_set, gender, s)) for s in systems}
+    return {s: cell for s, cell in values.items() if cell is not None}
 
 
 def _ordered(data: ReportData, values: _BySystem, systems: Iterable[str]) -> tuple[str, ...]:
@@ -399,8 +399,8 @@ def _drawing(
         parts.append(style.families_caption(cells))
         if cells.own & present:
             parts.append("Bold names: submitted systems")
-    shown = [item for panel in panels for of in panel.bars.values() for item in of.items()]
-    left_out = {system for system, cell in shown if cell.left_out}
+    items = [item for panel in panels for of in panel.bars.values() for item in of.items()]
+    left_out = {system for system, cell in items if cell.left_out}
     if left_out:
         names = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in left_out]
         parts.append(f"Trials were left out on request: {', '.join(names)}")

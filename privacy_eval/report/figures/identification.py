@@ -31,25 +31,25 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     curves and chance; `identification_speakers_*`, sorted dots of their speakers; and
     `identification_singling_out_*`."""
     protocol = data.protocol
-    found: dict[tuple[str, ...], list[IdentificationRecord]] = {}
+    by_condition: dict[tuple[str, ...], list[IdentificationRecord]] = {}
     for r in data.results.identification:
         c = r.condition
-        found.setdefault((c.data_set, c.split, c.gender, c.attack_model or ""), []).append(r)
+        by_condition.setdefault((c.data_set, c.split, c.gender, c.attack_model or ""), []).append(r)
     styles = style.system_styles(data.results.systems)
     original = next(a.id for a in protocol.attack_models if a.is_original)
     for t, attack in itertools.product(protocol.trial_sets(), protocol.attack_models):
         of_set = t.data_set.id, t.split, t.gender
-        records = found.get((*of_set, attack.id), [])
+        records = by_condition.get((*of_set, attack.id), [])
         if attack.id == original or not records:
             continue
         title = f"{set_title(protocol, *of_set)}, {attack.title.lower()}"
         for page, number, part in style.numbered_pages(records, MOST_SYSTEMS):
-            shown = [_Shown(r, r.condition.system, styles[r.condition.system]) for r in page]
-            originals = found.get((*of_set, original), [])[:1]
-            shown += [_Shown(r, ORIGINAL_COLUMN, style.ORIGINAL_STYLE) for r in originals]
+            entries = [_Entry(r, r.condition.system, styles[r.condition.system]) for r in page]
+            originals = by_condition.get((*of_set, original), [])[:1]
+            entries += [_Entry(r, ORIGINAL_COLUMN, style.ORIGINAL_STYLE) for r in originals]
             stem = attack.id, *of_set, *number
             for kind, draw in _KINDS.items():
-                if panel := draw(shown, title):
+                if panel := draw(entries, title):
                     caption, axes = panel
                     name = style.file_stem(kind, *stem)
                     text, of = caption.format(f"{title}{part}"), [r.condition for r in page]
@@ -57,7 +57,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Entry:
     """A record in a figure."""
 
     record: IdentificationRecord
@@ -71,14 +71,14 @@ class _Shown:
         return system_curve(self.look, x, y, np.column_stack([x, y]), self.name, note)
 
 
-def _galleries(shown: list[_Shown], title: str) -> tuple[str, Panel]:
-    curves = [one.curve(one.record.sizes, one.record.linkage) for one in shown]
-    bands = [one for one in shown if one.record.intervals and len(shown) <= _MOST_BANDS]
+def _galleries(entries: list[_Entry], title: str) -> tuple[str, Panel]:
+    curves = [one.curve(one.record.sizes, one.record.linkage) for one in entries]
+    bands = [one for one in entries if one.record.intervals and len(entries) <= _MOST_BANDS]
     for one in bands:
         low, high = 100 * np.array(one.record.intervals).T
         x = np.log10(one.record.sizes)
         curves.append(Curve(x, high, colour=one.look.colour, fill=True, base=low))
-    largest = max((one.record for one in shown), key=lambda r: r.n_enrolled)
+    largest = max((one.record for one in entries), key=lambda r: r.n_enrolled)
     sizes = np.geomspace(1, largest.n_enrolled, 100)
     curves.append(_grey(np.log10(sizes), np.minimum(largest.rank / sizes, 1)))
     caption = (
@@ -88,19 +88,19 @@ def _galleries(shown: list[_Shown], title: str) -> tuple[str, Panel]:
     return caption, _panel(curves, largest.n_enrolled, title)
 
 
-def _speakers(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
-    shown = [one for one in shown if one.record.speakers]
-    if not shown:
+def _speakers(entries: list[_Entry], title: str) -> tuple[str, Panel] | None:
+    entries = [one for one in entries if one.record.speakers]
+    if not entries:
         return None
     dots = []
-    for one in shown:
+    for one in entries:
         y = 100 * np.array([s.linkage for s in one.record.speakers])
         x = np.arange(1, y.size + 1, dtype=np.float64)
         note = f"({np.median(y):.0f} % median)"
         dot = system_curve(one.look, x, y, np.column_stack([x, y]), one.name, note)
         dots.append(replace(dot, width=0.4))
-    sizes = sorted({one.record.speakers_size for one in shown})
-    chances = {min(one.record.rank / one.record.speakers_size, 1) for one in shown}
+    sizes = sorted({one.record.speakers_size for one in entries})
+    chances = {min(one.record.rank / one.record.speakers_size, 1) for one in entries}
     caption = (
         "Identification of each speaker: {}. A dot per speaker, from the most often found one: "
         f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "
@@ -118,12 +118,14 @@ def _speakers(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
     return caption, panel
 
 
-def _singling_out(shown: list[_Shown], title: str) -> tuple[str, Panel] | None:
-    found = [(one, one.record.singling_out) for one in shown if one.record.singling_out.sizes]
-    if not found:
+def _singling_out(entries: list[_Entry], title: str) -> tuple[str, Panel] | None:
+    singled_out = [
+        (one, one.record.singling_out) for one in entries if one.record.singling_out.sizes
+    ]
+    if not singled_out:
         return None
-    curves = [one.curve(singled.sizes, singled.values) for one, singled in found]
-    most = max(singled.n_speakers for _, singled in found)
+    curves = [one.curve(singled.sizes, singled.values) for one, singled in singled_out]
+    most = max(singled.n_speakers for _, singled in singled_out)
     sizes = np.unique(np.geomspace(2, most, 100).round())
     curves.append(_grey(np.log10(sizes), singling_out_chance(sizes), "knows nothing"))
     caption = (

@@ -59,9 +59,9 @@ def linkability_panel(
     caveat : Caveat, optional
         For which D_sys must be neither ranked nor graded.
     """
-    shown = f" = {value:.3f}$"
+    value_text = f" = {value:.3f}$"
     if caveat is not None:
-        shown = f"$: {marked_text(f'{value:.3f}', caveat)}"
+        value_text = f"$: {marked_text(f'{value:.3f}', caveat)}"
     edges = arrays["linkability_edges"]
     low, high = _score_range(arrays)
     top = 0.0
@@ -96,7 +96,7 @@ def linkability_panel(
         (low, high),
         (0.0, 1.05 * top),
         title=title,
-        title_math=rf": $D_\mathrm{{sys}}{shown}",
+        title_math=rf": $D_\mathrm{{sys}}{value_text}",
     )
 
 

@@ -29,9 +29,9 @@ _MOST_NAMED = 12
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
-        found = trade_offs(data, split)
-        metrics = [m for m in UTILITY if any(m in t.utility for t in found)]
-        absent = [t.system for t in found if len(t.utility) < len(metrics)]
+        systems = trade_offs(data, split)
+        metrics = [m for m in UTILITY if any(m in t.utility for t in systems)]
+        absent = [t.system for t in systems if len(t.utility) < len(metrics)]
         if not metrics:
             continue
         attack = data.protocol.attack(data.protocol.average_attack_model).title.lower()
@@ -46,7 +46,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             caption += f" ({note})" if note else ""
         if data.cells.own and set(data.cells.systems) - data.cells.own:
             caption += "; grey: published systems"
-        if len(found) > _MOST_NAMED:
+        if len(systems) > _MOST_NAMED:
             caption += ". Named are the systems of the front, and your own among published ones"
         if absent:
             caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
@@ -56,7 +56,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         yield Drawing(
             style.file_stem("plane", split),
             f"{caption}.",
-            functools.partial(plane, data, found, metrics),
+            functools.partial(plane, data, systems, metrics),
             (data.protocol.eer,),
             {c for cell in eers.values() for c in cell.conditions},
             section=ANSWER if first else "",
@@ -72,19 +72,19 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
     return front[::-1]
 
 
-def plane(data: ReportData, found: Sequence[TradeOff], metrics: Sequence[str]) -> Canvas:
+def plane(data: ReportData, systems: Sequence[TradeOff], metrics: Sequence[str]) -> Canvas:
     """Draw a panel for each metric of utility, the better systems above and to the right."""
     styles = style.system_styles(data.cells.systems)
     others = set(data.cells.systems) - data.cells.own if data.cells.own else set()
     width = style.FULL_WIDTH if len(metrics) > 1 else style.COLUMN_WIDTH
-    listed = [t.system for t in found if t.system not in others]
+    listed = [t.system for t in systems if t.system not in others]
     listed = listed if len(listed) > _MOST_NAMED else []
     names = [style.escape_mathtext(system, _NAME) for system in listed]
     columns = style.legend_columns(width, names) if names else 1
     height = 2.9 + 0.16 * math.ceil(len(names) / columns)
     with style.figure(width, height) as canvas:
         for axes, metric in style.panels(canvas, [list(metrics)], sharex=True, sharey=False):
-            drawn = [(t, t.utility[metric]) for t in found if metric in t.utility]
+            drawn = [(t, t.utility[metric]) for t in systems if metric in t.utility]
             sign = -1 if describe(metric).best == "lower" else 1
             front = pareto_front([(100 * one.eer, sign * 100 * value) for one, value in drawn])
             for one, value in drawn:

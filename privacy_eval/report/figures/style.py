@@ -162,8 +162,10 @@ def escape_mathtext(text: str, limit: int = NAME) -> str:
     50%_team & \\$x\\$
     """
     line = "".join(c if c.isprintable() else " " for c in text)
-    known = _glyphs()
-    line = "".join(c if ord(c) in known else f"[U+{ord(c):04X}]" for c in shorten_name(line, limit))
+    glyphs = _glyphs()
+    line = "".join(
+        c if ord(c) in glyphs else f"[U+{ord(c):04X}]" for c in shorten_name(line, limit)
+    )
     return line.replace("$", r"\$")
 
 

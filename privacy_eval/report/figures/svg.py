@@ -189,8 +189,8 @@ def _ticks(ticks: tuple[tuple[float, str], ...], limits: Limits) -> list[tuple[f
     if not np.isfinite(limits).all():
         return []
     if not ticks:
-        found = MaxNLocator(6, integer=limits[1] - limits[0] >= 6).tick_values(*limits)
-        ticks = tuple((float(v), f"{round(float(v), 10):g}") for v in found)
+        values = MaxNLocator(6, integer=limits[1] - limits[0] >= 6).tick_values(*limits)
+        ticks = tuple((float(v), f"{round(float(v), 10):g}") for v in values)
     return [(at, label) for at, label in ticks if limits[0] <= at <= limits[1]]
 
 

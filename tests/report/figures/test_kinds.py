@@ -15,10 +15,11 @@ from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
+from privacy_eval.report.figure_folder import figures_source
 from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
-from privacy_eval.report.report import figures_source, report_sections
+from privacy_eval.report.sections import report_sections
 from privacy_eval.results.records import IdentificationRecord, Results, SimilarityRecord
 from privacy_eval.tree.conditions import SetCondition
 
@@ -141,7 +142,7 @@ def test_new_kinds_need_one_file_and_one_entry(
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
     kinds = (*KINDS, FigureKind("toy", "Toys"))
     monkeypatch.setattr(figures, "KINDS", kinds)
-    monkeypatch.setattr("privacy_eval.report.report.KINDS", kinds)
+    monkeypatch.setattr("privacy_eval.report.sections.KINDS", kinds)
     data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
     drawn_from = figures_source(data.sources, conventional=False)
     assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)

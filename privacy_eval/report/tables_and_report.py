@@ -12,10 +12,11 @@ from ..version import __version__
 from .figure_folder import folder_digest
 from .main_results import summary_table
 from .page import Section, report_page
-from .report import across_tables, report_sections
+from .sections import report_sections
+from .side_by_side import across_tables
 from .system_tables import table_groups
 from .table import Style
-from .table_set import table_files
+from .table_files import table_files
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,105 @@
+"""Run a stage in parallel jobs of a runner such as run_jobs.sh or queue.pl (`--cmd`)."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from ..io.confine import refuse_symlinks_below
+from .options import log
+
+#: Exit codes of scripts/split_jobs.sh: the output cannot be written; a job was killed; above:
+#: interrupted, or no runner.
+OUTPUT_ERROR, _KILLED, _LAST_FAILURE = 3, 4, 125
+
+
+@dataclass
+class Jobs:
+    """The parallel jobs of a stage, started when the first product turns out not to be current.
+
+    Attributes
+    ----------
+    arguments : argparse.Namespace
+        Of the verb, which every job runs with `--job J/N`.
+    finish : bool
+        Whether the verb goes on afterwards, to make what is left and log a summary. Otherwise it
+        ends with the jobs, unless one was killed.
+    killed : bool, optional
+        Once the jobs have ended: whether any was killed.
+    """
+
+    arguments: argparse.Namespace
+    finish: bool
+    killed: bool | None = None
+
+    def __call__(self, n_products: int) -> bool:
+        """Run the jobs, no more than there are products; return whether any was killed.
+
+        Raises
+        ------
+        SystemExit
+            The verb ends here.
+        """
+        if self.killed is None:
+            self.killed = self._run(n_products)
+        return self.killed
+
+    def _run(self, n_products: int) -> bool:
+        arguments = self.arguments
+        log_dir = arguments.log_dir or _log_folder(arguments)
+        number = min(arguments.nj, n_products)
+        options = [f"--log-dir={log_dir}", f"--cmd={arguments.cmd}", f"--nj={number}"]
+        code = run_script("scripts/split_jobs.sh", arguments.verb, *options, "--", *arguments.words)
+        killed = code == _KILLED
+        if code > _LAST_FAILURE or code == OUTPUT_ERROR or not (self.finish or killed):
+            raise SystemExit(code)
+        if code:  # failures in a job occur again here, where they are logged and counted
+            one_by_one = ", one by one, as jobs were killed" if killed else ""
+            log(f"privacy-eval: doing the remaining work of these jobs{one_by_one}")
+        arguments.after_jobs = True
+        return killed
+
+
+def run_script(name: str, *words: str) -> int:
+    """Run a script of the toolkit and return its exit code."""
+    root = Path(os.environ.get("PRIVACY_EVAL_ROOT") or Path(__file__).parents[2])
+    script = root / name
+    if not script.is_file():
+        raise PrivacyEvalError(f"{script}: no such script; it is part of a copy of the repository")
+    # A recipe has put these on the PATH.
+    own = (str(root / "scripts"), os.path.dirname(sys.executable))
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *own))
+    sys.stdout.flush()
+    with _interrupts_end_the_script():
+        code = subprocess.run(
+            [str(script), *words],
+            env={**os.environ, "PATH": path},
+            stdin=subprocess.DEVNULL,
+            check=False,
+        ).returncode
+    return code if code >= 0 else 128 - code
+
+
+def _log_folder(arguments: argparse.Namespace) -> Path:
+    """Return the log folder of a stage over a tree; refuse symlinks within the results."""
+    out: Path = arguments.tree / (arguments.out or arguments.results / "privacy_eval")
+    refuse_symlinks_below(out, arguments.tree / arguments.results)
+    return out / "log"
+
+
+@contextlib.contextmanager
+def _interrupts_end_the_script() -> Iterator[None]:
+    """Leave Ctrl-C to the script, which ends its jobs, and wait for it."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

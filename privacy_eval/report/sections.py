@@ -1,0 +1,154 @@
+"""Compose the report: its first screen and its sections, from all tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from ..numbers.report_data import ReportData
+from .figure_folder import drawn_from, pictures
+from .figures import KINDS, curve_figures
+from .first_screen import front
+from .identification_tables import identification_sentences
+from .main_results import summary_table
+from .page import Front, Picture, Section
+from .provenance import provenance_tables
+from .side_by_side import across_tables
+from .system_tables import system_tables
+from .table import (
+    AMONG_MANY,
+    ANSWER,
+    CURVES,
+    LEAST_PROTECTED,
+    PROVENANCE,
+    PUBLISHED,
+    SIDE_BY_SIDE,
+    VARIANTS_DIFFER,
+    Table,
+)
+
+_VARIANTS = (
+    "Values that the released scripts (challenge) print differently from their definition (exact), "
+    "and where they differ the EERs of Kaldi and SpeechBrain, which are the same in both."
+)
+_SPEAKERS = (
+    "An average hides unprotected speakers. These are the least protected by de-identification "
+    "(voice similarity); the first screen names the speaker who is found most often."
+)
+_CURVES = (
+    "Point at a curve for its values. As files (PNG, PDF, pgfplots): privacy-eval figures "
+    "--all-figures."
+)
+_PROVENANCE = (
+    "Files with the first digits of their SHA-256; results.json has all digits. For gzip files it "
+    "is the SHA-256 of the unpacked content. Paths are relative to the tree."
+)
+
+
+def report_sections(
+    data: ReportData, *, figures: Path | None = None, inserted: Sequence[Section] = ()
+) -> tuple[Front, list[Section], list[str]]:
+    """Compose the report: the first screen and the sections; also return notes for the log.
+
+    Parameters
+    ----------
+    figures : Path, optional
+        A folder of figures of the same results.
+    inserted : sequence of Section
+        Of other sources, such as a listening test; after the tables of several systems.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The figures are of other results, or damaged.
+    """
+    results = data.results
+    tables, notes = across_tables(data)
+    main = summary_table(data)
+    tables += [*([main] if main is not None else ()), *provenance_tables(results)]
+    systems = [(system, f) for system in results.systems for f in results.results_folders(system)]
+    of_systems: list[tuple[str, list[Table]]] = []
+    for number, (system, folder) in enumerate(systems):
+        own = system_tables(results, system, folder, data.curves)
+        own = [replace(table, name=f"{number}-{table.name}") for table in own]
+        of_systems.append((f"System {system}{folder}", own))
+        tables += own
+    drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
+    identified = identification_sentences(results)
+    answer = front(data)
+
+    def section(title: str, *text: str, folded: bool = True) -> Section:
+        return Section(title, text, *_placed(title, tables, drawn), folded)
+
+    side_by_side = _by_title(*_placed(SIDE_BY_SIDE, tables, drawn))
+    curves = tuple(_by_title(*_placed(CURVES, tables, drawn)))
+    facets = ("Figures", "Attack model")
+    sections = [
+        Section(
+            SIDE_BY_SIDE, parts=tuple(replace(p, folded=n > 0) for n, p in enumerate(side_by_side))
+        ),
+        section(LEAST_PROTECTED, _SPEAKERS),
+        section(AMONG_MANY, *identified),
+        *(section(kind.section, folded=kind.folded) for kind in KINDS if not kind.curves),
+        Section(CURVES, (_CURVES,), parts=curves, facets=facets),
+        *inserted,
+        *(
+            Section(title, folded=True, parts=tuple(_by_title(*_placed(title, own, drawn))))
+            for title, own in of_systems
+        ),
+        section(VARIANTS_DIFFER, _VARIANTS),
+        section(PROVENANCE, _PROVENANCE),
+        section(PUBLISHED),
+    ]
+    first_tables, first_pictures = _placed(ANSWER, tables, drawn)
+    answer = replace(answer, tables=first_tables, pictures=first_pictures)
+    return answer, [s for s in sections if not s.is_empty], notes
+
+
+def _placed(
+    section: str, tables: Iterable[Table], drawn: Iterable[Picture]
+) -> tuple[tuple[Table, ...], tuple[Picture, ...]]:
+    """Select the tables and figures of a section."""
+    return tuple(t for t in tables if t.section == section), tuple(
+        p for p in drawn if p.section == section
+    )
+
+
+def _by_title(tables: Sequence[Table], drawn: Sequence[Picture]) -> Iterator[Section]:
+    """Yield a folded part for each title, with its tables and figures."""
+    for title in dict.fromkeys([*(t.title for t in tables), *(p.title for p in drawn)]):
+        yield Section(
+            title,
+            tables=tuple(t for t in tables if t.title == title),
+            pictures=tuple(p for p in drawn if p.title == title),
+            folded=True,
+        )
+
+
+def _curves(data: ReportData) -> Iterator[Picture]:
+    """Yield the plots of curves, titled by their trial set, of all kinds and attack models."""
+    attacks = {a.id: a.title for a in data.protocol.attack_models if not a.is_original}
+    for kind, drawing in curve_figures(data):
+        trial_sets = {(c.data_set, c.split, c.gender) for c in drawing.conditions}
+        models = {c.attack_model for c in drawing.conditions} & attacks.keys()
+        title = "Several trial sets"
+        if len(trial_sets) == 1:
+            ((data_set, split, gender),) = trial_sets
+            title = f"{data.protocol.data_set(data_set).title} {split}, "
+            title += data.protocol.genders[gender]
+        attack = attacks[models.pop() or ""] if len(models) == 1 else ""
+        facets = (kind.section, attack)
+        yield Picture(None, drawing.caption, drawing.plot, facets, CURVES, title)
+
+
+def _drawn(data: ReportData, folder: Path) -> list[Picture]:
+    """Return the figures of a folder, which must be of these results."""
+    drawn = pictures(folder)
+    if drawn_from(folder).get("results") != data.sources.digest():
+        raise PrivacyEvalError(
+            f"{folder}: figures of other or outdated results; draw them again "
+            "with privacy-eval figures"
+        )
+    return drawn

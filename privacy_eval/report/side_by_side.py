@@ -1,0 +1,76 @@
+"""All tables of several systems side by side, and the rankings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import PrivacyEvalError
+from ..metrics import METRICS
+from ..numbers.cells import cells_from_results
+from ..numbers.report_data import ReportData
+from ..protocol.protocol import Protocol
+from .comparison_tables import comparison_tables, submissions_table
+from .notes import caveat_notes
+from .ranking_tables import ranking_tables
+from .split_tables import main_split
+from .table import ANSWER, SIDE_BY_SIDE, Table
+from .utility_tables import utility_tables
+
+
+def across_tables(
+    data: ReportData, metric: str = "eer", attack_model: str | None = None
+) -> tuple[list[Table], list[str]]:
+    """Tables with a column per system, and the rankings; with notes on them.
+
+    Parameters
+    ----------
+    metric : str
+        Of the rankings.
+    attack_model : str, optional
+        Of the rankings; that which the protocol averages, unless given.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The protocol has no such attack model, or the metric does not depend on one.
+    """
+    results, published = data.results, data.sources.published
+    metric = data.protocol.shown(metric)
+    _check_attack_model(data.protocol, metric, attack_model)
+    if not published and len(results.systems) < 2:
+        return [], caveat_notes(results.verification)
+    options = {"metric": metric, "attack_model": attack_model}
+    main = main_split(data.protocol, results.verification)
+    rankings: list[Table] = []
+    for split in data.protocol.splits:
+        tables = ranking_tables(data, split=split, **options)
+        if published and len(results.systems) > 1:
+            # With published systems in between, no two submitted ones would be compared.
+            alone = replace(data, cells=cells_from_results(results))
+            own = ranking_tables(alone, split=split, **options)
+            tables += [replace(table, name=f"{table.name}_own") for table in own]
+        section = ANSWER if split == main else SIDE_BY_SIDE
+        rankings += [replace(table, section=section) for table in tables]
+    notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
+    if not rankings:
+        under = f" under the attack model {attack_model}" if attack_model else ""
+        notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")
+    submissions = submissions_table(published) if published else None
+    tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
+    tables += utility_tables(data)
+    return [*([submissions] if submissions else ()), *tables, *rankings], notes
+
+
+def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:
+    if attack_model is None:
+        return
+    models = [a.id for a in protocol.attack_models if not a.is_original]
+    if METRICS[metric].kind != "scores":
+        raise PrivacyEvalError(
+            f"--attack-model {attack_model}: {metric} does not depend on an attack model"
+        )
+    if attack_model not in models:
+        raise PrivacyEvalError(
+            f"--attack-model {attack_model}: not an attack model of protocol {protocol.name}; "
+            f"known: {', '.join(models)}"
+        )

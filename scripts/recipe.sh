@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2154 # the options are the recipe's
+# To be sourced by a recipe, before parse_options.sh: the table of its stages for --help, the check
+# of its options, messages, a line per stage on a terminal, and the main results at the end.
+
+scripts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+# The rows of the stages that the recipe begins: number | scripts in local/ | what | input -> output
+stages=$(awk -F'|' '
+    NR == FNR { if (match($0, /begin [0-9]+;/)) begun[substr($0, RSTART + 6) + 0]; next }
+    /^ *[0-9]+ \|/ && ($1 + 0) in begun' \
+    "${BASH_SOURCE[1]}" "$scripts/../privacy_eval/stages/recipe.py")
+# shellcheck disable=SC2034
+help_more="Stages: number | scripts in local/ | what | input -> output"$'\n'"$stages"
+
+log() { printf '%s %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$*" >&2; }
+fail() {
+    printf 'run.sh: %s\n' "$1" >&2
+    exit "${2:-1}"
+}
+usage_error() { fail "$1 (--help lists the options)" 2; }
+# Prints a path that is relative to the tree.
+in_tree() {
+    case $1 in
+        /*) printf '%s' "$1" ;;
+        *) printf '%s' "${tree%/}/$1" ;;
+    esac
+}
+
+# Checks all options before any work. The stages read them from the file $config, which is recorded
+# in the output folder $out. Call it with what parse_options.sh left: "$@".
+check_options() {
+    local name
+    [ $# -eq 0 ] || usage_error "unexpected argument '$1'"
+    for name in stage stop_stage nj tree results conf; do
+        [ -n "${!name}" ] || usage_error "--${name//_/-} must not be empty"
+    done
+    [ -d "$tree" ] || fail "$tree: no such folder; --tree names the experiment tree"
+    command -v -- "${cmd%% *}" >/dev/null ||
+        usage_error "--cmd: no command '${cmd%% *}'; see recipes/vpc2020/cmd.sh"
+    limit_jobs
+    config=$(mktemp "${TMPDIR:-/tmp}/options.XXXXXX")
+    for name in "${option_names[@]}"; do
+        case ${!name} in
+            *$'\n'*) usage_error "--${name//_/-} must not contain a line break" ;;
+            ?*) printf -- '--%s=%s\n' "${name//_/-}" "${!name}" ;;
+        esac
+    done >"$config"
+    privacy-eval check-options "$config"
+    out_name=${out:-${results%/}/privacy_eval} # as in the table of the stages
+    out=$(in_tree "$out_name")
+}
+# More jobs on this machine would only start one after the other, each with its start-up time.
+limit_jobs() {
+    local processors
+    case ${cmd%% *} in run_jobs.sh | */run_jobs.sh) ;; *) return ;; esac
+    processors=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null ||
+        getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+    if [ "$nj" -gt "$((4 * processors))" ] 2>/dev/null; then
+        nj=$((4 * processors))
+        log "Running $nj jobs: this machine has $processors processors"
+    fi
+}
+# Records the options of this run; stages 0 and 1 write nothing.
+record_options() {
+    if [ "$1" -lt 2 ] || [ ! -s "$config" ] || [ ! -d "$(in_tree "$results")" ]; then return; fi
+    mkdir -p -- "$out"
+    cp -- "$config" "$out/.options.conf.$$"
+    mv -f -- "$out/.options.conf.$$" "$out/options.conf"
+}
+
+# On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
+live=false running="" bold="" plain="" config=""
+if [ -t 1 ] && [ -t 2 ]; then
+    live=true
+    if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+fi
+# Returns whether a stage is to run, and logs its row of the table. On a terminal, the output of its
+# commands is kept for `finish`.
+begin() {
+    local number what flow
+    finish
+    if [ "$stage" -gt "$1" ] || [ "$stop_stage" -lt "$1" ]; then return 1; fi
+    record_options "$1"
+    IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages")
+    flow=${flow//RESULTS/"${results%/}"}
+    if [ "$live" = true ]; then
+        running="Stage $((number))$plain  $what" since=$SECONDS
+        printf '%s%s ...\r' "$bold" "$running" >&2
+        printed=$(mktemp "${TMPDIR:-/tmp}/run.XXXXXX")
+        exec 3>&1 >"$printed"
+    else
+        log "Stage $((number)): $what (${flow//OUT/"$out_name"})"
+    fi
+}
+# On a terminal, prints the line of the stage that ran: what, counts other than 0, and its duration.
+finish() {
+    local counts counted='^[^|]*: ([0-9]+ [a-z]|results.json)|^[0-9]+ (conditions?|figures?) '
+    if [ -z "$running" ]; then return 0; fi # without 0, set -e would end the trap below
+    exec >&3 3>&-
+    counts=$(sed -En -e 's/\b0 [a-z -]+(, |$)//g; s/[ ,:]+$//' -e "/$counted/p" "$printed")
+    counts=${counts//"${tree%/}/"/}
+    printf '\r\033[K%s%s%s (%d s)\n' "$bold" "$running" "${counts:+: ${counts//$'\n'/; }}" \
+        "$((SECONDS - since))"
+    sed -En -e "/$counted/d" -e 's/^/    /p' "$printed"
+    rm -f -- "$printed"
+    running=""
+}
+# Jobs end with 3 if the output cannot be written.
+trap 'code=$?; finish; rm -f -- "$config"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
+
+failed=false
+# Ends the recipe after failed privacy metrics, unless it may go on without these conditions.
+conditions_failed() {
+    # Interrupted, no runner, or the output cannot be written.
+    if [ "$1" -gt 125 ] || [ "$1" -eq 3 ]; then exit "$1"; fi
+    failed=true
+    if [ "$allow_missing" = true ]; then
+        log "Continuing without the conditions that failed (--allow-missing)"
+        return
+    fi
+    log "Stage 6 failed for some conditions, named in $out/log; those that succeeded are kept." \
+        "To continue without the failed ones: --stage 6 --allow-missing"
+    if [ -e "$out/results.json" ]; then
+        log "Note: the results and tables in $out are those of an earlier run"
+    fi
+    exit 1
+}
+
+# Returns whether there is a listening test to evaluate.
+has_ratings() { [ "$stop_stage" -ge 11 ] && [ -e "$(in_tree "${ratings:-ratings.csv}")" ]; }
+
+# Ends with the main results, and where everything is.
+show_results() {
+    local summary=$out/tables/summary.txt item file number earlier reported=10
+    finish
+    if [ "$stop_stage" -ge 9 ]; then
+        if [ -f "$summary" ]; then
+            printf '\n%s%s%s\n' "$bold" "$(head -n 1 -- "$summary")" "$plain"
+            sed -n 2,30p -- "$summary"
+            if [ "$(wc -l <"$summary")" -gt 30 ]; then printf '... (all: %s)\n' "$summary"; fi
+            printf '\n'
+        fi
+        if has_ratings; then reported=11; fi
+        for item in results.{txt,json,csv}:8 tables:9 figures:10 subjective:11 \
+            "report.html:$reported"; do
+            file=${item%:*} number=${item#*:} earlier=""
+            if [ "$number" -lt "$stage" ] || [ "$number" -gt "$stop_stage" ] ||
+                { [ "$file" = subjective ] && ! has_ratings; }; then
+                earlier=" (of an earlier run)"
+            fi
+            if [ -e "$out/$file" ]; then printf '%-13s %s\n' "$file" "$out/$file$earlier"; fi
+        done
+    fi
+    if [ "$failed" = true ]; then
+        log "Done, but without the conditions that failed in stage 6: see $out/log"
+        exit 1
+    fi
+    if [ "$stop_stage" -ge 8 ] && [ -s "$out/left_out.txt" ]; then
+        log "Done, but these results are not complete: $(wc -l <"$out/left_out.txt") notes of what" \
+            "was left out in $out/left_out.txt, first: $(head -n 1 -- "$out/left_out.txt" | cut -c 1-200)"
+    else
+        log "Done"
+    fi
+}
