@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report import table_formats
+    from ..report.notes import cautions
     from ..report.side_by_side import across_tables
     from ..report.system_tables import system_tables
     from ..report.tables_and_report import TableOptions, tables_product
@@ -40,14 +41,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     data = sources.read()
     results = data.results
-    across, notes = across_tables(data, options.rank_by, options.attack_model)
-    log_notes([*data.missing_arrays, *notes])
+    across, remarks = across_tables(data, options.rank_by, options.attack_model)
+    log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[only or "text"]
     tables = across + [
         table
         for system in results.systems
         for folder in results.results_folders(system)
-        for table in system_tables(results, system, folder, data.curves)
+        for table in system_tables(data, system, folder)
     ]
     print("\n".join(render.write(table, style) for table in tables), end="")
     return 0
