@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Sequence
 
 #: Environment variable: how progress is shown, `lines` in the log of a job.
@@ -38,6 +40,19 @@ def describe(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory"
     return f"{type(error).__name__}: {error}"
+
+
+def missing_library(what: str, package: str, why: object = "") -> PrivacyEvalError:
+    """Return the error that a library is missing, with the command that installs it into the
+    environment in use.
+
+    Examples
+    --------
+    >>> str(missing_library("HDF5 files", "h5py"))
+    'HDF5 files need h5py: ...python... -m pip install h5py'
+    """
+    command = f"{shlex.quote(sys.executable)} -m pip install {package}"
+    return PrivacyEvalError(f"{what} need {package}: {command}{f' ({why})' if why else ''}")
 
 
 def in_job() -> bool:

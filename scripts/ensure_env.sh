@@ -106,7 +106,7 @@ create_env() {
 
 # Every step handles its own failure: set -e is off in a function called by `if`.
 install() {
-    local target='.[speech]'
+    local target='.[speech,wer]'
     if [ "$purpose" = test ]; then target='.[test]'; fi
     if [ -f "$unfinished" ] || ! works; then
         create_env || return 1

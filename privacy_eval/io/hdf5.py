@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, missing_library
 from .files import max_unpacked_bytes
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -46,9 +46,7 @@ def parse_hdf5(
     try:
         import h5py
     except ImportError:
-        raise PrivacyEvalError(
-            f"{path}: HDF5 is read with h5py: pip install 'privacy_eval[formats]'"
-        ) from None
+        raise missing_library(f"{path}: HDF5 files", "h5py") from None
     left = max_unpacked_bytes(len(content))
     arrays: dict[str, NDArray[Any]] = {}
     try:

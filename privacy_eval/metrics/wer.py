@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, missing_library
 from .confidence import BootstrapReplicates, seeded_by, text_digest
 
 Normalization = Literal["none", "vpc2026"]
@@ -138,9 +138,7 @@ def word_errors(
     try:
         from kaldialign import edit_distance
     except ImportError as error:
-        raise PrivacyEvalError(
-            "word error rates of transcripts need kaldialign: pip install 'privacy_eval[wer]'"
-        ) from error
+        raise missing_library("word error rates of transcripts", "kaldialign") from error
     sides = [split_words(text, normalization) for text in (reference, hypothesis)]
     if normalization == "none" and any(sides):
         sides = [words or [""] for words in sides]

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from ..errors import PrivacyEvalError, abbreviate, printable
+from ..errors import PrivacyEvalError, abbreviate, missing_library, printable
 from ..io.names import check_name
 from ..io.schema import INLINED
 from ..io.wer import WerLine
@@ -754,7 +754,7 @@ class Results:
         try:
             import pandas
         except ImportError as error:
-            raise PrivacyEvalError("to_frame() needs pandas: pip install pandas") from error
+            raise missing_library("data frames", "pandas") from error
         return pandas.DataFrame(self.to_rows(), columns=list(CSV_COLUMNS))
 
     def __repr__(self) -> str:

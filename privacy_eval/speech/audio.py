@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, shorten
+from ..errors import PrivacyEvalError, missing_library, shorten
 from ..io.confine import check_inside
 from ..io.files import opened, reading
 from ..io.scp import ScpLine, read_scp
@@ -365,10 +365,7 @@ def soundfile() -> ModuleType:
     try:
         import soundfile as module
     except (ImportError, OSError) as error:
-        raise PrivacyEvalError(
-            "audio needs the library soundfile: pip install soundfile "
-            f"(or privacy_eval[speech]; {error})"
-        ) from error
+        raise missing_library("audio files", "soundfile", error) from error
     checked: ModuleType = module
     return checked
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, missing_library
 from ..io.files import read_text
 from ..metrics.pitch import HIGHEST, LOWEST
 from .audio import Audio, AudioReader
@@ -41,9 +41,7 @@ def praat_track(audio: Audio) -> Track:
     try:
         import parselmouth
     except ImportError as error:
-        raise PrivacyEvalError(
-            "pitch tracks of audio need praat-parselmouth: pip install 'privacy_eval[pitch]'"
-        ) from error
+        raise missing_library("pitch tracks of audio", "praat-parselmouth") from error
     samples = np.asarray(audio.samples, dtype=np.float64) / 32768
     try:
         sound = parselmouth.Sound(samples, sampling_frequency=audio.rate)

@@ -24,7 +24,6 @@ if [ $# -gt 0 ]; then
 fi
 dir=${dir:-$recipe/work}
 
-"$recipe/../../scripts/ensure_env.sh" run
 # shellcheck source=recipes/vpc2020/path.sh
 . "$recipe/../vpc2020/path.sh"
 

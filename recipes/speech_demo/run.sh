@@ -36,7 +36,6 @@ if { [ -n "$speech" ] && [ -z "$utt2spk" ]; } || { [ -z "$speech" ] && [ -n "$ut
 fi
 dir=${dir:-$recipe/work}
 
-"$recipe/../../scripts/ensure_env.sh" run
 # shellcheck source=recipes/vpc2020/path.sh
 . "$recipe/../vpc2020/path.sh"
 

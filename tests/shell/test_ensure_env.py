@@ -34,7 +34,7 @@ case $*:${1-} in
         ;;
 esac
 """
-INSTALLED = ["venv", "pip .[speech]"]
+INSTALLED = ["venv", "pip .[speech,wer]"]
 
 
 class Checkout:
@@ -155,7 +155,7 @@ def test_environment_for_tests_also_serves_to_run(installed: Checkout) -> None:
 def test_changed_requirements_are_installed(installed: Checkout, name: str) -> None:
     (installed.root / name).write_text("# changed\n")
     installed.run()
-    assert installed.calls() == ["pip .[speech]"]
+    assert installed.calls() == ["pip .[speech,wer]"]
     assert installed.is_current()
 
 
@@ -206,7 +206,7 @@ def test_environment_made_by_hand_is_extended(checkout: Checkout) -> None:
     checkout.run(code=1, FAKE_PIP="fails")
     checkout.calls()
     checkout.run()
-    assert checkout.calls() == ["pip .[speech]"]
+    assert checkout.calls() == ["pip .[speech,wer]"]
     assert (checkout.venv / "mine").exists()
     assert checkout.is_current()
 

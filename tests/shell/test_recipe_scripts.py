@@ -484,3 +484,20 @@ def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_pa
     (tmp_path / "mine").symlink_to(tmp_path / "precious")
     more = ("--results", "exp/results-x", "--out", tmp_path / "mine")
     recipe.stages(6, 6, *more, CHECK=REAL)
+
+
+def test_the_active_environment_is_used_and_named(recipe: Recipe, tmp_path: Path) -> None:
+    environments = {name: tmp_path / name for name in ("active", "conda")}
+    for folder in environments.values():
+        executable(folder / "bin/privacy-eval", FAKE_COMMAND)
+    executable(recipe.copy / ".venv/bin/privacy-eval", FAKE_COMMAND)
+    active, conda = map(str, environments.values())
+    for used, variables in (
+        (active, {"VIRTUAL_ENV": active, "CONDA_PREFIX": conda}),
+        (conda, {"CONDA_PREFIX": conda}),
+        (recipe.copy / ".venv", {}),
+        (recipe.copy / ".venv", {"VIRTUAL_ENV": str(tmp_path / "without")}),
+    ):
+        run = recipe.stages(1, 1, **variables)
+        assert run.err.count("Using ") == 1
+        assert f"Using {used}/bin/privacy-eval\n" in run.err

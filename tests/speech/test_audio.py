@@ -79,7 +79,7 @@ def test_channels(tmp_path: Path) -> None:
 def test_a_reader_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ramp(tmp_path)
     monkeypatch.setitem(sys.modules, "soundfile", None)
-    with pytest.raises(PrivacyEvalError, match="pip install soundfile"):
+    with pytest.raises(PrivacyEvalError, match="-m pip install soundfile"):
         reader_of(tmp_path, "u a.wav").read("u")
 
 
