@@ -10,11 +10,18 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.names import look_alike
+from ..io.wer import WerLine
 from ..products.freshness import Progress, absent
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, SystemUnderTest
-from ..stages.collect import read_emotion, read_recognition
-from ..tree.conditions import ConditionFiles, System, TrialCondition
+from ..stages.collect import (
+    compare_with_transcripts,
+    read_emotion,
+    read_recognition,
+    unusual_word_counts,
+)
+from ..stages.word_errors import rated_words
+from ..tree.conditions import ConditionFiles, RecognitionCondition, System, TrialCondition
 from ..tree.discovery import (
     results_folders,
     sibling_results_folders,
@@ -32,6 +39,7 @@ NO_KEY, UNUSABLE = "no trial key", "cannot be evaluated"
 NO_SIMILARITY = "no voice similarity"
 SUFFIX = "anonymization suffix"
 WORD_ERRORS = "word error rates that cannot be used"
+OTHER_WORDS = "word error rates of other numbers of words than those of other systems"
 EMOTIONS = "emotion recognition that cannot be used"
 UNKNOWN_FOLDERS = "folders that match no condition of the protocol (--conf, --anon-suffix)"
 SIBLING_RESULTS = "results folders beside each other, each treated as a separate system"
@@ -161,13 +169,19 @@ def _similarity(team: SystemUnderTest, remedies: Remedies) -> Iterator[Finding]:
 def _recognition(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
     """Yield results of speech and emotion recognition that cannot be used."""
     access = asv.access
+    read: list[tuple[RecognitionCondition, WerLine]] = []
     for system in systems:
         for folder in system.recognition:
             try:
-                refused = read_recognition(folder)[2]
+                lines, _, refused = read_recognition(folder)
+                counts = rated_words(folder, access.inputs, allow_missing=access.allow_missing)
+                if counts is not None:
+                    lines, contradictions = compare_with_transcripts(lines, counts, folder)
+                    refused += contradictions
             except Exception as error:
                 yield failure(WORD_ERRORS, error, team=system.name, file=folder.folder)
             else:
+                read += ((folder.condition, line) for line in lines)
                 for message in refused:
                     yield failure(WORD_ERRORS, PrivacyEvalError(message), team=system.name)
         for table in system.emotion:
@@ -175,6 +189,8 @@ def _recognition(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding
                 read_emotion(table, system, asv.protocol, access.tree, access.inputs)
             except Exception as error:
                 yield failure(EMOTIONS, error, team=system.name, file=table.path)
+    for condition, text in unusual_word_counts(read):
+        yield Finding(OTHER_WORDS, text, condition.system)
 
 
 def _is_external(c: ConditionFiles, inputs: Inputs) -> bool:

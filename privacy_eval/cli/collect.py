@@ -24,7 +24,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.notes import caveat_notes
     from ..results.outputs import write_outputs
     from ..results.signature import network_notes
-    from ..stages.collect import collect_experiment, outdated_scores, record_fingerprints
+    from ..stages.collect import (
+        collect_experiment,
+        outdated_scores,
+        record_fingerprints,
+        unusual_word_counts,
+    )
     from .inputs import load_experiment, log_unsigned
 
     experiment = load_experiment(arguments)
@@ -36,7 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
     if len(absent) > _ABSENT_SHOWN:
         log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
-    for note in (*caveat_notes(results.verification), *network_notes(results)):
+    notes = [*caveat_notes(results.verification), *network_notes(results)]
+    lines = ((record.condition, record.line) for record in results.recognition)
+    notes += [f"{c.system} {text}" for c, text in unusual_word_counts(lines)]
+    for note in notes:
         log(f"privacy-eval: warning: {note}")
     if not results.verification:
         log(f"privacy-eval: {out}: no evaluated conditions; nothing written")

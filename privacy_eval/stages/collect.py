@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,7 +86,7 @@ def collect(
     systems, inputs = list(systems), inputs or Inputs()
     records, unscored = _evaluated(condition_products(systems, out, tree), stale, inputs)
     transcribed, untranscribed = _transcribed(systems, out, tree, inputs)
-    absent = [*unscored, *untranscribed]
+    absent = [*unscored, *untranscribed.values()]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
         listed = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
@@ -99,6 +100,7 @@ def collect(
         record
         for system in systems
         for folder in system.recognition
+        if folder.condition not in untranscribed
         for record in read.recognition(system, folder, transcribed.get(folder.condition))
     ]
     emotion = [record for system in systems for record in read.emotion(system, inputs)]
@@ -135,23 +137,16 @@ _Transcribed = tuple[SetWordErrors, dict[str, str]]
 
 def _transcribed(
     systems: Sequence[System], out: Path, tree: Path, inputs: Inputs
-) -> tuple[dict[RecognitionCondition, _Transcribed], list[str]]:
-    """Read the current word errors of transcripts; also return the names of the sets that have
-    no word error rate at all."""
-    rated = {
-        files.condition
-        for system in systems
-        for files in system.recognition
-        if files.transcripts is None or files.transcripts.is_rated
-    }
-    word_errors, absent = {}, []
+) -> tuple[dict[RecognitionCondition, _Transcribed], dict[RecognitionCondition, str]]:
+    """Read the current word errors of transcripts; also return the names of the sets without."""
+    word_errors, absent = {}, {}
     for condition, product in transcript_products(systems, out, tree).items():
         if product.is_current(inputs, options=False):
             made_of = product.fingerprint(inputs)[0].inputs.values()
             sources = {source.path: source.sha256 for source in made_of}
             word_errors[condition] = read_set_word_errors(product.files[-1]), sources
-        elif condition not in rated:
-            absent.append(product.name)
+        else:
+            absent[condition] = product.name
     return word_errors, absent
 
 
@@ -173,13 +168,8 @@ class _Reader:
         if not lines and not refused and transcribed is not None:
             lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
         elif transcribed is not None:
-            contradicting = [x for x in lines if _contradicts(x, transcribed[0].counts)]
-            lines = [x for x in lines if x not in contradicting]
-            refused += [
-                f"{folder.folder}: {format_wer_line(x)} contradicts its transcripts: "
-                f"{format_wer_line(_line(transcribed[0].counts, folder))}"
-                for x in contradicting
-            ]
+            lines, contradictions = compare_with_transcripts(lines, transcribed[0].counts, folder)
+            refused += contradictions
         if refused and not self.partial:
             raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
@@ -239,6 +229,39 @@ def read_recognition(
         return lines, sources, refused
     except Exception as error:
         return [], {}, [*refused, describe(error)]
+
+
+def compare_with_transcripts(
+    lines: Iterable[WerLine], counts: WordErrors, files: RecognitionFiles
+) -> tuple[list[WerLine], list[str]]:
+    """Return the `%WER` lines that agree with the set's transcripts, and why others do not."""
+    agreeing, contradictions = [], []
+    for line in lines:
+        if _contradicts(line, counts):
+            contradictions.append(
+                f"{files.folder}: {format_wer_line(line)} contradicts its transcripts: "
+                f"{format_wer_line(_line(counts, files))}"
+            )
+        else:
+            agreeing.append(line)
+    return agreeing, contradictions
+
+
+def unusual_word_counts(
+    lines: Iterable[tuple[RecognitionCondition, WerLine]],
+) -> Iterator[tuple[RecognitionCondition, str]]:
+    """Yield the conditions whose number of words is not that of most of the same set, described."""
+    of_sets: dict[tuple[str, str], dict[RecognitionCondition, int]] = {}
+    for condition, line in lines:
+        if line.words is not None:
+            place = condition.data_set, condition.split
+            of_sets.setdefault(place, {})[condition] = line.words
+    for words in of_sets.values():
+        frequencies = Counter(words.values())
+        usual = max(frequencies, key=lambda n: (frequencies[n], n))
+        for condition, n in words.items():
+            if n != usual:
+                yield condition, f"{condition.name}: {n} words, most have {usual}"
 
 
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:

@@ -228,21 +228,45 @@ def transcript_products(
     seed: int = 0,
     allow_missing: bool = False,
 ) -> dict[RecognitionCondition, Product]:
-    """Return the word errors of the recognized sets with transcripts; sets that have rates are
-    included only if a bootstrap is or was requested and can be computed."""
+    """Return the word errors of the recognized sets with transcripts; sets that have rates only
+    if words can be aligned."""
     systems = list(systems)
     names = file_names(system.name for system in systems)
-    can_align = importlib.util.find_spec("kaldialign") is not None
     options = tree, bootstrap, seed, allow_missing
     products = {}
     for name, files in ((names[s.name], files) for s in systems for files in s.recognition):
         path = out / "records" / name / f"recognition-{files.folder.name}.json"
         given = files.transcripts
-        if given is not None and (
-            not given.is_rated or (can_align and (bootstrap or path.is_file()))
-        ):
+        if given is not None and (not given.is_rated or can_align()):
             products[files.condition] = _Transcribed(files, given, path, *options).product()
     return products
+
+
+def can_align() -> bool:
+    """Whether the library that aligns words is installed."""
+    return importlib.util.find_spec("kaldialign") is not None
+
+
+def rated_words(
+    files: RecognitionFiles, inputs: Inputs, *, allow_missing: bool
+) -> WordErrors | None:
+    """Count the word errors of a set's transcripts if it has rates to compare with them.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `count_word_errors`.
+    """
+    given = files.transcripts
+    if given is None or not given.is_rated or not can_align():
+        return None
+    errors = count_word_errors(
+        inputs.load(given.hypothesis),
+        inputs.load(given.reference),
+        normalization=given.normalization,
+        allow_missing=allow_missing,
+    )
+    return errors.counts
 
 
 def read_set_word_errors(path: Path) -> SetWordErrors:

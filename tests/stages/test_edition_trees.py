@@ -290,11 +290,41 @@ def test_word_error_rates_are_compared_with_their_transcripts(tree: Path, errors
     assert words is not None
     wer.write_text(f"%WER 0.00 [ {errors.format(words=words[1])} ]\n")
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
-    assert cli("privacy-metrics", *common, "--bootstrap", 2).code == 0
+    done = cli("check", *common)
+    assert done.code == 1 and "contradicts its transcripts" in done.out
+    assert cli("privacy-metrics", *common).code == 0
     done = cli("collect", *common)
     assert done.code == 1 and f"{wer.parent}: %WER 0.00" in done.err
     assert "contradicts its transcripts: %WER " in done.err
     assert cli("collect", *common, "--allow-missing").code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")
     names = [r.condition.name for r in results.recognition]
+    assert "ASR-libri_dev_asr_toy" not in names and "ASR-libri_dev_asr" in names
+
+
+def test_word_counts_are_compared_with_those_of_other_sets(tree: Path) -> None:
+    """Without transcripts, in a remark: decoders may skip utterances."""
+    folder = tree / "exp/asr/libri_dev_asr_toy"
+    (folder / "text").unlink()
+    (folder / "wer").write_text("%WER 0.00 [ 0 / 1, 0 ins, 0 del, 0 sub ]\n")
+    words = re.search(r"/ (\d+),", (tree / "exp/asr/libri_dev_asr/wer").read_text())
+    assert words is not None
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    remark = f"ASR-libri_dev_asr_toy: 1 words, most have {words[1]}"
+    assert remark in cli("check", *common).out
+    assert cli("privacy-metrics", *common).code == 0
+    assert f"warning: toy {remark}" in cli("collect", *common).err
+    rows = [r for r in read_results(tree / "exp/privacy_eval/results.json").recognition]
+    assert "ASR-libri_dev_asr_toy" in {r.condition.name for r in rows}
+
+
+def test_damaged_transcripts_leave_out_their_rate(tree: Path) -> None:
+    """Else a team could keep a rate from being compared with them."""
+    (tree / "exp/asr/libri_dev_asr_toy/text").write_text("\0\n")
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    assert cli("privacy-metrics", *common).code == 1
+    assert cli("collect", *common).code == 1
+    assert cli("collect", *common, "--allow-missing").code == 0
+    results = read_results(tree / "exp/privacy_eval/results.json")
+    names = {r.condition.name for r in results.recognition}
     assert "ASR-libri_dev_asr_toy" not in names and "ASR-libri_dev_asr" in names
