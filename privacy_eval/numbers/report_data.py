@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.files import digest, read_bytes
-from ..io.user_metrics import register, user_digests
+from ..io.user_metrics import register
 from ..metrics import Variant
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
@@ -74,7 +74,7 @@ class ReportSources:
             protocol = load_protocol(self._conf)
         else:  # the same digest whether the protocol of the results is named or not
             protocol = read_results(self.paths[0]).protocol
-        choices = [self.variant, self.systems, user_digests()]
+        choices = [self.variant, self.systems]
         choices = choices if any(choices) else []
         return digest(json.dumps([protocol.to_dict(), files, *choices]).encode())
 
