@@ -115,8 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """Register the user-defined metrics of `--metric`, and any that results files describe, while
-    the verb runs."""
+    """Register the metrics of `--metric` while the verb runs; forget at its end also those that
+    results describe."""
     if "user_metrics" not in vars(arguments):
         return contextlib.nullcontext()
     from ..io.user_metrics import load_user_metrics, registered

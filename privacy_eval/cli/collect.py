@@ -6,7 +6,7 @@ import argparse
 import textwrap
 
 from ..errors import counted
-from .options import add, add_metric, add_tree, log
+from .options import add, add_tree, log
 
 _ABSENT_SHOWN = 20
 _LINE = 200  # longest line logged; results.json has the full text
@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, "--allow-missing")
-    add_metric(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

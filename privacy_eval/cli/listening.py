@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, **path("DIR"))
     objective = path("results.json", "objective results to show next to the ratings")
     parser.add_argument("--results", nargs="+", action="extend", **objective)
+    parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
     add(parser, "--config")
     add(parser, "--published", help="published test to compare with, or to show alone: vpc2020")
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
@@ -136,13 +137,13 @@ def _evaluate(
     from ..protocol.published import load_systems
 
     systems = [*(results.systems if results else ()), *arguments.systems]
-    known: Sequence[str] | None = None
+    accepted: Sequence[str] | None = None
     if systems and not arguments.any_system:
         published = load_systems(arguments.published).systems if arguments.published else ()
-        known = [*dict.fromkeys([*systems, *(s.id for s in published)])]
+        accepted = [*dict.fromkeys([*systems, *(s.id for s in published)])]
     ratings = read_ratings(
         arguments.ratings,
-        systems=known,
+        systems=accepted,
         data_sets=[d.id for d in protocol.data_sets],
         genders=list(protocol.genders),
         scale=(arguments.scale[0], arguments.scale[1]),

@@ -260,16 +260,11 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     add(parser, "--config")
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     add(parser, "--published")
-    add_selection(parser)
-    add_metric(parser)
-
-
-def add_selection(parser: argparse.ArgumentParser, prefix: str = "") -> None:
-    """Add the selection of the variants and systems to show."""
     variants = choice(["challenge", "exact"], "of the metrics shown; default: the protocol's")
-    parser.add_argument(f"--{prefix}variant", **variants)
+    parser.add_argument("--variant", **variants)
     systems = "show only this system; several, in this order, by repeating the option"
-    parser.add_argument(f"--{prefix}system", **value("NAME", systems, action="append"))
+    parser.add_argument("--system", **value("NAME", systems, action="append"))
+    parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
 
 
 def add_data(parser: Options, common: Options = None) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
+from ..errors import UsageError
 from .options import add, add_results, path, value
+
+if TYPE_CHECKING:
+    from ..numbers.report_data import ReportSources
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
@@ -18,46 +23,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--table-style")
     parser.add_argument("--format", choices=FORMATS, help="default: all; on stdout: text")
     ranked = value("METRIC", "metric of the ranking, named as in results.csv (default: eer)")
-    parser.add_argument("--rank-by", type=_ranking_metric, default="eer", **ranked)
+    parser.add_argument("--rank-by", default="eer", **ranked)
     attack = value("ID", "attack model of the ranking; default: the one that the protocol averages")
     parser.add_argument("--attack-model", **attack)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..report import table_formats
+    from ..report.notes import cautions
     from ..report.side_by_side import across_tables
     from ..report.system_tables import system_tables
     from ..report.tables_and_report import TableOptions, tables_product
     from .inputs import log_notes, report_sources, write_products
 
     sources = report_sources(arguments, needed=True)
+    _check_ranking_metric(arguments.rank_by, sources)
     style, only = arguments.table_style, arguments.format
     options = TableOptions(style, only, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:
         for product, _ in write_products([tables_product(sources, arguments.out, options)]):
-            noted = product.read_fingerprint()
-            print(f"{arguments.out}: {len(noted.files) if noted else 0} files")
+            fingerprint = product.read_fingerprint()
+            print(f"{arguments.out}: {len(fingerprint.files) if fingerprint else 0} files")
         return 0
     data = sources.read()
     results = data.results
-    across, notes = across_tables(data, options.rank_by, options.attack_model)
-    log_notes([*data.missing_arrays, *notes])
+    across, remarks = across_tables(data, options.rank_by, options.attack_model)
+    log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[only or "text"]
     tables = across + [
         table
         for system in results.systems
         for folder in results.results_folders(system)
-        for table in system_tables(results, system, folder, data.curves)
+        for table in system_tables(data, system, folder)
     ]
     print("\n".join(render.write(table, style) for table in tables), end="")
     return 0
 
 
-def _ranking_metric(text: str) -> str:
-    """Check the metric of a ranking; imported here, as --help must not wait for it."""
+def _check_ranking_metric(metric: str, sources: ReportSources) -> None:
+    """Refuse a metric that neither this version nor the results rank by."""
     from ..numbers.rankings import ranking_metrics
 
-    if text not in ranking_metrics():
-        expected = ", ".join(ranking_metrics())
-        raise argparse.ArgumentTypeError(f"no ranking by {text!r}, only by {expected}")
-    return text
+    if metric not in ranking_metrics():
+        sources.read()  # registers the metrics that the results describe
+    if metric not in (expected := ranking_metrics()):
+        raise UsageError(f"--rank-by: no ranking by {metric!r}, only by {', '.join(expected)}")

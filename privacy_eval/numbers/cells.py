@@ -119,6 +119,8 @@ class Cells:
         The sources by number, in words.
     not_comparable : tuple of str
         Notes on values that must not be compared.
+    networks : tuple of str
+        Those of them that name x-vector networks other than the protocol's.
     """
 
     values: Mapping[CellKey, Cell]
@@ -131,6 +133,7 @@ class Cells:
     original_sources: Mapping[CellKey, frozenset[int]] = field(default_factory=dict)
     sources: tuple[str, ...] = ("",)
     not_comparable: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
 
     def style(self, system: str) -> Family | None:
         """Style of a system's name; None of one without."""
@@ -223,13 +226,15 @@ def cells_from_results(results: Results) -> Cells:
             f"{abbreviate(list(disagree))}"
         )
     systems = tuple(system_column(s) for s in results.systems)
+    networks = tuple(network_notes(results))
     return Cells(
         values,
         systems,
         frozenset(systems),
         notes=tuple(notes),
         sources=(OWN_SOURCE,),
-        not_comparable=(*_other_trials(results), *network_notes(results)),
+        not_comparable=(*_other_trials(results), *networks),
+        networks=networks,
     )
 
 
@@ -368,6 +373,7 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
         {place: frozenset(numbers) for place, numbers in sources.items()},
         of_sources,
         tuple(not_comparable),
+        tuple(note for part in parts for note in part.networks),
     )
 
 

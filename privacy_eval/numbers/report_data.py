@@ -12,8 +12,9 @@ from typing import Literal
 
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.files import digest, read_bytes
-from ..io.user_metrics import register, user_digests
+from ..io.user_metrics import register
 from ..metrics import Variant
+from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..results.arrays import Curves
@@ -22,6 +23,8 @@ from ..results.outputs import made_by_user
 from ..results.records import Results, VerificationRecord, merge
 from ..tree.conditions import TrialCondition
 from .cells import Cells, cells_from_published, cells_from_results, merge_cells
+from .challenge_averages import ChallengeAverage, challenge_averages
+from .coverage import coverage
 from .means import Mean, mean_of, mean_replicates
 
 # Protocol to use without any results.
@@ -71,7 +74,7 @@ class ReportSources:
             protocol = load_protocol(self._conf)
         else:  # the same digest whether the protocol of the results is named or not
             protocol = read_results(self.paths[0]).protocol
-        choices = [self.variant, self.systems, user_digests()]
+        choices = [self.variant, self.systems]
         choices = choices if any(choices) else []
         return digest(json.dumps([protocol.to_dict(), files, *choices]).encode())
 
@@ -147,10 +150,55 @@ class ReportData:
         return {r.condition: r for r in self.results.verification}
 
     def mean(self, metric: str, attack_model: str | None, split: str, system: str) -> Mean:
-        """Average a metric as `mean_of`, with its bootstrap replicates where they are stored."""
-        mean = mean_of(self.cells, self.protocol, metric, attack_model, split, system)
-        replicates = mean_replicates(mean, self.protocol, self.records, self.curves)
-        return replace(mean, replicates=replicates)
+        """Average a metric as `mean_of`, with its bootstrap replicates where they are stored; each
+        average once."""
+        key = metric, attack_model, split, system
+        if key not in self._means:
+            mean = mean_of(self.cells, self.protocol, *key)
+            replicates = mean_replicates(mean, self.protocol, self.records, self.curves)
+            self._means[key] = replace(mean, replicates=replicates)
+        return self._means[key]
+
+    @functools.cached_property
+    def _means(self) -> dict[tuple[str, str | None, str, str], Mean]:
+        return {}
+
+    @functools.cached_property
+    def unpublished(self) -> ReportData:
+        """The evaluated systems without published ones."""
+        return replace(self, cells=cells_from_results(self.results))
+
+    @functools.cached_property
+    def by_system(self) -> Mapping[str, ReportData]:
+        """Each evaluated system alone."""
+        results = {system: self.results.of(system) for system in self.results.systems}
+        return {
+            s: replace(self, results=r, cells=cells_from_results(r)) for s, r in results.items()
+        }
+
+    @functools.cached_property
+    def challenge_averages(self) -> Mapping[str, list[ChallengeAverage]]:
+        """The averages of the challenge's summary, by system."""
+        return {s: challenge_averages(data.results) for s, data in self.by_system.items()}
+
+    @functools.cached_property
+    def gaps(self) -> list[str]:
+        """Sentences on conditions and averages that are missing."""
+        return coverage(self.results, self.challenge_averages)
+
+    @functools.cached_property
+    def lacking_replicates(self) -> Mapping[str, float]:
+        """Number of bootstrap replicates that intervals of a system need, where some condition has
+        fewer for its speakers."""
+        needed: dict[str, float] = {}
+        for r in self.results.verification:
+            arrays = (self.curves.of(r) if r.speaker_intervals else None) or {}
+            drawn = arrays.get(f"bootstrap_{self.protocol.variant}_eer")
+            speakers = int(arrays.get("bootstrap_speakers", 0))
+            if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
+                system = r.condition.system
+                needed[system] = max(needed.get(system, 0.0), least_replicates(speakers))
+        return needed
 
     @property
     def missing_arrays(self) -> tuple[str, ...]:

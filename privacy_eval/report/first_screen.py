@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
 from ..errors import abbreviate, counted
 from ..metrics import describe
-from ..numbers.attacks import attacks
+from ..numbers.attacks import Attack, attacks
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.groups import found_in_groups
 from ..numbers.rankings import Ranking, average_ranking
@@ -16,8 +16,8 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
-from .coverage import contents
-from .notes import caveat_notes, few_replicates, interval_text
+from ..version import __version__
+from .notes import interval_text, too_few_replicates
 from .page import Front
 from .ranking_tables import difference_text
 from .split_tables import main_split
@@ -32,12 +32,17 @@ _ATTACKERS = {
 }
 
 
-def front(data: ReportData) -> Front:
-    """Compose the first screen, except its tables and figures."""
+# Number of lines on conditions that were not evaluated, of possibly hundreds.
+_ABSENT_SHOWN = 20
+
+
+def front(data: ReportData, cautions: Sequence[str]) -> Front:
+    """Compose the first screen, except its tables and figures, with these notes on values."""
     results, protocol = data.results, data.protocol
+    warnings = [*data.unsigned, *cautions]
     if not results.systems:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
-        return Front(facts, warnings=tuple(_warnings(data)), notes=tuple(_words(data)))
+        return Front(facts, warnings=tuple(warnings), notes=tuple(_words(data)))
     split = main_split(protocol, results.verification)
     ranking = average_ranking(data, split)
     places = [system_column(s) for s in results.systems]
@@ -46,16 +51,19 @@ def front(data: ReportData) -> Front:
         results.systems,
         key=lambda s: order.index(system_column(s)) if system_column(s) in order else len(order),
     )
+    content, *lacking = contents(data)
+    warnings += [*lacking, *_not_evaluated(data)]
+    evaluated = [a for a in attacks(data) if a.split == split]
     return Front(
-        tuple(_facts(data, split)),
+        tuple(_facts(data, split, content)),
         _verdict(data, ranking),
-        tuple((s, tuple(_sentences(data, s, split))) for s in systems),
-        tuple(dict.fromkeys(_warnings(data))),
+        tuple((s, tuple(_sentences(data, s, split, evaluated))) for s in systems),
+        tuple(dict.fromkeys(warnings)),
         tuple(_words(data)),
     )
 
 
-def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
+def _facts(data: ReportData, split: str, content: str) -> Iterator[tuple[str, str]]:
     results, protocol = data.results, data.protocol
     yield "Systems", abbreviate(list(results.systems))
     made = [path.stat().st_mtime for path in data.sources.paths if path.exists()]
@@ -73,7 +81,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     )
     yield (
         "Contents",
-        f"{contents(results)[0]} Speakers are named by their ids; there are no recordings, and the "
+        f"{content} Speakers are named by their ids; there are no recordings, and the "
         "file needs no network.",
     )
     left_out = sum(r.left_out > 0 for r in results.verification)
@@ -120,10 +128,12 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     return f"{sentence}; {tested or other}{published}."
 
 
-def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
+def _sentences(
+    data: ReportData, system: str, split: str, evaluated: Sequence[Attack]
+) -> Iterator[str]:
     protocol = data.protocol
     conditions = len(protocol.data_sets) * len(protocol.genders)
-    evaluated = [a for a in attacks(data) if (a.system, a.split) == (system, split)]
+    evaluated = [a for a in evaluated if a.system == system]
     original = next((a.eer.text() for a in evaluated if a.model.is_original), None)
     records = [
         r
@@ -202,19 +212,37 @@ def attacker(attack: AttackModel) -> str:
     return f"{_ATTACKERS.get(knowledge, other)} ({attack.title.lower()})"
 
 
-def _warnings(data: ReportData) -> Iterator[str]:
-    results, protocol = data.results, data.protocol
-    yield from data.unsigned
-    yield from caveat_notes(results.verification)
-    yield from (*data.cells.not_comparable, *data.cells.notes)
-    if results.systems:
-        yield from contents(results)[1:]
-        present = {r.condition.attack_model for r in results.verification}
-        absent = [a for a in protocol.attack_models if a.id not in present and not a.is_original]
-        for attack in absent:
+def contents(data: ReportData) -> list[str]:
+    """Describe what the report contains, and what is missing."""
+    results = data.results
+    lines = [
+        f"{counted(len(results.systems), 'system')}, "
+        f"{counted(len(results.verification), 'condition')}, "
+        f"{counted(len(results.similarity), 'voice similarity')}, "
+        f"{counted(len(results.recognition), 'word error rate')}. "
+        f"Written by privacy_eval {__version__}.",
+        *data.gaps,
+    ]
+    partial = [r.condition for r in results.verification if r.left_out]
+    if partial:
+        lines.append(
+            f"{counted(len(partial), 'condition')} with trials left out on request: "
+            + "; ".join(f"{c.system} {c.name}" for c in partial)
+        )
+    absent = results.not_evaluated
+    lines += [f"Not evaluated: {line}" for line in absent[:_ABSENT_SHOWN]]
+    if len(absent) > _ABSENT_SHOWN:
+        lines.append(f"... and {len(absent) - _ABSENT_SHOWN} more, listed in results.json")
+    return lines
+
+
+def _not_evaluated(data: ReportData) -> Iterator[str]:
+    """Yield warnings on attackers without values, and on too few bootstrap replicates."""
+    present = {r.condition.attack_model for r in data.results.verification}
+    for attack in data.protocol.attack_models:
+        if attack.id not in present and not attack.is_original:
             yield f"Not evaluated: an attacker {attacker(attack)}, who may be stronger"
-        if few := few_replicates(results, data.curves):
-            yield few
+    yield from too_few_replicates(data.lacking_replicates.values())
 
 
 def _words(data: ReportData) -> Iterator[tuple[str, str]]:

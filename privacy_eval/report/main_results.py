@@ -7,9 +7,7 @@ import itertools
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import attacks
 from ..numbers.report_data import ReportData
-from ..results.signature import network_notes
-from .coverage import coverage
-from .notes import caveat_notes, few_replicates, interval_text
+from .notes import caveat_notes, interval_text, too_few_replicates
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid")
@@ -41,14 +39,13 @@ def summary_table(data: ReportData) -> Table | None:
     )
     notes = [
         "DeID does not depend on the attack model",
-        *coverage(results),
+        *data.gaps,
         *caveat_notes(records, keys, marked=True),
+        *data.cells.networks,
     ]
-    notes += network_notes(results)
     if not all(a.eer.replicates for a in evaluated) and any(r.speaker_intervals for r in records):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
-    few = few_replicates(results, data.curves)
-    notes += [few] if few else []
+    notes += too_few_replicates(data.lacking_replicates.values())
     columns = (
         Column("System", align="l"),
         Column("Split"),

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.caveats import WEAK_ATTACKER, note_of
-from ..metrics.confidence import least_replicates
 from ..numbers.means import LEVEL
-from ..results.arrays import Curves
+from ..numbers.report_data import ReportData
 from ..results.records import Results, VerificationRecord
 from ..tree.conditions import TrialCondition
 
@@ -117,22 +116,22 @@ def bias_notes(metrics: Sequence[str]) -> list[str]:
     ][: len(names)]
 
 
-def too_few_replicates(least: float) -> str:
-    """Return a note on intervals from fewer bootstrap replicates than their level needs."""
-    needed = f"at least {least:.0f}" if least < _MOST_REPLICATES else "more than can be drawn"
-    return (
+def too_few_replicates(least: Iterable[float]) -> list[str]:
+    """Return a note on intervals from fewer bootstrap replicates than their level needs, by the
+    numbers needed."""
+    most = max(least, default=0.0)
+    needed = f"at least {most:.0f}" if most < _MOST_REPLICATES else "more than can be drawn"
+    note = (
         f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
         f"{needed}): intervals are too narrow"
     )
+    return [note] if most else []
 
 
-def few_replicates(results: Results, curves: Curves) -> str:
-    """Return a note if any condition's bootstrap has too few replicates for its speakers."""
-    worst = 0.0
-    for record in results.verification:
-        arrays = curves.of(record) if record.speaker_intervals else None
-        drawn = (arrays or {}).get(f"bootstrap_{results.protocol.variant}_eer")
-        speakers = int((arrays or {}).get("bootstrap_speakers", 0))
-        if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
-            worst = max(worst, least_replicates(speakers))
-    return too_few_replicates(worst) if worst else ""
+def cautions(data: ReportData) -> list[str]:
+    """Return notes on values that are uninformative or must not be compared."""
+    return [
+        *caveat_notes(data.results.verification),
+        *data.cells.not_comparable,
+        *data.cells.notes,
+    ]

@@ -110,7 +110,7 @@ def _notes(ranking: Ranking, caveats: Iterable[str]) -> list[str]:
         return list(caveats)
     notes = bias_notes([ranking.metric])
     if ranking.replicates[0] < ranking.least_replicates:
-        notes.append(too_few_replicates(ranking.least_replicates))
+        notes += too_few_replicates([ranking.least_replicates])
     notes += caveats
     if any(r.interval is None for r in ranking.ranked):
         notes.append("Without intervals: systems without bootstrap replicates of all conditions")

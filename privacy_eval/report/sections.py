@@ -13,6 +13,7 @@ from .figures import KINDS, curve_figures
 from .first_screen import front
 from .identification_tables import identification_sentences
 from .main_results import summary_table
+from .notes import cautions
 from .page import Front, Picture, Section
 from .provenance import provenance_tables
 from .side_by_side import across_tables
@@ -65,19 +66,20 @@ def report_sections(
         The figures are of other results, or damaged.
     """
     results = data.results
-    tables, notes = across_tables(data)
+    tables, remarks = across_tables(data)
+    notes = cautions(data)
     main = summary_table(data)
     tables += [*([main] if main is not None else ()), *provenance_tables(results)]
     systems = [(system, f) for system in results.systems for f in results.results_folders(system)]
     of_systems: list[tuple[str, list[Table]]] = []
     for number, (system, folder) in enumerate(systems):
-        own = system_tables(results, system, folder, data.curves)
+        own = system_tables(data, system, folder)
         own = [replace(table, name=f"{number}-{table.name}") for table in own]
         of_systems.append((f"System {system}{folder}", own))
         tables += own
     drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
     identified = identification_sentences(results)
-    answer = front(data)
+    answer = front(data, notes)
 
     def section(title: str, *text: str, folded: bool = True) -> Section:
         return Section(title, text, *_placed(title, tables, drawn), folded)
@@ -104,7 +106,7 @@ def report_sections(
     ]
     first_tables, first_pictures = _placed(ANSWER, tables, drawn)
     answer = replace(answer, tables=first_tables, pictures=first_pictures)
-    return answer, [s for s in sections if not s.is_empty], notes
+    return answer, [s for s in sections if not s.is_empty], [*notes, *remarks]
 
 
 def _placed(

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
-from ..numbers.cells import cells_from_results
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from .comparison_tables import comparison_tables, submissions_table
-from .notes import caveat_notes
 from .ranking_tables import ranking_tables
 from .split_tables import main_split
 from .table import ANSWER, SIDE_BY_SIDE, Table
@@ -38,7 +36,7 @@ def across_tables(
     metric = data.protocol.shown(metric)
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
-        return [], caveat_notes(results.verification)
+        return [], []
     options = {"metric": metric, "attack_model": attack_model}
     main = main_split(data.protocol, results.verification)
     rankings: list[Table] = []
@@ -46,15 +44,14 @@ def across_tables(
         tables = ranking_tables(data, split=split, **options)
         if published and len(results.systems) > 1:
             # With published systems in between, no two submitted ones would be compared.
-            alone = replace(data, cells=cells_from_results(results))
-            own = ranking_tables(alone, split=split, **options)
+            own = ranking_tables(data.unpublished, split=split, **options)
             tables += [replace(table, name=f"{table.name}_own") for table in own]
         section = ANSWER if split == main else SIDE_BY_SIDE
         rankings += [replace(table, section=section) for table in tables]
-    notes = [*caveat_notes(results.verification), *data.cells.not_comparable, *data.cells.notes]
+    notes = []
     if not rankings:
         under = f" under the attack model {attack_model}" if attack_model else ""
-        notes.append(f"no ranking by {METRICS[metric].name}{under}: no system has values of it")
+        notes = [f"no ranking by {METRICS[metric].name}{under}: no system has values of it"]
     submissions = submissions_table(published) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
     tables += utility_tables(data)

@@ -26,21 +26,18 @@ from ..metrics import (
 )
 from ..metrics.caveats import marked_text
 from ..numbers.attacks import attacks
-from ..numbers.cells import cells_from_results
-from ..numbers.challenge_averages import challenge_averages
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH
-from ..results.arrays import Curves
 from ..results.records import Results, SimilarityRecord, VerificationRecord
-from ..results.signature import network_notes, signature
+from ..results.signature import signature
 from ..tree.conditions import SetCondition
 from .identification_tables import (
     identification_speakers_table,
     identification_table,
     singling_out_table,
 )
-from .notes import bias_notes, caveat_notes, evaluated_text, few_replicates
+from .notes import bias_notes, caveat_notes, evaluated_text, too_few_replicates
 from .split_tables import (
     LETTER,
     WORST_SPEAKERS,
@@ -86,9 +83,7 @@ _SPEAKER: Mapping[str, Column | None] = {
 }
 
 
-def table_groups(
-    results: Results, across: Iterable[Table] = (), curves: Curves | None = None
-) -> list[list[Table]]:
+def table_groups(data: ReportData, across: Iterable[Table] = ()) -> list[list[Table]]:
     """Return the tables of every system as groups of a table set. Comments state the provenance
     of the results.
 
@@ -96,13 +91,11 @@ def table_groups(
     ----------
     across : iterable of Table
         Tables of all systems side by side, which come first.
-    curves : Curves, optional
-        Source of the bootstrap replicates of averages.
     """
-    across = list(across)
+    results, across = data.results, list(across)
     groups = [across] if across else []
     folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
-    tables_of = {f"{s}{f}": system_tables(results, s, f, curves) for s, f in folders}
+    tables_of = {f"{s}{f}": system_tables(data, s, f) for s, f in folders}
     bases = file_names(tables_of)
     groups += [
         [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
@@ -112,29 +105,21 @@ def table_groups(
     return [[replace(table, comment=comment) for table in group] for group in groups]
 
 
-def system_tables(
-    results: Results, system: str, results_folder: str, curves: Curves | None = None
-) -> list[Table]:
+def system_tables(data: ReportData, system: str, results_folder: str) -> list[Table]:
     """Return the tables with any value of one results folder of a system; for the first folder
-    also, over all folders, the strongest attack models and the averages.
-
-    Parameters
-    ----------
-    curves : Curves, optional
-        Source of the bootstrap replicates of averages.
-    """
-    part, name = results.of(system, results_folder), f"{system}{results_folder}"
+    also, over all folders, the strongest attack models and the averages."""
+    whole, name = data.by_system[system], f"{system}{results_folder}"
+    part = whole.results.of(system, results_folder)
     split_tables = [
         *_verification_tables(part, name),
         _recognition(part, name),
         _emotion(part, name),
         _trial_sets(part, name),
     ]
-    whole, over_folders = results.of(system), []
-    curves = curves or Curves(())
-    if results_folder == results.results_folders(system)[0]:
-        split_tables.append(_strongest_attacks(whole, system))
-        over_folders = [averages_table(whole, system), attack_table(whole, system, curves)]
+    over_folders = []
+    if results_folder == whole.results.results_folders(system)[0]:
+        split_tables.append(_strongest_attacks(whole.results, system))
+        over_folders = [averages_table(data, system), attack_table(whole, system)]
     tables = [
         *(split_table.table() for split_table in split_tables),
         speakers_table(part, name),
@@ -144,14 +129,14 @@ def system_tables(
         variants_table(part, name),
         *over_folders,
     ]
-    networks, few = network_notes(whole), few_replicates(whole, curves)
+    too_few = too_few_replicates([data.lacking_replicates.get(system, 0.0)])
 
     def notes(table: Table) -> list[str]:
         has_intervals = any(column.interval for column in table.columns)
         return [
             *table.notes,
-            *(networks if table.name not in _WITHOUT_NETWORK else ()),
-            *([few] if few and has_intervals else ()),
+            *(whole.cells.networks if table.name not in _WITHOUT_NETWORK else ()),
+            *(too_few if has_intervals else ()),
         ]
 
     section = f"System {name}"
@@ -455,15 +440,15 @@ def speakers_table(results: Results, title: str) -> Table:
     return Table("speakers", caption, columns, groups, section=LEAST_PROTECTED)
 
 
-def averages_table(results: Results, title: str) -> Table:
+def averages_table(data: ReportData, system: str) -> Table:
     """The challenge's weighted averages, a column per split."""
-    splits = results.protocol.splits
+    results = data.by_system[system].results
     rows: dict[str, dict[str, str]] = {}
-    for average in challenge_averages(results):
+    for average in data.challenge_averages[system]:
         rows.setdefault(average.quantity, {})[average.split] = average.text
     complete = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
     missing = [q for q, cells in rows.items() if not any(cells.values())]
-    titles = map(results.protocol.split_title, splits)
+    titles = map(data.protocol.split_title, data.protocol.splits)
     columns = (*aligned("l", "Average"), *aligned("r", *titles))
     notes = caveat_notes(results.verification, ["eer"], marked=True)
     if missing:
@@ -471,14 +456,13 @@ def averages_table(results: Results, title: str) -> Table:
             f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"
         )
     heading = "Averages over data sets"
-    caption, groups = f"{heading}: {title}.", nonempty([complete])
+    caption, groups = f"{heading}: {system}.", nonempty([complete])
     return Table("averages", caption, columns, groups, notes=tuple(notes), title=heading)
 
 
-def attack_table(results: Results, title: str, curves: Curves) -> Table:
+def attack_table(data: ReportData, title: str) -> Table:
     """Weighted averages with their intervals: a row per split and attack model."""
-    protocol = results.protocol
-    data = ReportData(results, cells_from_results(results), curves)
+    protocol = data.protocol
     ranked = (key for key, m in of_kind("scores").items() if m.best and m.compared)
     keys = list(dict.fromkeys(map(protocol.shown, ranked)))
     groups: dict[str, list[tuple[str, ...]]] = {}
@@ -498,7 +482,7 @@ def attack_table(results: Results, title: str, curves: Curves) -> Table:
     heading = "Averages over data sets and genders with the protocol's weights"
     explained = " [95 % intervals from resampling speakers]" if resampled else ""
     notes = (
-        *caveat_notes(results.verification, keys, marked=True),
+        *caveat_notes(data.results.verification, keys, marked=True),
         *bias_notes([key for key in keys if key in resampled]),
     )
     rows = nonempty(groups.values())

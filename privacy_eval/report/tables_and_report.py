@@ -11,6 +11,7 @@ from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .figure_folder import folder_digest
 from .main_results import summary_table
+from .notes import cautions
 from .page import Section, report_page
 from .sections import report_sections
 from .side_by_side import across_tables
@@ -52,10 +53,11 @@ def tables_product(
         first = [main_results] if main_results is not None else []
         groups = [
             [replace(table, notes=(*data.unsigned, *table.notes)) for table in group]
-            for group in table_groups(data.results, first + across, data.curves)
+            for group in table_groups(data, first + across)
         ]
         files = table_files(groups, data.protocol.title, style=options.style, only=options.only)
         content = {out / name: text.encode() for name, text in files.items()}
+        remarks = [*cautions(data), *remarks]
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
     return Product(

@@ -128,6 +128,12 @@ def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> Non
         ranking = ranking_table(data, metric="later", split="dev")
     assert ranking is not None
     assert [row[1:3] for row in ranking.rows] == [("B2", "0.7"), ("B1", "1.3")]
+    ranked = ["tables", *options, "--format", "csv", "--out", str(tmp_path / "ranked")]
+    assert main([*ranked, "--rank-by", "later"]) == 0
+    rows = list(csv.reader((tmp_path / "ranked/ranking_later_lazy-informed_dev.csv").open()))
+    assert [row[1:3] for row in rows[1:]] == [["B2", "0.7"], ["B1", "1.3"]]
+    assert main([*ranked, "--rank-by", "laters"]) == 2
+    assert "later" not in METRICS
     report = tmp_path / "report.html"
     assert main(["report", *options, "--out", str(report)]) == 0
     assert "Evidence &amp; more: what a later version measures; lower is more private." in (

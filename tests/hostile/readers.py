@@ -67,6 +67,7 @@ from privacy_eval.io.transcripts import read_transcripts
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
 from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
 from privacy_eval.protocol.published import parse_p_values, parse_values
 from privacy_eval.report.figure_folder import pictures
@@ -294,11 +295,12 @@ def check_results(content: bytes, result: Results) -> None:
     to_json(result).encode()
     to_csv(result).encode()
     to_speakers_csv(result).encode()
+    data = ReportData(result)
     for system in result.systems:
         for folder in result.results_folders(system):
             to_results_txt(result, system, folder).encode()
             if zlib.crc32(content) % 128 == 0:
-                for one in system_tables(result, system, folder):
+                for one in system_tables(data, system, folder):
                     for form in FORMATS.values():
                         form.write(one, "challenge").encode()
 

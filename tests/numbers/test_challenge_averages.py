@@ -13,6 +13,7 @@ from support import ANON, B1, ORIG, SUMMARY, changed, imported, inverted
 
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.challenge_averages import challenge_averages, summary_text
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.system_tables import averages_table
 from privacy_eval.results.records import Results
 
@@ -188,7 +189,7 @@ def test_averages_of_implausible_values_are_marked() -> None:
         assert is_marked["Weighted average EER dev anon"] is bool(systems)  # as the tables do
         *_, last = summary_text(challenge_averages(results)).splitlines()
         assert last.startswith("?: ") is bool(systems)
-        table = averages_table(results, "mine")
+        table = averages_table(ReportData(results), "mine")
         cells = {row[0]: row[1:] for row in table.rows}
         assert all(cell.endswith("?") is bool(systems) for cell in cells["EER, %, orig"])
         assert any(note.startswith("?: ") for note in table.notes) is bool(systems)

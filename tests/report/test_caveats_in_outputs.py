@@ -154,7 +154,7 @@ def test_a_weak_attacker_is_on_the_first_screen_and_below_tables() -> None:
         front, _, _ = report_sections(data)
         reason = CAVEATS["weak_attacker"].reason
         assert any(reason in text for text in front.warnings) is is_noted
-        tables = {t.name: t for t in system_tables(changed, "mine", "")}
+        tables = {t.name: t for t in system_tables(data, "mine", "")}
         for name in ("asv_dev", "zebra"):
             if name in tables:
                 assert any(reason in n for n in tables[name].notes) is is_noted, name

@@ -86,7 +86,7 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     assert read_results(path) == results
     rows = [line for line in to_csv(results).splitlines() if ",toy,fraction,0.25," in line]
     assert rows
-    files = table_files(table_groups(results), "t")
+    files = table_files(table_groups(ReportData(results)), "t")
     assert any("Toy, %" in text and "25.000" in text for text in files.values())
     cells = cells_from_results(results)
     across = {t.name: t for t in comparison_tables(cells, results.protocol)}
@@ -136,7 +136,8 @@ def test_a_new_metric_on_scores_has_intervals_averages_and_a_strongest_attack(
         )
         for r in results.verification
     )
-    tables = {t.name: t for t in system_tables(replace(results, verification=records), "A", "")}
+    data = ReportData(replace(results, verification=records))
+    tables = {t.name: t for t in system_tables(data, "A", "")}
     texts = {text for row in tables["toy"].rows for text in row}
     assert {f"{v:.3f} [0.125, 0.875]" for v in (0.25, 0.5, 0.75)} < texts
     assert all("0.500 lazy-informed" in row for row in tables["strongest"].rows)
@@ -185,7 +186,7 @@ def test_the_protocol_chooses_the_eer_of_tables_and_averages() -> None:
         for record in part.verification
     )
     results = Results(protocol, records)
-    tables = {t.name: t for t in system_tables(results, "A", "")}
+    tables = {t.name: t for t in system_tables(ReportData(results), "A", "")}
     assert "EER (SpeechBrain), %" in [c.title for c in tables["asv"].columns]
     assert "EER, %" not in [c.title for c in tables["asv"].columns]
     assert {row[1:] for row in tables["averages"].rows if "EER" in row[0]} == {("25.000",) * 2}
@@ -235,5 +236,5 @@ def test_a_mixed_gender_and_other_attack_models_need_yaml_alone(tmp_path: Path) 
     assert {row[1] for row in tables[0].rows} == {"all speakers", ""}
     assert tables[0].columns[2].title == "Orig" and tables[0].rows[0][2]
     assert ranking_table(ReportData(results, cells), split="dev") is not None
-    files = table_files(table_groups(results), "t")
+    files = table_files(table_groups(ReportData(results)), "t")
     assert "mixed" in files["A_asv.csv"]

@@ -12,7 +12,8 @@ from support import ANON, ODD_NAME, imported, with_first
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import Label
-from privacy_eval.report.coverage import contents
+from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.report.first_screen import contents
 from privacy_eval.report.page import Picture, Section, report_page
 from privacy_eval.report.provenance import provenance_tables
 from privacy_eval.report.table import Column, Table
@@ -144,11 +145,11 @@ def test_how_each_number_was_made() -> None:
 
 def test_what_is_not_in_it_is_said() -> None:
     results = replace(imported(ANON, protocol="vpc2022"), not_evaluated=("B1: no scores of 3",))
-    lines = contents(results)
+    lines = contents(ReportData(results))
     assert "1 system," in lines[0] and "12 voice similarities" in lines[0]
     assert lines[-1] == "Not evaluated: B1: no scores of 3"
     many = replace(results, not_evaluated=tuple(f"condition {n}" for n in range(23)))
-    assert contents(many)[-2:] == [
+    assert contents(ReportData(many))[-2:] == [
         "Not evaluated: condition 19",
         "... and 3 more, listed in results.json",
     ]

@@ -14,6 +14,7 @@ from latex_support import compiled, needs_latex
 from support import ANON, B1, B2, ODD_NAME, ORIG, changed, imported, with_eer, with_first
 
 from privacy_eval import __version__
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_files import write_tables
@@ -34,7 +35,7 @@ def row_name(name: str, split: str) -> str:
 
 
 def tables_of(results: Results, folder: str = "") -> dict[str, Table]:
-    return {t.name: t for t in system_tables(results, results.systems[0], folder)}
+    return {t.name: t for t in system_tables(ReportData(results), results.systems[0], folder)}
 
 
 def cells(table: Table, column: str, which: int = 0) -> list[str]:
@@ -59,7 +60,7 @@ def eer_in(text: str, name: str, gender: str, pair: tuple[str, str], split: str)
 
 
 def write(results: Results, out: Path, **options: Any) -> list[Path]:
-    return write_tables(out, table_groups(results), results.protocol.title, **options)
+    return write_tables(out, table_groups(ReportData(results)), results.protocol.title, **options)
 
 
 # --- rows and columns
@@ -324,8 +325,8 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
         results,
         verification=tuple(replace(r, speaker_intervals=intervals) for r in results.verification),
     )
-    found = system_tables(results, "M", "", Drawn(1001, speakers))  # type: ignore[arg-type]
-    tables = {t.name: t for t in found}
+    data = ReportData(results, curves=Drawn(1001, speakers))  # type: ignore[arg-type]
+    tables = {t.name: t for t in system_tables(data, "M", "")}
     averages, table = tables["averages"], tables["attacks"]
     dev = {row[1]: row[2] for row in table.groups[0]}
     by_title = {row[0]: row[1] for row in averages.rows}
@@ -336,8 +337,8 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     low, high = map(float, dev["Lazy-informed"].split("[")[1].rstrip("]").split(", "))
     assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
     first = replace(with_eer(results.verification[0], 0.97), n_target=100, n_nontarget=900)
-    found = system_tables(with_first(results, first), "M", "", Drawn(1001, 30))  # type: ignore[arg-type]
-    withheld = {t.name: t for t in found}["attacks"]
+    data = ReportData(with_first(results, first), curves=Drawn(1001, 30))  # type: ignore[arg-type]
+    withheld = {t.name: t for t in system_tables(data, "M", "")}["attacks"]
     assert withheld.groups[0][0][2].endswith("]?")
     assert any(note.startswith("?") for note in withheld.notes)
     noted = {name for name, t in tables.items() if any("Too few" in n for n in t.notes)}

@@ -338,6 +338,7 @@ UNPLACED: dict[str, Callable[[Plain], object]] = {
 def test_a_store_with_unplaced_values_breaks_no_output(
     change: Callable[[Plain], object], tmp_path: Path
 ) -> None:
+    from privacy_eval.numbers.report_data import ReportData
     from privacy_eval.report.system_tables import table_groups
     from privacy_eval.report.table_files import write_tables
 
@@ -348,7 +349,7 @@ def test_a_store_with_unplaced_values_breaks_no_output(
         stored = read_results(path)
         to_results_txt(stored, "B1", "")
         to_csv(stored)
-        write_tables(tmp_path / "tables", table_groups(stored), "t")
+        write_tables(tmp_path / "tables", table_groups(ReportData(stored)), "t")
     except PrivacyEvalError as error:
         assert str(path) in str(error)
 

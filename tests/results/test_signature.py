@@ -71,9 +71,9 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     (note,) = network_notes(other)
     assert "aaaaaaaa, not the protocol's" in note and results.systems[0] in note
     assert "not known" in network_notes(results)[0]
-    tables = {t.name: t.notes for t in system_tables(other, results.systems[0], "")}
-    assert {name for name, notes in tables.items() if note not in notes} == {"asr"}
     data = ReportData(other, cells_from_results(other))
+    tables = {t.name: t.notes for t in system_tables(data, results.systems[0], "")}
+    assert {name for name, notes in tables.items() if note not in notes} == {"asr"}
     summary = summary_table(data)
     assert summary is not None and note in summary.notes
     assert note in report_sections(data)[0].warnings

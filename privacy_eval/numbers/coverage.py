@@ -1,42 +1,15 @@
-"""Describe in sentences what results contain, and what is missing."""
+"""Describe in sentences which conditions and averages of a protocol are missing."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from ..errors import counted
-from ..numbers.challenge_averages import challenge_averages
 from ..results.records import Results
-from ..version import __version__
-
-# Number of lines on conditions that were not evaluated, of possibly hundreds.
-_ABSENT_SHOWN = 20
+from .challenge_averages import ChallengeAverage
 
 
-def contents(results: Results) -> list[str]:
-    """Describe what the report contains, and what is missing."""
-    lines = [
-        f"{counted(len(results.systems), 'system')}, "
-        f"{counted(len(results.verification), 'condition')}, "
-        f"{counted(len(results.similarity), 'voice similarity')}, "
-        f"{counted(len(results.recognition), 'word error rate')}. "
-        f"Written by privacy_eval {__version__}.",
-        *coverage(results),
-    ]
-    partial = [r.condition for r in results.verification if r.left_out]
-    if partial:
-        lines.append(
-            f"{counted(len(partial), 'condition')} with trials left out on request: "
-            + "; ".join(f"{c.system} {c.name}" for c in partial)
-        )
-    absent = results.not_evaluated
-    lines += [f"Not evaluated: {line}" for line in absent[:_ABSENT_SHOWN]]
-    if len(absent) > _ABSENT_SHOWN:
-        lines.append(f"... and {len(absent) - _ABSENT_SHOWN} more, listed in results.json")
-    return lines
-
-
-def coverage(results: Results) -> list[str]:
+def coverage(results: Results, averages: Mapping[str, Sequence[ChallengeAverage]]) -> list[str]:
     """Describe which conditions and averages of the protocol are missing for each system; systems
     with the same gaps share a line."""
     protocol = results.protocol
@@ -56,7 +29,7 @@ def coverage(results: Results) -> list[str]:
             names = ", ".join(f"{name} ({number})" for name, number in missing.items())
             text = f"{len(expected) - missing.total()} of the protocol's {len(expected)} conditions"
             lacking.setdefault(f"{text}; missing: {names}", []).append(system)
-        if all(average.value is None for average in challenge_averages(results.of(system))):
+        if all(average.value is None for average in averages[system]):
             text = "no table of averages, as values of some data sets or genders are missing"
             lacking.setdefault(text, []).append(system)
     return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]
