@@ -37,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
         for speaker, one in zip(speakers, predictions, strict=True):
             of_speaker.setdefault(speaker, []).append(one)
         folds = {
-            speaker: recalls([p.reference for p in found], [p.prediction for p in found])
-            for speaker, found in sorted(of_speaker.items())
+            speaker: recalls([p.reference for p in utterances], [p.prediction for p in utterances])
+            for speaker, utterances in sorted(of_speaker.items())
         }
         plain[name] = {**mean_of_folds(folds), "speakers": folds}
     fewest = min(len(values["speakers"]) for values in plain.values())
@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         else f"privacy-eval: means over {fewest} speakers"
     )
     if arguments.format == "json":
-        shown = plain[""] if list(plain) == [""] else plain
-        print(json.dumps(shown, indent=1, ensure_ascii=False, allow_nan=False))
+        printed = plain[""] if list(plain) == [""] else plain
+        print(json.dumps(printed, indent=1, ensure_ascii=False, allow_nan=False))
         return 0
     for name, values in plain.items():
         for row, numbers in {name: values, **values["speakers"]}.items():
