@@ -97,8 +97,8 @@ def _files(arguments: argparse.Namespace) -> int:
     reader, show = audio_reader(arguments), progress()
     vectors = {}
     features = iterate_features(arguments, reader, options)
-    vectors = utterance_vectors(extractor, reader, features, vad)
-    for number, (name, vector) in enumerate(vectors, 1):
+    extracted = utterance_vectors(extractor, reader, features, vad)
+    for number, (name, vector) in enumerate(extracted, 1):
         if vector is not None:
             vectors[name] = vector
         if show is not None:
