@@ -17,6 +17,7 @@ from .options import (
     add,
     add_metric,
     choice,
+    few_replicates,
     flag,
     log,
     number,
@@ -295,8 +296,6 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
     """Print a line per metric of the first variant and those that differ in others, then counts."""
     from tabulate import tabulate
 
-    from ..metrics.confidence import least_replicates
-
     scores, replicates = evaluated.scores, evaluated.replicates
     counts = f"{scores.n_target} target and {scores.n_nontarget} nontarget trials"
     if replicates is not None:
@@ -320,13 +319,8 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
         print(f"caveat: {reason}")
     if replicates is not None:
         size = next(iter(replicates.values.values())).size
-        least = least_replicates(replicates.n_speakers)
-        if size < least:
-            needed = f"at least {least:.0f}" if least < 1e6 else "more speakers"
-            print(
-                f"caveat: {size} replicates are too few for 95 % intervals with "
-                f"{replicates.n_speakers} speakers (needed: {needed})"
-            )
+        for caveat in few_replicates(size, replicates.n_speakers):
+            print(f"caveat: {caveat}")
 
 
 def _is_printed(caveats: Iterable[str], key: str) -> bool:

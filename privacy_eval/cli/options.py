@@ -235,7 +235,10 @@ def add_tree(options: Options, common: Options = None) -> None:
 
 def add_metric(parser: Options, dest: str = "user_metrics") -> None:
     """Add the option for user-defined metrics, which `main` registers while a verb runs."""
-    metric = value("NAME=FILE.py:FUNCTION", "user-defined metric, a function of TrialScores")
+    metric = value(
+        "NAME=FILE.py:FUNCTION",
+        "user-defined metric, a function of TrialScores; FILE.py is executed",
+    )
     parser.add_argument(
         "--metric", action="append", default=[], type=_user_metric, dest=dest, **metric
     )
@@ -341,6 +344,20 @@ class _LiveLine:
 
 def _position(done: int, total: int, name: str) -> str:
     return f"{done}/{total} {name}" if total else f"{done} {name}"
+
+
+def few_replicates(replicates: int, n_speakers: int) -> list[str]:
+    """Return a caveat if intervals over speakers need more bootstrap replicates."""
+    from ..metrics.confidence import least_replicates
+
+    least = least_replicates(n_speakers)
+    if replicates >= least:
+        return []
+    needed = f"at least {least:.0f}" if least < 1e6 else "more speakers"
+    return [
+        f"{replicates} replicates are too few for 95 % intervals with {n_speakers} speakers "
+        f"(needed: {needed})"
+    ]
 
 
 def log(text: str) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .options import add, log, path
+
+if TYPE_CHECKING:
+    from ..io.predictions import Prediction
 
 EXAMPLE = "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk"
 
@@ -16,29 +20,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     columns = "CSV with the columns utterance, reference, prediction and, optionally, set"
     parser.add_argument("--predictions", required=True, **path("CSV", columns))
     add(parser, "--utt2spk", required=True, help="speakers of the utterances")
-    add(parser, "--format")
+    add(parser, "--allow-missing", "--format")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
-    from ..io.predictions import Prediction, read_predictions
-    from ..io.transcripts import speakers_of
+    from ..io.predictions import read_predictions
+    from ..io.transcripts import refuse_utterances, speakers_of
     from ..metrics.recall import mean_of_folds, recalls
-    from ..metrics.registry import describe
 
     utt2spk = read_utt2spk(arguments.utt2spk)
-    by_set: dict[str, list[Prediction]] = {}
+    by_set: dict[str, dict[str, list[Prediction]]] = {}
     for one in read_predictions(arguments.predictions):
-        by_set.setdefault(one.set, []).append(one)
+        (speaker,) = speakers_of([one.utterance], utt2spk, arguments.utt2spk)
+        by_set.setdefault(one.set, {}).setdefault(speaker, []).append(one)
+    missing = _missing(by_set, utt2spk)
+    if not arguments.allow_missing:
+        refuse_utterances(arguments.predictions, "have no prediction", missing, len(utt2spk))
     plain: dict[str, Any] = {}
-    for name, predictions in by_set.items():
-        speakers = speakers_of((p.utterance for p in predictions), utt2spk, arguments.utt2spk)
-        of_speaker: dict[str, list[Prediction]] = {}
-        for speaker, one in zip(speakers, predictions, strict=True):
-            of_speaker.setdefault(speaker, []).append(one)
+    for name, of_speaker in by_set.items():
         folds = {
-            speaker: recalls([p.reference for p in found], [p.prediction for p in found])
-            for speaker, found in sorted(of_speaker.items())
+            speaker: recalls([p.reference for p in of], [p.prediction for p in of])
+            for speaker, of in sorted(of_speaker.items())
         }
         plain[name] = {**mean_of_folds(folds), "speakers": folds}
     fewest = min(len(values["speakers"]) for values in plain.values())
@@ -48,16 +51,37 @@ def run(arguments: argparse.Namespace) -> int:
         if fewest < 20
         else f"privacy-eval: means over {fewest} speakers"
     )
+    if missing:
+        log(f"privacy-eval: left out {len(missing)} utterances without a prediction")
     if arguments.format == "json":
-        shown = plain[""] if list(plain) == [""] else plain
-        print(json.dumps(shown, indent=1, ensure_ascii=False, allow_nan=False))
+        content = plain[""] if list(plain) == [""] else plain
+        print(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
         return 0
     for name, values in plain.items():
-        for row, numbers in {name: values, **values["speakers"]}.items():
-            texts = (
-                f"{key} {describe('uar').format(number, decimals=3)}"
-                for key, number in numbers.items()
-                if key != "speakers"
-            )
-            print(" ".join(filter(None, (row, *texts))))
+        print(_line(name, values))
+        for speaker, of_speaker_values in values["speakers"].items():
+            print(f"  {_line(speaker, of_speaker_values)}")
     return 0
+
+
+def _missing(
+    by_set: Mapping[str, Mapping[str, Sequence[Prediction]]], utt2spk: Mapping[str, str]
+) -> list[str]:
+    """List the utterances of speakers of no set, and of a set's speakers those that it lacks."""
+    speakers = {speaker for of_speaker in by_set.values() for speaker in of_speaker}
+    missing = {utterance for utterance, speaker in utt2spk.items() if speaker not in speakers}
+    for of_speaker in by_set.values():
+        predicted = {p.utterance for of in of_speaker.values() for p in of}
+        missing |= {u for u, s in utt2spk.items() if s in of_speaker and u not in predicted}
+    return [utterance for utterance in utt2spk if utterance in missing]
+
+
+def _line(name: str, values: Mapping[str, Any]) -> str:
+    from ..metrics.registry import describe
+
+    texts = (
+        f"{key} {describe('uar').format(value, decimals=3)}"
+        for key, value in values.items()
+        if key != "speakers"
+    )
+    return " ".join(filter(None, (name, *texts)))

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from .options import add, choice, log, path
+from .options import add, choice, few_replicates, log, path
 
 if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
@@ -72,11 +72,15 @@ def run(arguments: argparse.Namespace) -> int:
     def line(name: str, c: dict[str, Any]) -> str:
         counts = {k: c[k] for k in "errors words insertions deletions substitutions".split()}
         named: dict[str, Any] = {"decode": name, "lm_weight": None, "word_insertion_penalty": None}
-        return format_wer_line(WerLine(wer=c["wer"] or 0.0, **counts, **named))
+        text = format_wer_line(WerLine(wer=c["wer"] or 0.0, **counts, **named))
+        return text if c["words"] else text.replace("%WER 0.00", "%WER undefined", 1)
 
     print(line("", plain))
     if arguments.bootstrap:
         print(f"95 % interval over speakers: {_percent(plain['interval'])}")
+    if arguments.bootstrap or arguments.versus:
+        for caveat in few_replicates(drawn["replicates"], len(speakers)):
+            print(f"caveat: {caveat}")
     if arguments.versus:
         versus = plain["versus"]
         print(line(arguments.versus.name, versus))

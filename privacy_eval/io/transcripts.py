@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from ..errors import PrivacyEvalError, abbreviate
 from .files import Loaded, read_text
 from .text_table import MAX_FIELD_BYTES
 from .wer import BLANKS
+
+#: Control characters but tabs; one is a lone carriage return, which ends no line of Kaldi's.
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ def read_transcripts(path: Path | Loaded) -> dict[str, str]:
         if not words:
             continue
         utterance = words.replace("\t", " ").split(" ", 1)[0]
+        if control := _CONTROL.search(words):
+            raise PrivacyEvalError(f"{path}:{number}: control character {ascii(control[0])}")
         if len(utterance.encode()) > MAX_FIELD_BYTES or not utterance.isprintable():
             raise PrivacyEvalError(f"{path}:{number}: not an utterance: {utterance[:80]!r}")
         if utterance in words_of:
@@ -83,8 +89,8 @@ def pair_transcripts(
     missing = [u for u in spoken if u not in recognized]
     extra = [u for u in recognized if u not in spoken]
     if not allow_missing:
-        _refuse(hypothesis, "have no hypothesis", missing, len(spoken))
-        _refuse(hypothesis, "have no reference", extra, len(recognized))
+        refuse_utterances(hypothesis, "have no hypothesis", missing, len(spoken))
+        refuse_utterances(hypothesis, "have no reference", extra, len(recognized))
     texts = {u: (spoken[u], recognized[u]) for u in spoken if u in recognized}
     if not texts:
         raise PrivacyEvalError(f"{hypothesis}: no utterance of {reference}")
@@ -107,11 +113,14 @@ def speakers_of(
         An utterance without a speaker.
     """
     utterances = list(utterances)
-    _refuse(path, "have no speaker", [u for u in utterances if u not in utt2spk], len(utterances))
+    refuse_utterances(
+        path, "have no speaker", [u for u in utterances if u not in utt2spk], len(utterances)
+    )
     return [utt2spk[u] for u in utterances]
 
 
-def _refuse(path: Path | Loaded, what: str, utterances: list[str], total: int) -> None:
+def refuse_utterances(path: Path | Loaded, what: str, utterances: list[str], total: int) -> None:
+    """Raise an error if there are any utterances, of a total, that something is wrong with."""
     if utterances:
         raise PrivacyEvalError(
             f"{path}: {len(utterances)} of {total} utterances {what}: {abbreviate(utterances)}"

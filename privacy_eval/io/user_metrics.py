@@ -37,7 +37,8 @@ class UserMetric:
     ----------
     function : callable
     sha256 : str
-        Of the file that defines it: results of another version are rebuilt.
+        Of the file that defines it, without modules that it imports: results of another version
+        are rebuilt.
     """
 
     name: str
@@ -54,12 +55,11 @@ class UserMetric:
         """
         try:
             value: object = self.function(scores)
-        except Exception as error:  # user code may raise anything
-            message = f"raised {type(error).__name__}: {error}"
-        else:
             if isinstance(value, numbers.Real) and math.isfinite(value):
                 return float(value)
             message = f"returned {value!r}, expected a finite number"
+        except (Exception, SystemExit) as error:  # user code may raise anything
+            message = f"raised {type(error).__name__}: {error}"
         trials = f"{scores.n_target} target, {scores.n_nontarget} nontarget trials"
         raise PrivacyEvalError(f"metric {self.name} of {trials}: {message}")
 
@@ -176,8 +176,9 @@ def _load(text: str) -> UserMetric:
             spec.loader.exec_module(module)
         else:
             module = importlib.import_module(origin)
-    except (ImportError, OSError, SyntaxError) as error:
-        raise PrivacyEvalError(f"{text}: {origin}: cannot be imported ({error})") from error
+    except (Exception, SystemExit) as error:  # user code may raise anything
+        why = f"{type(error).__name__}: {error}"
+        raise PrivacyEvalError(f"{text}: {origin}: cannot be imported ({why})") from error
     imported = getattr(module, function, None)
     if not callable(imported):
         raise PrivacyEvalError(f"{text}: {origin} has no function {function!r}")

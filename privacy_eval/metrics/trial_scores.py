@@ -219,7 +219,7 @@ class TrialScores(TrialSets):
 
     Attributes
     ----------
-    target, nontarget : float64 arrays, ascending
+    target, nontarget : float64 arrays, ascending; read-only
 
     Raises
     ------
@@ -249,7 +249,10 @@ class TrialScores(TrialSets):
                     f"no {name} trials: every metric needs at least one target and one nontarget "
                     "trial"
                 )
-        self.target, self.nontarget = target, nontarget
+        # Views that user-defined metrics cannot change in place.
+        self.target, self.nontarget = target.view(), nontarget.view()
+        self.target.setflags(write=False)
+        self.nontarget.setflags(write=False)
         self.target_counts, self.nontarget_counts = np.array([[target.size], [nontarget.size]])
         self._in_file: tuple[FloatArray, BoolArray] | None = None
 

@@ -158,8 +158,8 @@ def wer_bootstrap(
 
     Parameters
     ----------
-    words : array_like of int, shape (S,)
-        Reference words of each speaker.
+    words : array_like of int, shape (S,) or (M, S)
+        Reference words of each speaker, also of each recognizer or system if they differ.
     errors : array_like of int, shape (S,) or (M, S)
         Errors of each speaker, of one or of M recognizers or systems.
     speakers : sequence of str
@@ -190,21 +190,22 @@ def wer_bootstrap(
         raise ValueError(f"replicates must be at least 2, not {replicates}")
     spoken = np.asarray(words, dtype=np.int64)
     wrong = np.asarray(errors, dtype=np.int64)
-    if np.count_nonzero(spoken) < 2:
+    least = np.atleast_2d(spoken).min(axis=0)
+    if np.count_nonzero(least) < 2:
         raise PrivacyEvalError("a bootstrap over speakers needs words of at least two speakers")
     generator = seeded_by(seed, [list(speakers)])
     draws: list[NDArray[np.int64]] = []
     while len(draws) < replicates:
-        chosen = generator.integers(0, spoken.size, spoken.size)
-        times = np.bincount(chosen, minlength=spoken.size)
-        if times @ spoken:  # a rate needs words: draw again
+        chosen = generator.integers(0, least.size, least.size)
+        times = np.bincount(chosen, minlength=least.size)
+        if times @ least:  # a rate needs words: draw again
             draws.append(times)
     times = np.array(draws)
-    rates = (times @ np.atleast_2d(wrong).T) / (times @ spoken)[:, None]
+    rates = (times @ np.atleast_2d(wrong).T) / (times @ np.atleast_2d(spoken).T)
     names = ["wer"] if wrong.ndim == 1 else [f"wer {n}" for n in range(wrong.shape[0])]
     return BootstrapReplicates(
         values=dict(zip(names, np.ascontiguousarray(rates.T), strict=True)),
-        n_speakers=int(spoken.size),
+        n_speakers=int(least.size),
         design=text_digest([list(speakers), spoken.tolist()]),
         seed=seed,
     )

@@ -31,7 +31,7 @@ from ..errors import PrivacyEvalError, missing_library, shorten
 from ..io.confine import check_inside
 from ..io.files import opened, reading
 from ..io.scp import ScpLine, read_scp
-from ..io.text_table import line_number, read_columns
+from ..io.text_table import is_number, line_number, read_columns
 
 Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
 
@@ -319,10 +319,8 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
         seen.add(name)
         if recording not in lines:
             raise PrivacyEvalError(f"{where}: recording {recording!r} is not in wav.scp")
-        try:
-            times = float(start), float(end)
-        except ValueError:
-            times = math.nan, math.nan
+        are_numbers = is_number(start) and is_number(end)
+        times = (float(start), float(end)) if are_numbers else (math.nan, math.nan)
         if times[1] == -1:
             times = times[0], math.inf
         if not 0 <= times[0] < times[1]:
@@ -469,16 +467,20 @@ def _range(audio: Any, segment: _Segment) -> tuple[int, int | None]:
     if segment.whole:
         return 0, None
     rate, frames = audio.samplerate, audio.frames
+    if segment.start * rate >= frames:
+        raise PrivacyEvalError(
+            f"{segment.where}: begins at {segment.start} s, the recording ends at "
+            f"{frames / rate:g} s"
+        )
     start = int(segment.start * rate)
     if segment.end != math.inf and segment.end * rate > frames + _MAX_OVERSHOOT * rate:
         raise PrivacyEvalError(
             f"{segment.where}: ends at {segment.end} s, the recording at {frames / rate:g} s"
         )
     end = frames if segment.end == math.inf else min(frames, int(segment.end * rate))
-    if start >= end:
+    if start == end:
         raise PrivacyEvalError(
-            f"{segment.where}: begins at {segment.start} s, the recording ends at "
-            f"{frames / rate:g} s"
+            f"{segment.where}: no samples from {segment.start} to {segment.end} s"
         )
     return start, end - start
 

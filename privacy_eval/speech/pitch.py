@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, missing_library
+from ..io.confine import check_inside
 from ..io.files import read_text
+from ..io.text_table import is_number
 from ..metrics.pitch import HIGHEST, LOWEST
 from .audio import Audio, AudioReader
 
@@ -79,11 +81,8 @@ def read_track(path: Path) -> Track:
     values = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
-            try:
-                values.append(float(line))
-            except ValueError:
-                values.append(math.nan)
-            if not 0 <= values[-1] < math.inf or "_" in line:
+            values.append(float(line) if is_number(line) else math.nan)
+            if not 0 <= values[-1] < math.inf:
                 raise PrivacyEvalError(f"{path}:{number}: not a frequency: {line[:80]!r}")
     if not values:
         raise PrivacyEvalError(f"{path}: empty file, expected a frequency per line")
@@ -135,4 +134,6 @@ def tracks_of(
     files = sorted(folder.glob(f"*{_SUFFIX}"))
     if not files:
         raise PrivacyEvalError(f"{folder}: neither wav.scp nor <utterance>{_SUFFIX}")
+    if not allow_outside:
+        check_inside(files, [folder, *filter(None, [base])])
     return {f.name.removesuffix(_SUFFIX): functools.partial(read_track, f) for f in files}

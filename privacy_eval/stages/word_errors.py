@@ -130,7 +130,7 @@ def compare(
         raise PrivacyEvalError("the two files of hypotheses have different utterances")
     names = list(first.speakers)
     drawn = wer_bootstrap(
-        [first.speakers[s].words for s in names],
+        [[counted.speakers[s].words for s in names] for counted in (first, second)],
         [[counted.speakers[s].errors for s in names] for counted in (first, second)],
         speakers=names,
         replicates=replicates,
@@ -138,7 +138,7 @@ def compare(
     )
     differences = drawn.values["wer 1"] - drawn.values["wer 0"]
     return WerDifference(
-        (second.counts.errors - first.counts.errors) / first.counts.words,
+        second.counts.errors / second.counts.words - first.counts.errors / first.counts.words,
         expanded_interval(differences, drawn.n_speakers),
         difference_p_value(differences, drawn.n_speakers),
     )

@@ -81,5 +81,30 @@ def test_text(tmp_path: Path) -> None:
     files = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
     assert cli("uar", *files).out.splitlines() == [
         "uar 50.000 acc_a 100.000 acc_b 0.000",
-        "s1 uar 50.000 acc_a 100.000 acc_b 0.000",
+        "  s1 uar 50.000 acc_a 100.000 acc_b 0.000",
     ]
+
+
+def test_a_set_named_like_a_speaker(tmp_path: Path) -> None:
+    (tmp_path / "utt2spk").write_text("u1 1\nu2 1\nu3 2\nu4 2\n")
+    rows = "u1,sad,sad,1\nu2,hap,hap,1\nu3,sad,hap,1\nu4,hap,sad,1\n"
+    (tmp_path / "p.csv").write_text(f"utterance,reference,prediction,set\n{rows}")
+    done = cli("uar", "--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
+    assert [line.split(" acc_")[0] for line in done.out.splitlines()] == [
+        "1 uar 50.000",
+        "  1 uar 100.000",
+        "  2 uar 0.000",
+    ]
+
+
+def test_utterances_without_a_prediction_are_refused_or_left_out(tmp_path: Path) -> None:
+    """Of any set: those of its speakers; and speakers of no set."""
+    (tmp_path / "utt2spk").write_text("u1 1\nu2 1\nu3 2\nu4 3\n")
+    rows = "u1,a,a,x\nu2,a,a,x\nu2,a,a,y\nu3,a,a,y\n"
+    (tmp_path / "p.csv").write_text(f"utterance,reference,prediction,set\n{rows}")
+    options = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
+    done = cli("uar", *options)
+    assert done.code == 1
+    assert "2 of 4 utterances have no prediction: u1, u4" in done.err
+    done = cli("uar", *options, "--allow-missing")
+    assert done.code == 0 and "left out 2 utterances" in done.err

@@ -9,8 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from support import B1, imported, three_conditions
+from support import B1, cli, imported, three_conditions
 
 import privacy_eval as pe
 from privacy_eval.cli import main
@@ -204,3 +205,42 @@ def test_a_metric_that_fails_names_itself(
     of_tree = ["--tree", str(tree.root), "--results", "exp", "--out", "out"]
     assert main(["privacy-metrics", *of_tree, *own]) == 1
     assert "metric odd of" in capsys.readouterr().err
+
+
+def evaluated_with(tmp_path: Path, source: str, *, name: str = "own.py") -> tuple[int, str, str]:
+    """Exit code, output and errors of `metrics` with a metric of a file."""
+    (tmp_path / name).write_text(source)
+    for side, scores in (("t", [1.0, 2.0]), ("n", [0.0, 1.5])):
+        np.save(tmp_path / f"{side}.npy", scores)
+    arrays = ("--target", tmp_path / "t.npy", "--nontarget", tmp_path / "n.npy")
+    done = cli("metrics", *arrays, "--metric", f"own={tmp_path / name}:f")
+    return done.code, done.out, done.err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def f(s):\n    s.target -= 1\n    return 0.0\n", "read-only"),
+        ("def f(s):\n    s.nontarget.sort()\n    return 0.0\n", "read-only"),
+        ("def f(s): return 1.0\nraise SystemExit(0)\n", "cannot be imported (SystemExit: 0)"),
+        ("x\n", "cannot be imported (NameError: "),
+        ("def f(s): return 10**400\n", "raised OverflowError"),
+        ("def f(s): raise SystemExit(0)\n", "raised SystemExit"),
+    ],
+)
+def test_user_code_fails_with_a_message(tmp_path: Path, source: str, message: str) -> None:
+    code, out, err = evaluated_with(tmp_path, source)
+    assert code == 1 and not out and message in err and "Traceback" not in err
+
+
+def test_a_module_that_cannot_be_named_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "t.npy", [1.0])
+    arrays = ("--target", tmp_path / "t.npy", "--nontarget", tmp_path / "t.npy")
+    done = cli("metrics", *arrays, "--metric", "own=.:f")
+    assert done.code == 1 and "cannot be imported" in done.err
+
+
+def test_scores_of_the_caller_stay_writable() -> None:
+    target = np.array([1.0, 2.0])
+    scores = pe.TrialScores.from_sorted(target, np.array([0.0]))
+    assert target.flags.writeable and not scores.target.flags.writeable

@@ -72,6 +72,9 @@ def test_utterances_of_one_side_are_refused_or_left_out(tmp_path: Path) -> None:
         (b"u\x00 A\n", "hyp:1: "),
         (b"u1 \xff\n", "hyp:1: not UTF-8"),
         (b"u" * 2000, "hyp:1: "),
+        (b"u1 A\ru2 B\r", "hyp:1: control character"),
+        (b"u1 A\x1cB\n", "hyp:1: control character"),
+        (b"u1 A \x00\n", "hyp:1: control character"),
     ],
 )
 def test_malformed_transcripts(tmp_path: Path, content: bytes, message: str) -> None:
@@ -95,3 +98,40 @@ def test_without_kaldialign_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "kaldialign", None)
     done = cli("wer", *FILES)
     assert done.code == 1 and "pip install kaldialign" in done.err
+
+
+def test_empty_references(tmp_path: Path) -> None:
+    """Each system's errors by its own words: an empty reference has one where it has any."""
+    texts = {
+        "ref": "u1\nu2 a\nu3\nu4 b\n",
+        "second": "u1 x\nu2 a\nu3 y\nu4 b\n",
+        "utt2spk": "u1 s1\nu2 s1\nu3 s2\nu4 s2\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    first, second = tmp_path / "ref", tmp_path / "second"
+    for a, b, difference in ((first, second, 0.5), (second, first, -0.5)):
+        options = ("--reference", tmp_path / "ref", "--utt2spk", tmp_path / "utt2spk")
+        done = cli("wer", "--hypothesis", a, "--versus", b, *options, "--format", "json")
+        versus = json.loads(done.out)["versus"]
+        assert versus["difference"] == difference
+        assert versus["interval"]["low"] == versus["interval"]["high"] == difference
+
+
+def test_a_speaker_without_words_has_no_rate(tmp_path: Path) -> None:
+    (tmp_path / "ref").write_text("u1 .\nu2 a b\n")
+    (tmp_path / "hyp").write_text("u1 a b\nu2 a\n")
+    (tmp_path / "utt2spk").write_text("u1 s1\nu2 s2\n")
+    files = ("--hypothesis", tmp_path / "hyp", "--reference", tmp_path / "ref")
+    options = ("--normalization", "vpc2026", "--utt2spk", tmp_path / "utt2spk")
+    lines = cli("wer", *files, *options).out.splitlines()
+    assert lines[1] == "%WER undefined [ 2 / 0, 2 ins, 0 del, 0 sub ] s1"
+    assert lines[2].startswith("%WER 50.00 ")
+
+
+def test_few_replicates_are_noted(utt2spk: Path) -> None:
+    ids = [line.split()[0] for line in utt2spk.read_text().splitlines()]
+    utt2spk.write_text("".join(f"{u} {u}\n" for u in ids))
+    options = (*FILES, "--utt2spk", utt2spk, "--bootstrap")
+    assert "caveat: 2 replicates are too few" in cli("wer", *options, 2).out
+    assert "caveat" not in cli("wer", *options, 3000).out

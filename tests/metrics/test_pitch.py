@@ -86,6 +86,22 @@ def test_verb_names_what_is_missing_or_damaged(folders: dict[str, Path]) -> None
     assert cli("pitch", *options(folders), "--allow-missing").code == 0
 
 
+def test_links_out_of_a_folder_of_tracks_are_not_read(folders: dict[str, Path]) -> None:
+    path = folders["anonymized"] / "shifted_7.f0"
+    elsewhere = path.replace(folders["anonymized"].parent / "elsewhere.f0")
+    path.symlink_to(elsewhere)
+    done = cli("pitch", *options(folders))
+    assert done.code == 1 and "--allow-outside" in done.err
+    assert cli("pitch", *options(folders), "--allow-outside").code == 0
+
+
+def test_tracks_have_plain_numbers(folders: dict[str, Path]) -> None:
+    for text in ("1_0", "\u0661"):
+        (folders["anonymized"] / "shifted_7.f0").write_text(f"{text}\n")
+        done = cli("pitch", *options(folders))
+        assert done.code == 1 and "not a frequency" in done.err
+
+
 @pytest.fixture
 def audio(tmp_path: Path) -> dict[str, Path]:
     """Data folders of three utterances."""

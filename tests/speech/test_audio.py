@@ -190,6 +190,12 @@ def test_segments(tmp_path: Path) -> None:
     [
         ("u1 r 0.2 0.3\n", r"segments:1: u1 .*begins at 0.2 s"),
         ("u1 r 0.01 0.8\n", r"segments:1: u1 .*ends at 0.8 s"),
+        ("u1 r 1e308 1.1e308\n", r"segments:1: u1 .*begins at 1e\+308 s"),
+        ("u1 r 1e308 -1\n", r"segments:1: u1 .*begins at 1e\+308 s"),
+        ("u1 r 0 1e308\n", r"segments:1: u1 .*ends at 1e\+308 s"),
+        ("u1 r 0.01 0.0100001\n", r"segments:1: u1 .*no samples"),
+        ("u1 r 0 1_0\n", r"segments:1: u1: expected seconds"),
+        ("u1 r 0 \u0661\n", r"segments:1: u1: expected seconds"),
         ("u1 r 0.02 0.01\n", r"segments:1: u1: expected seconds"),
         ("u1 r nan 0.01\n", r"segments:1: u1: expected seconds"),
         ("u1 r x 0.01\n", r"segments:1: u1: expected seconds"),
