@@ -9,7 +9,7 @@ import contextlib
 import decimal
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
@@ -284,6 +284,13 @@ class Metric:
         # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
         with decimal.localcontext(_ROUNDING):
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
+
+    def interval(self, bounds: Sequence[float] | None, *, detailed: bool = False) -> str:
+        """Format the bounds of an interval as `format` does values; "" for none."""
+        if bounds is None:
+            return ""
+        low, high = (self.format(bound, detailed=detailed) for bound in bounds)
+        return f"[{low}, {high}]"
 
 
 def _named(prefix: str, result: object, names: str) -> dict[str, FloatArray]:

@@ -1,29 +1,28 @@
-"""How often people are identified in groups: means over the trial sets of an attack."""
+"""Records by trial set, and the split that sentences are about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
-import numpy as np
+from ..protocol.protocol import Protocol
+from ..results.records import IdentificationRecord, SimilarityRecord, VerificationRecord
 
-from ..results.records import IdentificationRecord
+OfSet = TypeVar("OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord)
 
 
-def found_in_groups(
-    records: Iterable[IdentificationRecord],
-) -> dict[tuple[str, str], tuple[int, int, float]]:
-    """Average how often the right person is found in the largest group of at most 20 that all
-    records of a system and attack model have: size, rank, and the mean over tests."""
-    groups: dict[tuple[str, str], list[IdentificationRecord]] = {}
+def main_split(
+    protocol: Protocol, records: Iterable[VerificationRecord | IdentificationRecord]
+) -> str:
+    """Return the split that sentences describe: the last with records, usually the test set."""
+    present = {r.condition.split for r in records}
+    return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
+
+
+def by_trial_set(records: Iterable[OfSet]) -> dict[tuple[str, str, str], list[OfSet]]:
+    """Group records by split, data set and gender."""
+    groups: dict[tuple[str, str, str], list[OfSet]] = {}
     for r in records:
-        groups.setdefault((r.condition.system, r.condition.attack_model or ""), []).append(r)
-    rates = {}
-    for key, of_key in groups.items():
-        shared = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_key))
-        ranks = {r.rank for r in of_key}
-        if shared and len(ranks) == 1:
-            size = max(shared)
-            linkage = [r.linkage[r.sizes.index(size)] for r in of_key]
-            mean = float(np.average(linkage, weights=[r.n_tests for r in of_key]))
-            rates[key] = size, ranks.pop(), mean
-    return rates
+        c = r.condition
+        groups.setdefault((c.split, c.data_set, c.gender), []).append(r)
+    return groups

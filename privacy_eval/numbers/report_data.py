@@ -25,6 +25,8 @@ from ..tree.conditions import TrialCondition
 from .cells import Cells, cells_from_published, cells_from_results, merge_cells
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
+from .groups import main_split
+from .identification import Identified, identified
 from .means import Mean, mean_of, mean_replicates
 
 # Protocol to use without any results.
@@ -175,6 +177,16 @@ class ReportData:
         return {
             s: replace(self, results=r, cells=cells_from_results(r)) for s, r in results.items()
         }
+
+    @functools.cached_property
+    def main_split(self) -> str:
+        """The split that sentences describe."""
+        return main_split(self.protocol, self.results.verification)
+
+    @functools.cached_property
+    def identified(self) -> Mapping[tuple[str, str, str], Identified]:
+        """How often people are identified, by system, attack model and split."""
+        return identified(self.results.identification)
 
     @functools.cached_property
     def challenge_averages(self) -> Mapping[str, list[ChallengeAverage]]:

@@ -9,7 +9,6 @@ from ..errors import abbreviate, counted
 from ..metrics import describe
 from ..numbers.attacks import Attack, attacks
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.groups import found_in_groups
 from ..numbers.rankings import Ranking, average_ranking
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
@@ -17,10 +16,9 @@ from ..results.records import IdentificationRecord, Results
 from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
-from .notes import interval_text, too_few_replicates
+from .notes import too_few_replicates
 from .page import Front
 from .ranking_tables import difference_text
-from .split_tables import main_split
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {
@@ -43,7 +41,7 @@ def front(data: ReportData, cautions: Sequence[str]) -> Front:
     if not results.systems:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
         return Front(facts, warnings=tuple(warnings), notes=tuple(_words(data)))
-    split = main_split(protocol, results.verification)
+    split = data.main_split
     ranking = average_ranking(data, split)
     places = [system_column(s) for s in results.systems]
     order = [r.system for r in ranking.ranked if r.system in places]
@@ -140,25 +138,24 @@ def _sentences(
         for r in data.results.identification
         if r.condition.system == system and r.condition.split == split
     ]
-    identified = found_in_groups(records)
     for one in (a for a in evaluated if not a.model.is_original):
-        eer = f"{one.eer.text()} % {interval_text(describe(protocol.eer), one.eer.interval)}"
+        eer = f"{one.eer.text()} % {describe(protocol.eer).interval(one.eer.interval)}"
         sentence = f"Against an attacker {attacker(one.model)}, {system} leaves an EER of "
         sentence += eer.rstrip()
         if len(one.eer.parts) < conditions:
             sentence += f" ({len(one.eer.parts)} of {conditions} conditions)"
         sentence += "; 50 % is chance"
         sentence += f", {original} % original speech" if original is not None else ""
-        if (system, one.model.id) in identified:
-            size, rank, mean = identified[system, one.model.id]
+        rates = data.identified.get((system, one.model.id, split))
+        if rates is not None:
             sentence += (
-                f". In a group of {size} the right person is found {100 * mean:.0f} % of the time; "
-                f"chance is {100 * min(rank / size, 1):.3g} %"
+                f". In a group of {rates.size} the right person is found {100 * rates.rate:.0f} % "
+                f"of the time; chance is {100 * rates.chance:.3g} %"
             )
         yield f"{sentence}."
     columns = (ORIGINAL_COLUMN, system_column(system))
-    rates = [data.mean("wer", None, split, column) for column in columns]
-    before, after = (mean.text() if mean.value is not None else "" for mean in rates)
+    errors = [data.mean("wer", None, split, column) for column in columns]
+    before, after = (mean.text() if mean.value is not None else "" for mean in errors)
     if after:
         change = f"{before} \u2192 {after}" if before else after
         yield f"Words: a recognizer gets {change} % wrong (WER, original \u2192 anonymized)."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,16 +9,16 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import counted
-from ..metrics.confidence import expanded_interval
-from ..metrics.identification import singling_out_chance, split_halves, worst_overlaps
-from ..metrics.pav import FloatArray
-from ..numbers.groups import found_in_groups
+from ..metrics.identification import singling_out_chance, split_halves
+from ..numbers.groups import main_split
+from ..numbers.identification import overlaps
+from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import (
     IdentificationRecord,
     Results,
 )
-from .split_tables import WORST_SPEAKERS, Key, by_trial_set, main_split, set_groups
+from .split_tables import WORST_SPEAKERS, Key, set_groups
 from .table import AMONG_MANY, Column, Table, aligned
 
 _NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
@@ -31,9 +30,9 @@ def identification_table(results: Results, title: str) -> Table:
     sizes = sorted({size for r in records for size in r.sizes} - {1})
 
     def rows(r: IdentificationRecord) -> list[Key]:
-        found = dict(zip(r.sizes, r.linkage, strict=True))
+        rates = dict(zip(r.sizes, r.linkage, strict=True))
         bounds = dict(zip(r.sizes, r.intervals, strict=False))
-        linkage = [_percent(found[n], bounds.get(n)) if n in found else "" for n in sizes]
+        linkage = [_percent(rates[n], bounds.get(n)) if n in rates else "" for n in sizes]
         return [(str(r.n_tests), str(r.n_enrolled), *linkage)]
 
     chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
@@ -135,33 +134,16 @@ def _gallery_table(
 
 def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
     """Describe how far the most often found speakers agree between two attack models or, with
-    `of_systems`, between systems: means over trial sets."""
-    overlaps: dict[tuple[str, str], list[FloatArray]] = {}
-    people: dict[tuple[str, str], set[tuple[object, str]]] = {}
-    for key, records in by_trial_set(r for r in results.identification if r.speakers).items():
-        linkage = [{s.speaker: s.linkage for s in r.speakers} for r in records]
-        shared = sorted(set.intersection(*map(set, linkage)))
-        if len(shared) < 2:
-            continue
-        both = np.array(worst_overlaps([[of[name] for name in shared] for of in linkage]))
-        for i, j in itertools.combinations(range(len(records)), 2):
-            one, other = (records[k].condition for k in (i, j))
-            same = one.system == other.system, one.attack_model == other.attack_model
-            if same == (not of_systems, of_systems) and not (of_systems and one.is_original):
-                pair = one.attack_model or "", other.attack_model or ""
-                overlaps.setdefault(pair, []).append(both[:, :, i, j])
-                people.setdefault(pair, set()).update((key, name) for name in shared)
+    `of_systems`, between systems."""
     attacks = {a.id: a.title for a in results.protocol.attack_models}
     sentences = []
-    for (a, b), values in overlaps.items():
-        mean, n = np.mean(values, axis=0), len(people[a, b])
+    for overlap in overlaps(results.identification, of_systems=of_systems):
+        a, b = (attacks.get(model, model) for model in overlap.attack_models)
+        title = f"pairs of systems, {a}" if of_systems else f"{a} and {b}"
         jaccard, correlation = (
-            "{:.2f} [{i.low:.2f}, {i.high:.2f}]".format(of[0], i=expanded_interval(of[1:], n))
-            for of in mean
+            "{:.2f} [{:.2f}, {:.2f}]".format(*value)
+            for value in (overlap.jaccard, overlap.correlation)
         )
-        title = f"{attacks.get(a, a)} and {attacks.get(b, b)}"
-        if of_systems:
-            title = f"pairs of systems, {attacks.get(a, a)}"
         sentences.append(
             f"Overlap (Jaccard index) of the quarters found most often, {title}: {jaccard} (about "
             f"0.14 if independent); rank correlation of all speakers: {correlation}"
@@ -169,52 +151,44 @@ def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str
     return sentences
 
 
-def identification_sentences(results: Results) -> list[str]:
+def identification_sentences(data: ReportData) -> list[str]:
     """Describe identification in plain words, a sentence per system and attack model."""
-    attacks = {a.id: a for a in results.protocol.attack_models}
+    attacks = {a.id: a for a in data.protocol.attack_models}
     sentences = []
     reached: dict[str, list[tuple[float, str]]] = {}
-    split = main_split(results.protocol, results.identification)
-    records = [r for r in results.identification if r.condition.split == split]
-    title = results.protocol.split_title(split)
-    for (system, attack), (size, rank, mean) in found_in_groups(records).items():
-        if attack not in attacks:
+    main = main_split(data.protocol, data.results.identification)
+    title = data.protocol.split_title(main)
+    for (system, attack, split), rates in data.identified.items():
+        if attack not in attacks or split != main:
             continue
         kind = attacks[attack]
         speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
-        picks = "picks the right person" if rank == 1 else f"has the right person in {rank} picks"
+        picks = (
+            "picks the right person"
+            if rates.rank == 1
+            else f"has the right person in {rates.rank} picks"
+        )
+        share = f"{100 * rates.rate:.0f} % of the time"
         sentences.append(
-            f"{system}, {speech} ({title}): in a group of {size}, this attacker {picks} "
-            f"{100 * mean:.0f} % of the time; chance is {100 * min(rank / size, 1):.3g} %."
+            f"{system}, {speech} ({title}): in a group of {rates.size}, this attacker {picks} "
+            f"{share}; chance is {100 * rates.chance:.3g} %."
         )
-        sentences[-1] += _singled(
-            [
-                r
-                for r in records
-                if (r.condition.system, r.condition.attack_model) == (system, attack)
-            ]
-        )
+        if rates.singled_out is not None:
+            sentences[-1] += _singled(*rates.singled_out)
         if not kind.is_original:
-            share = f"{100 * mean:.0f} % of the time in a group of {size}"
-            reached.setdefault(system, []).append((mean, f"{kind.title.lower()}: {share}"))
+            text = f"{kind.title.lower()}: {share} in a group of {rates.size}"
+            reached.setdefault(system, []).append((rates.rate, text))
     for system, of_system in reached.items():
         if len(of_system) > 1:
             sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
-    return [*sentences, *(f"{s}." for s in overlap_sentences(results, of_systems=True))]
+    return [*sentences, *(f"{s}." for s in overlap_sentences(data.results, of_systems=True))]
 
 
-def _singled(records: Sequence[IdentificationRecord]) -> str:
-    """Describe singling out in plain words; "" if the trial sets share no size."""
-    curves = [r.singling_out for r in records]
-    shared = set.intersection(*(set(c.sizes) for c in curves))
-    if not shared:
-        return ""
-    size = max(shared)
-    values = [c.values[c.sizes.index(size)] for c in curves]
-    mean = float(np.average(values, weights=[c.n_speakers for c in curves]))
+def _singled(size: int, rate: float) -> str:
+    """Describe singling out in plain words."""
     return (
         f" Looking for one person among {size} voices, this attacker accepts exactly one of them "
-        f"{100 * mean:.0f} % of the time; chance is "
+        f"{100 * rate:.0f} % of the time; chance is "
         f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
     )
 

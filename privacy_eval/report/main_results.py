@@ -7,7 +7,7 @@ import itertools
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import attacks
 from ..numbers.report_data import ReportData
-from .notes import caveat_notes, interval_text, too_few_replicates
+from .notes import caveat_notes, too_few_replicates
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid")
@@ -25,7 +25,7 @@ def summary_table(data: ReportData) -> Table | None:
         rows = []
         for a in of_system:
             eer, *others = (mean.text() or NOT_AVAILABLE for mean in a.means.values())
-            interval = interval_text(describe(protocol.eer), a.eer.interval)
+            interval = describe(protocol.eer).interval(a.eer.interval)
             place = (a.system, protocol.split_title(a.split), a.model.title)
             rows.append((*place, str(len(a.eer.parts)), eer, interval, *others))
         groups.append(tuple(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from ..errors import abbreviate, counted
-from ..metrics import CAVEATS, METRICS, Metric
+from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..numbers.means import LEVEL
 from ..numbers.report_data import ReportData
@@ -97,13 +97,6 @@ def evaluated_text(
     model = f"ASV model trained on {models} speech" if models else ""
     parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
     return "; ".join(parts) + "."
-
-
-def interval_text(metric: Metric, interval: Sequence[float] | None) -> str:
-    """Format an interval; "" for none."""
-    if interval is None:
-        return ""
-    return f"[{metric.format(interval[0])}, {metric.format(interval[1])}]"
 
 
 def bias_notes(metrics: Sequence[str]) -> list[str]:

@@ -18,7 +18,6 @@ from .notes import (
     LEFT_OUT_MARK,
     bias_notes,
     caveat_notes,
-    interval_text,
     too_few_replicates,
 )
 from .table import SIDE_BY_SIDE, Column, Table
@@ -78,7 +77,7 @@ def ranking_table(
         texts = [r.mean.text() + LEFT_OUT_MARK * (r.system in left_out)]
         if tested:
             texts += [
-                interval_text(described, r.interval),
+                described.interval(r.interval),
                 *_format_difference(described, r.next),
             ]
         texts += [_statement(r)] if stated else []
@@ -193,8 +192,8 @@ def difference_text(metric: Metric, ranked: RankedSystem) -> str:
     significant; "" if they are not compared."""
     if ranked.next is None:
         return ranked.why_not
-    found = metric.format(ranked.next.value) + " points" * metric.percent
-    return f"difference {found} {interval_text(metric, ranked.next.interval)}: {_statement(ranked)}"
+    text = metric.format(ranked.next.value) + " points" * metric.percent
+    return f"difference {text} {metric.interval(ranked.next.interval)}: {_statement(ranked)}"
 
 
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
@@ -204,7 +203,7 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     # Rounded up: a bound must stay one.
     text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
     text = "" if difference.too_few else text
-    return [metric.format(difference.value), interval_text(metric, difference.interval), text]
+    return [metric.format(difference.value), metric.interval(difference.interval), text]
 
 
 def _title(ranking: Ranking, protocol: Protocol) -> str:

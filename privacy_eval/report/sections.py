@@ -78,7 +78,7 @@ def report_sections(
         of_systems.append((f"System {system}{folder}", own))
         tables += own
     drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
-    identified = identification_sentences(results)
+    identified = identification_sentences(data)
     answer = front(data, notes)
 
     def section(title: str, *text: str, folded: bool = True) -> Section:

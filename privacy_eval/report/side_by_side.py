@@ -10,7 +10,6 @@ from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from .comparison_tables import comparison_tables, submissions_table
 from .ranking_tables import ranking_tables
-from .split_tables import main_split
 from .table import ANSWER, SIDE_BY_SIDE, Table
 from .utility_tables import utility_tables
 
@@ -38,7 +37,6 @@ def across_tables(
     if not published and len(results.systems) < 2:
         return [], []
     options = {"metric": metric, "attack_model": attack_model}
-    main = main_split(data.protocol, results.verification)
     rankings: list[Table] = []
     for split in data.protocol.splits:
         tables = ranking_tables(data, split=split, **options)
@@ -46,7 +44,7 @@ def across_tables(
             # With published systems in between, no two submitted ones would be compared.
             own = ranking_tables(data.unpublished, split=split, **options)
             tables += [replace(table, name=f"{table.name}_own") for table in own]
-        section = ANSWER if split == main else SIDE_BY_SIDE
+        section = ANSWER if split == data.main_split else SIDE_BY_SIDE
         rankings += [replace(table, section=section) for table in tables]
     notes = []
     if not rankings:

@@ -5,44 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from ..metrics import NOT_AVAILABLE
+from ..numbers.groups import OfSet, by_trial_set
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
-from ..results.records import (
-    IdentificationRecord,
-    SimilarityRecord,
-    VerificationRecord,
-)
 from .table import Column, Fit, Table
 
 Key = tuple[str, ...]
-_OfSet = TypeVar("_OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord)
 LETTER = {speech: speech[0] for speech in SPEECH}
 
 #: Speakers in a table of the least protected ones.
 WORST_SPEAKERS = 3
 
 
-def main_split(
-    protocol: Protocol, records: Iterable[VerificationRecord | IdentificationRecord]
-) -> str:
-    """Return the split that sentences describe: the last with records, usually the test set."""
-    present = {r.condition.split for r in records}
-    return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
-
-
-def by_trial_set(records: Iterable[_OfSet]) -> dict[Key, list[_OfSet]]:
-    """Group records by split, data set and gender."""
-    groups: dict[Key, list[_OfSet]] = {}
-    for r in records:
-        c = r.condition
-        groups.setdefault((c.split, c.data_set, c.gender), []).append(r)
-    return groups
-
-
 def set_groups(
-    protocol: Protocol, records: Iterable[_OfSet], rows: Callable[[_OfSet], Iterable[Key]]
+    protocol: Protocol, records: Iterable[OfSet], rows: Callable[[OfSet], Iterable[Key]]
 ) -> tuple[tuple[Key, ...], ...]:
     """Make a group of rows per trial set, which begin with its name and gender."""
     by_set = by_trial_set(records)

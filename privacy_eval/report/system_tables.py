@@ -8,7 +8,6 @@ data set, or a pair of speech, without any record has no rows.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +25,7 @@ from ..metrics import (
 )
 from ..metrics.caveats import marked_text
 from ..numbers.attacks import attacks
+from ..numbers.groups import by_trial_set
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH
@@ -43,7 +43,6 @@ from .split_tables import (
     WORST_SPEAKERS,
     Key,
     SplitTable,
-    by_trial_set,
     condition_groups,
     nonempty,
     set_groups,
@@ -265,10 +264,11 @@ def metric_texts(
     for key in keys:
         texts.append("")
         if values.get(key) is not None:
-            form = functools.partial(describe(key).format, detailed=True)
-            texts[-1] = marked_text(form(values[key]), withholding_caveat(caveats, key))
+            metric = describe(key)
+            text = metric.format(values[key], detailed=True)
+            texts[-1] = marked_text(text, withholding_caveat(caveats, key))
             if key in intervals and texts[-1] != NOT_AVAILABLE:
-                texts[-1] += " [{}, {}]".format(*map(form, intervals[key]))
+                texts[-1] += f" {metric.interval(intervals[key], detailed=True)}"
         if key == "zebra_individual":
             texts.append(tag or "")
     return texts
@@ -495,10 +495,8 @@ def mean_text(mean: Mean) -> str:
     missing."""
     if mean.value is None:
         return ""
-    text = mean.plain_text(detailed=True)
-    if mean.interval is not None:
-        form = functools.partial(describe(mean.metric).format, detailed=True)
-        text += " [{}, {}]".format(*map(form, mean.interval))
+    interval = describe(mean.metric).interval(mean.interval, detailed=True)
+    text = f"{mean.plain_text(detailed=True)} {interval}".rstrip()
     return marked_text(text, mean.caveat)
 
 

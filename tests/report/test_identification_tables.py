@@ -50,14 +50,13 @@ def results(*records: IdentificationRecord) -> Results:
 
 def test_sentences_say_what_a_number_means() -> None:
     of = conditions()
-    sentences = identification_sentences(
-        results(
-            record(of["ignorant"]),
-            record(of["original"], rank=3, linkage=(1.0, 0.9, 0.8, 0.75)),
-            record(of["lazy-informed"], sizes=(50, 100), n_enrolled=100, linkage=(0.2, 0.1),
-                   speakers=(), speakers_size=0),
-        )
+    made = results(
+        record(of["ignorant"]),
+        record(of["original"], rank=3, linkage=(1.0, 0.9, 0.8, 0.75)),
+        record(of["lazy-informed"], sizes=(50, 100), n_enrolled=100, linkage=(0.2, 0.1),
+               speakers=(), speakers_size=0),
     )  # fmt: skip
+    sentences = identification_sentences(ReportData(made))
     assert len(sentences) == 2  # no group of at most 20
     for part in (
         "B1, ignorant attacker",
@@ -74,7 +73,7 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
     one = conditions()["ignorant"]
     smaller = record(replace(one, gender="m"), sizes=(2, 5, 10), linkage=(0.5, 0.4, 0.1),
                      n_enrolled=10, n_tests=100)  # fmt: skip
-    (sentence,) = identification_sentences(results(record(one), smaller))
+    (sentence,) = identification_sentences(ReportData(results(record(one), smaller)))
     # (300 * 0.34 + 100 * 0.1) / 400
     assert "group of 10" in sentence and " 28 % of the time; chance is 10 %" in sentence
 
@@ -106,7 +105,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
         record(of["ignorant"], singling_out=SINGLED),
         record(of["lazy-informed"], singling_out=refused),
     )
-    ignorant, lazy, _ = identification_sentences(made)
+    ignorant, lazy, _ = identification_sentences(ReportData(made))
     assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
     assert "voices" not in lazy
     table = singling_out_table(made, "B1")
@@ -127,7 +126,7 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
         *(record(of["original"]) for of in (one, other)),  # the same speech
         *(record(c) for c in (one["ignorant"], one["lazy-informed"], other["ignorant"])),
     )
-    *_, strongest, overlap = identification_sentences(made)
+    *_, strongest, overlap = identification_sentences(ReportData(made))
     assert strongest.startswith("B1") and "20 % of the time in a group of 16" in strongest
     assert "pairs of systems, Ignorant: 1.00 [" in overlap
 

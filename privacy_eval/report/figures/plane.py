@@ -17,7 +17,6 @@ from ...metrics import describe
 from ...numbers.cells import select
 from ...numbers.report_data import ReportData
 from ...numbers.trade_offs import UTILITY, TradeOff, trade_offs
-from ..split_tables import main_split
 from ..table import ANSWER
 from . import style
 from .drawing import Drawing
@@ -51,7 +50,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         if absent:
             caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
         under = data.protocol.average_attack_model
-        first = split == main_split(data.protocol, data.results.verification)
+        first = split == data.main_split
         eers = select(data.cells, metric=data.protocol.eer, attack_model=under, split=split)
         yield Drawing(
             style.file_stem("plane", split),
