@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 import scipy
+from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .audio import Audio, AudioReader, Samples, resample
