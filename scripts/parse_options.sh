@@ -9,11 +9,11 @@
 #
 # --stage 3 or --stage=3 sets stage, --keep-log or --keep-log true sets keep_log. Only names declared
 # between the two markers can be set, so PATH, IFS and the like are safe. A variable whose default is
-# true or false accepts only these two words, or no value for true. Parsing stops at -- or at the
-# first word that is not an option; the rest stays in "$@". --help prints the script's leading
-# comment, $help_more if set, and the options; wrong usage exits with code 2. The array option_names
-# holds the names of all options. Source this file before changing the folder, as it reads the
-# script's own text.
+# true or false accepts only these two words, or no value for true. An option may be given once.
+# Parsing stops at -- or at the first word that is not an option; the rest stays in "$@". --help
+# prints the script's leading comment, $help_more if set, and the options; wrong usage exits with
+# code 2. The array option_names holds the names of all options. Source this file before changing the
+# folder, as it reads the script's own text.
 
 _po_script=${BASH_SOURCE[1]:-$0}
 
@@ -26,6 +26,7 @@ _po_names=()
 _po_defaults=()
 _po_comments=()
 _po_booleans=" "
+_po_given=" "
 _po_header=""
 _po_at=header
 while IFS= read -r _po_line || [ -n "$_po_line" ]; do
@@ -117,6 +118,10 @@ while [ $# -gt 0 ]; do
         -[A-Za-z]*) _po_fail "unknown option $1" ;;
         *) break ;;
     esac
+    case $_po_given in
+        *" $_po_name "*) _po_fail "option --${_po_name//_/-} is given twice" ;;
+    esac
+    _po_given+="$_po_name "
     case $_po_booleans:$_po_value in
         *" $_po_name "*:true | *" $_po_name "*:false) ;;
         *" $_po_name "*:*)

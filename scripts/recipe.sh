@@ -123,6 +123,7 @@ conditions_failed() {
     if [ -e "$out/results.json" ]; then
         log "Note: the results and tables in $out are those of an earlier run"
     fi
+    log "To list them by team: privacy-eval check --config $(printf %q "$out/options.conf")"
     exit 1
 }
 

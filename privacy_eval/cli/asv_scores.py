@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_forms
+from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_usages
 
 EXAMPLE = "--tree baseline --results exp"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial list."""
-    stage, files = two_forms(parser, needed="--out")
+    stage, files = two_usages(parser, needed="--out")
     add_tree(stage, common=parser)
     add(parser, "--out", help="score file; not needed over a tree")
     add(parser, "--allow-missing", "--allow-pipes")

@@ -40,7 +40,7 @@ def expand_config(
     options = read_option_lines(path)
     if verb in _OUTPUTS:
         options = _results_options(verb, options)
-    _, files = parser.get_default("forms") or (None, None)
+    _, files = parser.get_default("usages") or (None, None)
     given = _option_names(others)
     expanded = []
     for name, value in options:

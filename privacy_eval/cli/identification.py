@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import JOBS, add, add_tree, log, path, positive, runs_as_stage, two_forms, value
+from .options import JOBS, add, add_tree, log, path, positive, runs_as_stage, two_usages, value
 
 if TYPE_CHECKING:
     from ..asv.galleries import Identification
@@ -21,7 +21,7 @@ EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
-    stage, files = two_forms(parser)
+    stage, files = two_usages(parser)
     add_tree(stage, common=parser)
     add(stage, "--out", *JOBS, "--isolate", "--details", "--allow-missing")
     rank = value("K", "hit if among the K highest scores; default: 1", type=positive, default=1)
@@ -91,7 +91,7 @@ def _files(arguments: argparse.Namespace) -> int:
         )
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
-    found = identify(
+    attack = identify(
         gallery("enroll_vectors", "spk2utt"),
         load_vectors(arguments, arguments.trial_vectors),
         arguments.utt2spk,
@@ -103,45 +103,50 @@ def _files(arguments: argparse.Namespace) -> int:
         distractors=more,
         seed=arguments.seed,
     )
-    intervals = found.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
-    if found.utterances_left_out:
+    intervals = attack.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
+    if attack.utterances_left_out:
         log(
-            f"privacy-eval: left out {found.utterances_left_out} utterances: "
-            f"{len(found.not_enrolled)} speakers are not enrolled"
-            + (f", others do not fill a test of {found.length}" if found.length > 1 else "")
+            f"privacy-eval: left out {attack.utterances_left_out} utterances: "
+            f"{len(attack.not_enrolled)} speakers are not enrolled"
+            + (f", others do not fill a test of {attack.length}" if attack.length > 1 else "")
         )
     if arguments.format == "json":
         plain = {
-            "n_tests": found.beaten.size,
-            "n_test_speakers": len(found.test_speakers),
-            "n_enrolled": found.n_enrolled,
-            "n_distractors": found.n_distractors,
-            "not_enrolled": len(found.not_enrolled),
-            "utterances_left_out": found.utterances_left_out,
-            "sizes": list(found.sizes),
-            "linkage": found.linkage.tolist(),
-            "chance": found.chance.tolist(),
+            "n_tests": attack.beaten.size,
+            "n_test_speakers": len(attack.test_speakers),
+            "n_enrolled": attack.n_enrolled,
+            "n_distractors": attack.n_distractors,
+            "not_enrolled": len(attack.not_enrolled),
+            "utterances_left_out": attack.utterances_left_out,
+            "sizes": list(attack.sizes),
+            "linkage": attack.linkage.tolist(),
+            "chance": attack.chance.tolist(),
         }
-        plain["speakers_size"], plain["speakers"] = found.speakers_size, to_plain(found.speakers())
-        singled = found.singling_out
+        plain["speakers_size"], plain["speakers"] = (
+            attack.speakers_size,
+            to_plain(attack.speakers()),
+        )
+        singled = attack.singling_out
         plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
         if intervals:
             plain["intervals"] = to_plain(intervals)
         print(json.dumps(plain, indent=1, allow_nan=False))
     else:
-        _print_text(found, intervals)
+        _print_text(attack, intervals)
     return 0
 
 
-def _print_text(found: Identification, intervals: Sequence[Interval]) -> None:
+def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:
     print(
-        f"{found.beaten.size} tests of {len(found.test_speakers)} speakers, {found.n_enrolled} "
-        f"enrolled speakers ({found.n_distractors} distractors)"
+        f"{attack.beaten.size} tests of {len(attack.test_speakers)} speakers, {attack.n_enrolled} "
+        f"enrolled speakers ({attack.n_distractors} distractors)"
     )
-    for i, size in enumerate(found.sizes):
+    for i, size in enumerate(attack.sizes):
         among = f", {intervals[i].low:.1%} .. {intervals[i].high:.1%}" if intervals else ""
-        print(f"group of {size}: {found.linkage[i]:.1%} found{among}; chance {found.chance[i]:.1%}")
-    singled = found.singling_out
+        print(
+            f"group of {size}: {attack.linkage[i]:.1%} found{among}; chance {attack.chance[i]:.1%}"
+        )
+    singled = attack.singling_out
     if singled.refused:
         print(f"no singling out: {singled.refused}")
     for size, found_once, chance in zip(

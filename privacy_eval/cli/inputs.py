@@ -137,7 +137,7 @@ def load_asv_systems(
     anonymized data sets should already exist.
     """
     access = tree_access(arguments)
-    found, notes = systems_under_test(
+    under_test, notes = systems_under_test(
         access,
         protocol,
         systems=systems,
@@ -145,7 +145,7 @@ def load_asv_systems(
         anon_suffix=arguments.anon_suffix,
         anonymized=anonymized,
     )
-    return AsvSystems(access, protocol, found, notes)
+    return AsvSystems(access, protocol, under_test, notes)
 
 
 def load_experiment(

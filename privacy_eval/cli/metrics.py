@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .options import (
-    METRICS,
+    METRIC_OPTIONS,
     Options,
     add,
     add_metric,
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
     parser.set_defaults(usage_error=parser.error)
     add_files(parser)
-    add(parser, *METRICS)
+    add(parser, *METRIC_OPTIONS)
     add_metric(parser)
 
 
@@ -213,11 +213,11 @@ def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
     from ..metrics.eer import speaker_eers
 
     speakers = trials.speaker.tolist()
-    found = speaker_eers(trials.score, trials.is_target, speakers)
-    few = len(set(speakers)) - len(found)
+    eers = speaker_eers(trials.score, trials.is_target, speakers)
+    few = len(set(speakers)) - len(eers)
     if few:
         log(f"privacy-eval: no EER of {few} speakers with fewer than 10 targets or no nontargets")
-    return [to_plain(speaker) for speaker in found]
+    return [to_plain(speaker) for speaker in eers]
 
 
 def _show(

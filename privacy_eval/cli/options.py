@@ -19,12 +19,12 @@ _MOST_REPLICATES = 1_000_000
 #: Formats of figures, listed here so that `--help` need not import the plotting code.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
-#: A container of options: a parser, or one `Form` of its verb.
+#: A container of options: a parser, or one `Usage` of its verb.
 Options = Any
 
 
-class Form:
-    """One of the two forms of a verb: options that go together.
+class Usage:
+    """One of the two usages of a verb: options that go together.
 
     A verb runs either as a stage over a tree or on single files; `runs_as_stage` decides which,
     and exits with code 2 if options of both are mixed or required ones are missing.
@@ -38,20 +38,20 @@ class Form:
 
     @property
     def actions(self) -> Collection[argparse.Action]:
-        """The options of this form."""
+        """The options of this usage."""
         return self._defaults.keys()
 
     def add_argument(
         self, *names: str, required: bool = False, default: Any = None, **settings: Any
     ) -> None:
-        """Add an option; `required` applies to this form only."""
+        """Add an option; `required` applies to this usage only."""
         action = self._group.add_argument(*names, default=argparse.SUPPRESS, **settings)
         self._defaults[action] = False if action.nargs == 0 else default
         if required:
             self.needed.append(names[0])
 
     def given(self, arguments: argparse.Namespace) -> list[str]:
-        """Return the names of the form's options in use, and set the others to their defaults."""
+        """Return the names of the usage's options in use, and set the others to their defaults."""
         given = [a.option_strings[0] for a in self._defaults if hasattr(arguments, a.dest)]
         for action, default in self._defaults.items():
             vars(arguments).setdefault(action.dest, default)
@@ -63,33 +63,33 @@ class Form:
         return ", ".join(n for n in self.needed if given[n[2:].replace("-", "_")] is None)
 
 
-def two_forms(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[Form, Form]:
-    """Give a verb two forms: the stage over a tree (with `--results`), and single files.
+def two_usages(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[Usage, Usage]:
+    """Give a verb two usages: the stage over a tree (with `--results`), and single files.
 
-    `needed`: an option of both forms that single files need.
+    `needed`: an option of both usages that single files need.
     """
-    stage = Form(parser, "over a tree (the stage of the recipe)")
-    files = Form(parser, "on single files")
+    stage = Usage(parser, "over a tree (the stage of the recipe)")
+    files = Usage(parser, "on single files")
     files.needed += [needed] if needed else []
-    parser.set_defaults(forms=(stage, files))
+    parser.set_defaults(usages=(stage, files))
     return stage, files
 
 
 def runs_as_stage(arguments: argparse.Namespace) -> bool:
     """Tell whether a verb runs as the stage over a tree, not on single files."""
-    stage, files = arguments.forms
+    stage, files = arguments.usages
     of_stage, of_files = stage.given(arguments), files.given(arguments)
     if of_stage and of_files:
         stage.parser.error(
             f"{of_stage[0]} (over a tree) and {of_files[0]} (single files) exclude each other"
         )
-    form, other = (files, stage) if of_files else (stage, files)
-    if missing := form.missing(arguments):
+    usage, other = (files, stage) if of_files else (stage, files)
+    if missing := usage.missing(arguments):
         instead = (
             "" if of_stage or of_files else f" (or on single files: {other.missing(arguments)})"
         )
-        form.parser.error(f"the following arguments are required: {missing}{instead}")
-    return form is stage
+        usage.parser.error(f"the following arguments are required: {missing}{instead}")
+    return usage is stage
 
 
 def natural(text: str) -> int:
@@ -209,7 +209,7 @@ SHARED: dict[str, dict[str, Any]] = {
 JOBS = ("--nj", "--cmd", "--log-dir", "--job")
 
 #: Options for computing the metrics of a condition.
-METRICS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
+METRIC_OPTIONS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
 
 
 def add(options: Options, *names: str, **changes: Any) -> None:
@@ -221,7 +221,7 @@ def add(options: Options, *names: str, **changes: Any) -> None:
 def add_tree(options: Options, common: Options = None) -> None:
     """Add the options for a tree, its results, systems and outputs.
 
-    `common` receives the options of both forms of a verb, except `--out`, which differs.
+    `common` receives the options of both usages of a verb, except `--out`, which differs.
     """
     add(options, "--config", "--tree", "--system", "--keys")
     several = "suffix of anonymized data sets; may be repeated"
@@ -268,7 +268,7 @@ def add_results(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data(parser: Options, common: Options = None) -> None:
-    """Add the data folder of the audio; `common` receives the options of both forms of a verb."""
+    """Add the data folder of the audio; `common` receives the options of both usages of a verb."""
     parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
     base = "base folder of relative paths in wav.scp; default: . or else the data folder"
     add(parser, "--scp-base", help=base)

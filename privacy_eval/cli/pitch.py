@@ -46,18 +46,20 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if alone:
         log(f"privacy-eval: left out {len(alone)} utterances: {abbreviate(alone)}")
-    report, found = progress(), {}
+    report, correlations = progress(), {}
     for number, utterance in enumerate(both, start=1):
         try:
-            found[utterance] = pitch_correlation(original[utterance](), anonymized[utterance]())
+            correlations[utterance] = pitch_correlation(
+                original[utterance](), anonymized[utterance]()
+            )
         except PrivacyEvalError as error:
             raise PrivacyEvalError(f"{utterance}: {error}") from error
         if report is not None:
             report(number, len(both), utterance)
-    summary = summarize(list(found.values()))
+    summary = summarize(list(correlations.values()))
     name = arguments.name or arguments.original.resolve().name
     if arguments.format == "json":
-        plain = {"mean": summary.mean, "std": summary.std, "utterances": found}
+        plain = {"mean": summary.mean, "std": summary.std, "utterances": correlations}
         print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
         return 0
     values = {"pitch_correlation_mean": summary.mean, "pitch_correlation_std": summary.std}

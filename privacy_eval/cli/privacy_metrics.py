@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from . import metrics
-from .options import JOBS, METRICS, add, add_metric, add_tree, log, runs_as_stage, two_forms
+from .options import JOBS, METRIC_OPTIONS, add, add_metric, add_tree, log, runs_as_stage, two_usages
 
 if TYPE_CHECKING:
     from ..stages.access import Experiment
@@ -17,12 +17,12 @@ EXAMPLE = "--tree baseline --results exp --bootstrap 1000"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one score file."""
-    stage, files = two_forms(parser)
+    stage, files = two_usages(parser)
     add_tree(stage)
     add(stage, *JOBS, "--isolate", "--details")
     files.add_argument("--scores", required=True, **metrics.SCORES)
     metrics.add_files(files)
-    add(parser, *METRICS)
+    add(parser, *METRIC_OPTIONS)
     add_metric(parser)
 
 

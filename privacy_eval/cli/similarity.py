@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_forms
+from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_usages
 
 if TYPE_CHECKING:
     from ..asv.voice_similarity import SimilarityResult
@@ -19,7 +19,7 @@ EXAMPLE = "--tree baseline --results exp"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
-    stage, files = two_forms(parser)
+    stage, files = two_usages(parser)
     add_tree(stage, common=parser)
     add(parser, "--out", help="output folder of matrices and speakers; over a tree: of all results")
     add(parser, "--allow-missing", "--allow-pipes")
@@ -59,8 +59,8 @@ def _files(arguments: argparse.Namespace) -> int:
         plain: dict[str, object] = {}
         for variant, similarity in measured.by_variant.items():
             values: dict[str, object] = to_plain(similarity_metrics(similarity))
-            shown = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
-            plain[variant] = {key: values[key] for key in shown}
+            keys = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
+            plain[variant] = {key: values[key] for key in keys}
         plain["speakers"] = len(measured.speakers)
         if arguments.allow_missing:
             plain["utterances_left_out"] = measured.left_out

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add, add_tree, path, positive, runs_as_stage, two_forms, value
+from .options import add, add_tree, path, positive, runs_as_stage, two_usages, value
 
 EXAMPLE = "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one back end."""
-    stage, files = two_forms(parser, needed="--out")
+    stage, files = two_usages(parser, needed="--out")
     add_tree(stage, common=parser)
     add(parser, "--out", help="output folder of the back end; not needed over a tree")
     add(parser, "--allow-pipes")

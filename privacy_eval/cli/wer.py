@@ -42,29 +42,31 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--bootstrap and --versus need --utt2spk")
     files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
     options = ("utt2spk", "normalization", "allow_missing")
-    found = [
+    word_errors = [
         count_word_errors(
             file, arguments.reference, **{name: vars(arguments)[name] for name in options}
         )
         for file in files
     ]
-    for file, one in zip(files, found, strict=True):
+    for file, one in zip(files, word_errors, strict=True):
         if one.missing or one.extra:
             log(
                 f"privacy-eval: {file}: left out {one.missing} references without a hypothesis and "
                 f"{one.extra} hypotheses without a reference"
             )
     drawn = {"replicates": arguments.bootstrap or _REPLICATES, "seed": arguments.seed}
-    counts, speakers = found[0].counts, found[0].speakers
-    plain: dict[str, Any] = _plain(counts) | {"utterances": len(found[0].utterances)}
+    counts, speakers = word_errors[0].counts, word_errors[0].speakers
+    plain: dict[str, Any] = _plain(counts) | {"utterances": len(word_errors[0].utterances)}
     plain["normalization"] = arguments.normalization
     if arguments.bootstrap:
-        plain["interval"] = to_plain(interval(found[0], **drawn))
+        plain["interval"] = to_plain(interval(word_errors[0], **drawn))
     if arguments.versus:
-        plain["versus"] = _plain(found[1].counts) | to_plain(compare(*found, **drawn))
+        plain["versus"] = _plain(word_errors[1].counts) | to_plain(compare(*word_errors, **drawn))
     plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
     if arguments.allow_missing:
-        plain |= {"left_out": {"references": found[0].missing, "hypotheses": found[0].extra}}
+        plain |= {
+            "left_out": {"references": word_errors[0].missing, "hypotheses": word_errors[0].extra}
+        }
     if arguments.format == "json":
         print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
         return 0

@@ -18,7 +18,7 @@ from .options import (
     path,
     progress,
     runs_as_stage,
-    two_forms,
+    two_usages,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ EXAMPLE = "--data data/libri_test --model xvector_nnet_1a --out xvect_libri_test
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one data folder."""
-    stage, files = two_forms(parser, needed="--out")
+    stage, files = two_usages(parser, needed="--out")
     add_tree(stage, common=parser)
     add_features(files, common=parser)
     add(stage, *JOBS, "--isolate", "--details")
@@ -97,8 +97,8 @@ def _files(arguments: argparse.Namespace) -> int:
     reader, show = audio_reader(arguments), progress()
     vectors = {}
     features = iterate_features(arguments, reader, options)
-    found = utterance_vectors(extractor, reader, features, vad)
-    for number, (name, vector) in enumerate(found, 1):
+    extracted = utterance_vectors(extractor, reader, features, vad)
+    for number, (name, vector) in enumerate(extracted, 1):
         if vector is not None:
             vectors[name] = vector
         if show is not None:

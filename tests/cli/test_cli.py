@@ -47,7 +47,7 @@ from support import (
 
 from privacy_eval import __version__
 from privacy_eval.cli import GROUPS, VERBS, parser
-from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_forms
+from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_usages
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
 from privacy_eval.stages import recipe as recipe_table
@@ -342,7 +342,7 @@ def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
         return 0
 
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        stage, files = two_forms(parser)
+        stage, files = two_usages(parser)
         add_tree(stage)
         add(stage, "--job")
         files.add_argument("--input", required=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 from support import Run, SpeechTree, cli, lines_to, snapshot
 
-from privacy_eval.cli import parse
+from privacy_eval.cli import VERBS, parse, parser
 from privacy_eval.stages.recipe import STAGES
 
 TREE = ("--tree=t", "--results=exp", "--conf=vpc2020")
@@ -108,6 +109,20 @@ def test_options_with_several_values_add_up() -> None:
     tables = parse("tables", ["--results", "a", "b", "--results", "c", "--system=A", "--system=B"])
     assert [str(path) for path in tables.results] == ["a", "b", "c"]
     assert tables.system == ["A", "B"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_with_several_values_adds_up(verb: str) -> None:
+    options = [action for action in parser(verb)._actions if action.option_strings]
+    several = [action for action in options if action.nargs in ("+", "*")]
+    assert all(isinstance(action, argparse._ExtendAction) for action in several)
+
+
+def test_a_listening_test_adds_up_repeated_options() -> None:
+    words = [f"--{name}={x}" for name in ("ratings", "leave-out", "systems") for x in "ab"]
+    listening = parse("listening", [*words, "--out=c"])
+    assert [str(path) for path in listening.ratings] == ["a", "b"]
+    assert listening.leave_out == listening.systems == ["a", "b"]
 
 
 # The check before the first stage

@@ -49,12 +49,12 @@ def values(script: Path, *arguments: str) -> list[str]:
         ([], {}),
         (["--stage", "3", "--out-dir", "a b"], {0: "3", 1: "a b"}),
         (["--stage=3", "--out-dir=a b"], {0: "3", 1: "a b"}),
-        (["--stage", "1", "--out_dir=a b", "--stage", "3"], {0: "3", 1: "a b"}),
+        (["--out_dir=a b", "--stage", "3"], {0: "3", 1: "a b"}),
         (["--cmd=", "--stage", ""], {0: "", 2: ""}),
         (["--keep-log"], {3: "true"}),
         (["--keep-log", "--stage", "1"], {0: "1", 3: "true"}),
         (["--keep-log", "true"], {3: "true"}),
-        (["--out-dir", "true", "--out-dir", "elsewhere"], {1: "elsewhere"}),
+        (["--out-dir", "true", "--stage", "elsewhere"], {0: "elsewhere", 1: "true"}),
     ],
 )
 def test_options_set_their_variables(
@@ -96,6 +96,9 @@ UNKNOWN = ["--nonsense", "--path", "--PATH", "--ifs", "--IFS", "--hidden", "--",
         (["-x"], "unknown option -x"),
         (["--stage"], "option --stage needs a value"),
         (["--stage", "--out-dir", "x"], "option --stage needs a value"),
+        (["--stage", "1", "--stage=1"], "option --stage is given twice"),
+        (["--out-dir=a", "--stage=1", "--out_dir", "b"], "option --out-dir is given twice"),
+        (["--keep-log", "--keep-log"], "option --keep-log is given twice"),
         *(
             ([f"--keep-log={value}"], f"--keep-log takes true or false, not '{value}'")
             for value in ("yes", "1", "", "True", "true false")

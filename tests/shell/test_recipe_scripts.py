@@ -470,6 +470,16 @@ def test_an_unwritable_output_is_not_reported_as_failed_conditions(
     assert " Stage 7" not in run.err
 
 
+def test_failed_conditions_end_with_the_command_that_lists_them(recipe: Recipe) -> None:
+    recipe.stages(6, 6)  # so that the output folder exists
+    run = recipe.run("--stage", 6, FAKE_CODE="1")
+    assert run.code == 1 and " Stage 7" not in run.err
+    last = run.err.splitlines()[-1]
+    command, options = last.partition("by team: ")[2].rsplit(" ", 1)
+    assert command == "privacy-eval check --config" and Path(options).name == "options.conf"
+    assert (recipe.tree / options).is_file() and "To continue without" in run.err
+
+
 def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     out = recipe.tree / "exp/results-x/privacy_eval"
