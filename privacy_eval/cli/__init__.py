@@ -79,6 +79,9 @@ VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.i
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the shell
+            setattr(sys, stream, open(os.devnull, "w"))
     if isinstance(sys.stdout, io.TextIOWrapper):  # print names of arbitrary bytes
         sys.stdout.reconfigure(errors="backslashreplace")
     _ignore_matplotlibrc()

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..errors import counted
     from ..io.files import digest, load, read_text, write_text
+    from ..numbers.challenge_averages import check_averages
     from ..protocol.protocol import load_protocol
     from ..report.notes import caveat_notes
     from ..results.editions import Importer
@@ -44,7 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
         origin = {"name": file.name, "sha256": digest(loaded.content)}
         provenance = {"version": __version__, "imported_from": origin}
         importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
-        parts.append(importer.read(read_text(loaded), suffix))
+        text = read_text(loaded)
+        parts.append(importer.read(text, suffix))
+        check_averages(parts[-1], text, str(file))
     results = merge(parts)
     write_text(arguments.out, to_json(results))
     for note in caveat_notes(results.verification):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
-from ..io.ratings import SCALE, TEMPLATE, read_ratings
+from ..io.ratings import SCALE, TEMPLATE, rating_files, read_ratings
 from ..listening.evaluation import (
     MIN_AGREEMENT,
     MIN_RATINGS,
@@ -20,7 +20,9 @@ from ..listening.evaluation import (
 from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
 
 if TYPE_CHECKING:
+    from ..products.freshness import Product
     from ..protocol.protocol import Protocol
+    from ..report.figures.drawing import Drawing
     from ..results.records import Results
 
 EXAMPLE = "--ratings ratings.csv --results results.json --holm --out listening_test"
@@ -72,19 +74,14 @@ class _Template(argparse.Action):
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
-    from ..listening.figures import figures
-    from ..listening.report import FIGURES, figures_source
-    from ..listening.store import write_listening_test
-    from ..listening.tables import (
-        listening_test_tables,
-        objective_and_subjective,
-    )
-    from ..listening.tables import summary as test_summary
+    from ..listening.report import FIGURES, RESULTS, figures_source
+    from ..listening.store import read_listening_test
+    from ..listening.tables import listening_test_tables, objective_and_subjective, summary
     from ..numbers.report_data import ReportSources
     from ..protocol.protocol import load_protocol
     from ..report.figures import write_figures
     from ..report.table_files import write_tables
-    from .inputs import log_notes
+    from .inputs import log_notes, write_products
 
     if arguments.config is not None and not arguments.ratings:
         log(
@@ -103,8 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
     curves: ListeningTestCurves | None = None
     drawn_from = {"protocol": digest(json.dumps(protocol.to_dict()).encode())}
     if arguments.ratings:
-        subjective, curves = _evaluate(arguments, results, protocol)
-        subjective = write_listening_test(arguments.out, subjective, curves)
+        for _ in write_products([_evaluation(arguments, results, protocol)]):
+            subjective, curves = read_listening_test(arguments.out / RESULTS)
         drawn_from = figures_source(arguments.out, sources)
     cells = objective_and_subjective(subjective, results, arguments.published)
     log_notes(cells.notes)
@@ -118,44 +115,64 @@ def run(arguments: argparse.Namespace) -> int:
         f"{protocol.title}: subjective evaluation",
         style=arguments.table_style,
     )
+
+    def drawings() -> Iterator[Drawing]:
+        from ..listening.figures import figures
+
+        yield from figures(subjective, curves, cells, protocol, split)
+
     formats = [f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)]
     written, there = write_figures(
-        figures(subjective, curves, cells, protocol, split),
+        drawings(),
         arguments.out / FIGURES,
         drawn_from={**drawn_from, "published": arguments.published or ""},
         formats=formats,
     )
-    for line in test_summary(subjective) if subjective else ():
+    for line in summary(subjective) if subjective else ():
         log(f"privacy-eval: {line}")
     print(f"{arguments.out}: {len(files)} files of tables, {written} figures drawn, {there} there")
     return 0
 
 
-def _evaluate(
+def _evaluation(
     arguments: argparse.Namespace, results: Results | None, protocol: Protocol
-) -> tuple[ListeningTest, ListeningTestCurves]:
+) -> Product:
+    """Return the evaluated ratings as a product."""
+    from ..listening.store import FILES, listening_files
+    from ..products.freshness import NOTE, Content, Product
     from ..protocol.published import load_systems
+    from ..version import __version__
 
     systems = [*(results.systems if results else ()), *arguments.systems]
     accepted: Sequence[str] | None = None
     if systems and not arguments.any_system:
         published = load_systems(arguments.published).systems if arguments.published else ()
         accepted = [*dict.fromkeys([*systems, *(s.id for s in published)])]
-    ratings = read_ratings(
-        arguments.ratings,
-        systems=accepted,
-        data_sets=[d.id for d in protocol.data_sets],
-        genders=list(protocol.genders),
-        scale=(arguments.scale[0], arguments.scale[1]),
-    )
-    return evaluate_ratings(
-        ratings,
-        protocol,
-        systems=systems,
-        split=arguments.split,
-        min_ratings=arguments.min_ratings,
-        min_agreement=arguments.min_agreement,
-        leave_out=arguments.leave_out,
-        holm=arguments.holm,
-        reference=arguments.reference,
+    reading: dict[str, Any] = {
+        "systems": accepted,
+        "data_sets": [d.id for d in protocol.data_sets],
+        "genders": list(protocol.genders),
+        "scale": tuple(arguments.scale),
+    }
+    evaluation: dict[str, Any] = {
+        "systems": systems,
+        **{name: getattr(arguments, name) for name in ("split", "min_ratings", "min_agreement")},
+        **{name: getattr(arguments, name) for name in ("leave_out", "holm", "reference")},
+    }
+    files = tuple(arguments.out / name for name in FILES)
+
+    def make(*_: object) -> Content:
+        ratings = read_ratings(arguments.ratings, **reading)
+        contents = listening_files(*evaluate_ratings(ratings, protocol, **evaluation))
+        return Content(dict(zip(files, contents, strict=True)))
+
+    return Product(
+        str(arguments.out),
+        arguments.out,
+        arguments.out / NOTE,
+        files,
+        lambda _: {str(path): path for path, _ in rating_files(arguments.ratings)},
+        make,
+        subject={"version": __version__, "protocol": protocol.to_dict()},
+        options={"reading": reading, "evaluation": evaluation},
     )

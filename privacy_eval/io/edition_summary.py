@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -137,7 +137,22 @@ def _table(heading: str, lines: Sequence[str], path: str, at: int) -> SummaryTab
 
 
 _SUMMARY_LINE = re.compile(r"(?P<name>[^\s:]+)  ?(?P<rest>\S.*)")
-_AVERAGE = re.compile(r"(?P<title>(?:Weighted a|A)verage [^:]+): -?\d{1,3}\.\d{3}")
+_AVERAGE = re.compile(
+    r"(?P<title>(?:Weighted a|A)verage [^:]+): (?P<value>-?\d{1,3}\.\d{3})", re.ASCII
+)
+
+
+def summary_averages(text: str) -> Iterator[tuple[int, str, float]]:
+    """Yield the line number, title and value of each average of a `RESULTS_summary_*`.
+
+    Examples
+    --------
+    >>> list(summary_averages("Average WER dev orig: 7.305\\n"))
+    [(1, 'Average WER dev orig', 7.305)]
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if match := _AVERAGE.fullmatch(line):
+            yield number, match["title"], float(match["value"])
 
 
 def split_summary(text: str, path: str) -> str:

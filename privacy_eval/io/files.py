@@ -16,12 +16,13 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from ..errors import OutputError, PrivacyEvalError
+from .confine import check_inside
 
 #: Limit for any input file.
 MAX_BYTES = 8 << 30
@@ -40,6 +41,8 @@ _SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
 _LINE_BYTES = 256
 # Characters of one part of a file name; file systems take 255 bytes of the whole.
 _LONGEST_NAME = 120
+#: Attempts to open a file that is exchanged meanwhile, as by another run that writes it anew.
+_OPENED_AGAIN = 5
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 _NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
@@ -142,7 +145,11 @@ class LineLimit:
 
 
 def read_bytes(
-    path: Path | Loaded, *, max_bytes: int = MAX_BYTES, limit: LineLimit | None = None
+    path: Path | Loaded,
+    *,
+    max_bytes: int = MAX_BYTES,
+    limit: LineLimit | None = None,
+    roots: Sequence[Path] = (),
 ) -> bytes:
     """Read a file, unpacked if it is gzip (whatever its name), without a byte order mark.
 
@@ -152,6 +159,8 @@ def read_bytes(
         Limit for the unpacked content.
     limit : LineLimit, optional
         Limit for its lines; reading ends where it is exceeded.
+    roots : sequence of Path
+        See `open_regular`.
 
     Raises
     ------
@@ -164,7 +173,7 @@ def read_bytes(
     if isinstance(path, Loaded):
         data = path.content
     else:
-        data, max_bytes = _read_unpacked(path, max_bytes, most)
+        data, max_bytes = _read_unpacked(path, max_bytes, most, roots)
     if limit is not None and data.count(b"\n") > most:
         raise PrivacyEvalError(f"{path}:{most + 1}: more than {most} lines ({limit.reason})")
     if len(data) > max_bytes:
@@ -172,10 +181,12 @@ def read_bytes(
     return data if isinstance(path, Loaded) else data.removeprefix(UTF8_BOM)
 
 
-def _read_unpacked(path: Path, max_bytes: int, max_lines: int) -> tuple[bytes, int]:
+def _read_unpacked(
+    path: Path, max_bytes: int, max_lines: int, roots: Sequence[Path]
+) -> tuple[bytes, int]:
     """Read a file, or a little more than is allowed; also return the most bytes that are."""
     with reading(path):
-        with io.BufferedReader(open_regular(path, pipes=_SHELL_PIPES)) as file:
+        with io.BufferedReader(open_regular(path, pipes=_SHELL_PIPES, roots=roots)) as file:
             packed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
             data = _read_up_to(max_bytes, file, sys.maxsize if packed else max_lines)
         if data.startswith(GZIP_MAGIC):
@@ -185,19 +196,27 @@ def _read_unpacked(path: Path, max_bytes: int, max_lines: int) -> tuple[bytes, i
     return data, max_bytes
 
 
-def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
+def open_regular(
+    path: Path | str, *, pipes: Collection[str] = (), roots: Sequence[Path] = ()
+) -> io.FileIO:
     """Open a regular file, without waiting for the other end of a named pipe.
 
     Parameters
     ----------
     pipes : collection of str
         Folders of open pipes, which may be read, too.
+    roots : sequence of Path
+        A path within one of them must lead to one of them, also while links are exchanged.
 
     Raises
     ------
     OSError
         It cannot be opened, or is a named pipe, a socket, a device or a folder.
+    PrivacyEvalError
+        It leads out of the roots, or is exchanged again and again.
     """
+    if any(Path(os.path.abspath(path)).is_relative_to(os.path.abspath(r)) for r in roots):
+        return _open_within(Path(path), roots)
     piped = os.path.dirname(path) in pipes
     flags = os.O_RDONLY | os.O_CLOEXEC | (0 if piped else os.O_NONBLOCK)
     handle = os.open(path, flags)
@@ -207,6 +226,19 @@ def open_regular(path: Path | str, *, pipes: Collection[str] = ()) -> io.FileIO:
         folder = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else ""
         raise OSError(errno.EINVAL, folder or "not a regular file")
     return io.FileIO(handle)
+
+
+def _open_within(path: Path, roots: Sequence[Path]) -> io.FileIO:
+    """Open a regular file; make sure that it is the one within the roots that the path leads to."""
+    for _ in range(_OPENED_AGAIN):
+        file = open_regular(path)
+        with contextlib.suppress(OSError):
+            real = Path(os.path.realpath(path))
+            if os.path.samestat(os.lstat(real), os.fstat(file.fileno())):
+                check_inside([real], roots)
+                return file
+        file.close()  # exchanged in the meantime
+    raise PrivacyEvalError(f"{path}: changed while it was opened")
 
 
 def _read_up_to(max_bytes: int, file: BinaryStream, max_lines: int) -> bytes:
@@ -252,13 +284,15 @@ def read_text(path: Path | Loaded) -> str:
         raise PrivacyEvalError(f"{path}:{line}: not UTF-8 text") from error
 
 
-def large_digest(path: Path, more_than: int) -> str | None:
+def large_digest(path: Path, more_than: int, roots: Sequence[Path] = ()) -> str | None:
     """Compute the SHA-256 of a large uncompressed file, without byte order mark, in chunks.
 
     Parameters
     ----------
     more_than : int
         Bytes.
+    roots : sequence of Path
+        See `open_regular`.
 
     Returns
     -------
@@ -276,7 +310,7 @@ def large_digest(path: Path, more_than: int) -> str | None:
             return None
     except OSError:
         return None
-    with reading(path), open_regular(path) as file:
+    with reading(path), open_regular(path, roots=roots) as file:
         piece = file.read(_HASHED_BYTES)
         if piece.startswith(GZIP_MAGIC):
             return None

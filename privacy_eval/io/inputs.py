@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -18,9 +19,15 @@ class Inputs:
     parses it (`load`). What changes on disk in between is not seen. Large uncompressed files,
     such as an hour of speech, are hashed in chunks and read again when they are parsed; a change
     in between is an error.
+
+    Attributes
+    ----------
+    roots : sequence of Path
+        Folders that paths within them must not lead out of.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, roots: Sequence[Path] = ()) -> None:
+        self.roots = roots
         self._sha256: dict[Path, str] = {}
         self._content: dict[Path, bytes] = {}
 
@@ -33,7 +40,7 @@ class Inputs:
             As `read_bytes`.
         """
         if path not in self._sha256:
-            large = large_digest(path, _KEPT_BYTES) if limit is None else None
+            large = large_digest(path, _KEPT_BYTES, self.roots) if limit is None else None
             if large is None:
                 self._read(path, limit)
             else:
@@ -59,7 +66,7 @@ class Inputs:
                 del stored[path]
 
     def _read(self, path: Path, limit: LineLimit | None = None) -> bytes:
-        content = read_bytes(path, limit=limit)
+        content = read_bytes(path, limit=limit, roots=self.roots)
         sha256 = digest(content)
         if self._sha256.setdefault(path, sha256) != sha256:
             raise PrivacyEvalError(f"{path}: changed while it was read")

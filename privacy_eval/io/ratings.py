@@ -162,7 +162,7 @@ def read_ratings(
     allowed = {"system": systems, "data_set": data_sets, "gender": genders}
     sources: dict[str, str] = {}
     answers: list[_Answer] = []
-    for path, metric in _files(paths):
+    for path, metric in rating_files(paths):
         text = read_text(path)
         sources[str(path)] = digest(text.encode())
         rows = _read(path, text, metric)
@@ -210,7 +210,7 @@ def _refuse(faults: Iterable[tuple[_Row, str]]) -> None:
         raise PrivacyEvalError(f"{row.place}: {message}{more}")
 
 
-def _files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
+def rating_files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
     """List the files to read, with the metric of those that have one only."""
     files: list[tuple[Path, str | None]] = []
     expected = [f"{metric}.csv" for metric in RATING_METRICS]

@@ -125,17 +125,17 @@ def _bosaris(content: bytes, path: Path) -> Columns:
 
     from .arrays import as_numbers
     from .hdf5 import parse_hdf5
-    from .text_table import split_columns
+    from .text_table import decode_id, split_columns
 
     names = ("ID/row_ids", "ID/column_ids", "scores", "score_mask")
     arrays = parse_hdf5(content, path, only=names)
     try:
         *ids, scores, mask = (arrays[name] for name in names)
-        rows, columns = ([x.decode() for x in axis.ravel().tolist()] for axis in ids)
+        rows, columns = ([decode_id(x, str(path)) for x in axis.ravel().tolist()] for axis in ids)
         if mask.dtype.kind not in "biu":
             raise ValueError(f"score_mask of {mask.dtype}")
         scores, mask = as_numbers(scores, 2, path), mask != 0
-    except (KeyError, AttributeError, ValueError) as error:
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise PrivacyEvalError(
             f"{path}: expected BOSARIS scores ({', '.join(names)}): {error}"
         ) from error

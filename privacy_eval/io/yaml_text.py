@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Hashable
 from typing import Any
 
@@ -16,13 +17,22 @@ MAX_YAML_BYTES = 1 << 18
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader without duplicate keys, and without `<<`, whose copies of mappings in
-    mappings could grow exponentially."""
+    """A safe loader without duplicate keys, without octal and sexagesimal numbers (`010` is 8,
+    `1:30` is 90), and without `<<`, whose copies of mappings in mappings could grow
+    exponentially."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for key, _ in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
                 raise _refusal("merge keys (<<) are not supported", key)
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        _check_decimal(node)
+        return int(super().construct_yaml_int(node))
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
+        _check_decimal(node)
+        return float(super().construct_yaml_float(node))
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         mapping = super().construct_mapping(node, deep)
@@ -34,6 +44,16 @@ class _Loader(yaml.SafeLoader):
                     raise _refusal(f"duplicate {str(key)[:40]!r}", key_node)
                 seen.add(key)
         return mapping
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
+
+
+def _check_decimal(node: yaml.ScalarNode) -> None:
+    text = str(node.value)
+    if re.fullmatch(r"[-+]?0[0-9_]+|.*:.*", text):
+        raise _refusal(f"a value that is no decimal number: {text[:40]!r}", node)
 
 
 def _refusal(problem: str, node: yaml.Node) -> yaml.YAMLError:

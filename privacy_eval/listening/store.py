@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
-from ..io.files import atomic_path, digest, read_bytes, write_text
+from ..io.files import digest, read_bytes
 from ..io.json_text import load_json
 from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, to_plain
@@ -47,16 +47,12 @@ _UNITS = {
 _COLUMNS = "quantity,system,other_system,data_set,gender,metric,variant,value,unit,n,n_nontarget"
 
 
-def write_listening_test(
-    folder: Path, test: ListeningTest, curves: ListeningTestCurves
-) -> ListeningTest:
-    """Write `subjective.json`, its arrays (`.npz`) and both CSV files, reproducibly.
+#: Names of the files of a listening test. The JSON file comes last: if it exists, so do the others.
+FILES = (f"{_STEM}.npz", f"{_STEM}.csv", "evaluators.csv", f"{_STEM}.json")
 
-    Returns
-    -------
-    ListeningTest
-        Including the digest of the arrays.
-    """
+
+def listening_files(test: ListeningTest, curves: ListeningTestCurves) -> tuple[bytes, ...]:
+    """Return the contents of `FILES`, reproducibly."""
     arrays: dict[str, Any] = {
         "at": curves.at,
         "densities": np.array(curves.densities).reshape(-1, curves.at.size),
@@ -66,14 +62,9 @@ def write_listening_test(
     }
     file = io.BytesIO()
     np.savez(file, **arrays)
-    with atomic_path(folder / f"{_STEM}.npz") as temporary:
-        temporary.write_bytes(file.getvalue())
     test = replace(test, curves_sha256=digest(file.getvalue()))
-    write_text(folder / f"{_STEM}.csv", to_csv(test))
-    write_text(folder / "evaluators.csv", evaluators_csv(test))
-    # The JSON file comes last: if it exists, so do the others.
-    write_text(folder / f"{_STEM}.json", to_json(test))
-    return test
+    texts = to_csv(test), evaluators_csv(test), to_json(test)
+    return file.getvalue(), *(text.encode() for text in texts)
 
 
 def to_json(test: ListeningTest) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ..errors import PrivacyEvalError
+from ..io.edition_summary import summary_averages
 from ..metrics import describe
 from ..metrics.caveats import note_of
 from ..results.records import Results
@@ -13,6 +15,9 @@ from .means import Mean, mean_of
 
 #: As in the summary.
 _DECIMALS = 3
+
+#: By which an average may differ from that of its parts, which have two decimals or more.
+_ROUNDING = 0.01
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,24 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
         for title, quantity, metric, attack_model, of in rows
         for split in protocol.splits
     ]
+
+
+def check_averages(results: Results, text: str, path: str) -> None:
+    """Check the averages at the end of a summary against the values that it was imported with.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: an average that contradicts its parts.
+    """
+    averages = list(summary_averages(text))
+    expected = {a.title: a.value for a in challenge_averages(results)} if averages else {}
+    for line, title, value in averages:
+        mean = expected.get(title)
+        if mean is not None and abs(value - mean) > _ROUNDING:
+            raise PrivacyEvalError(
+                f"{path}:{line}: {title}: {value:.3f} is not the average of its values, {mean:.3f}"
+            )
 
 
 def summary_text(averages: Iterable[ChallengeAverage]) -> str:

@@ -507,7 +507,7 @@ def _outcomes(
         from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 
         with ProcessPoolExecutor(
-            min(run.nj, total), initializer=_begin_worker, initargs=(os.getpid(),)
+            min(run.nj, total), initializer=_begin_worker, initargs=(os.getpid(), inputs.roots)
         ) as pool:
             try:
                 futures = [
@@ -623,8 +623,10 @@ def _failure(error: Exception) -> str:
 _of_worker = Inputs()
 
 
-def _begin_worker(parent: int) -> None:
-    """Make a worker exit soon after its parent has exited: a killed parent cannot stop it."""
+def _begin_worker(parent: int, roots: Sequence[Path] = ()) -> None:
+    """Confine what a worker reads, and make it exit soon after its parent has exited: a killed
+    parent cannot stop it."""
+    _of_worker.roots = roots
 
     def watch() -> None:
         while os.getppid() == parent:

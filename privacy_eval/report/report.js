@@ -57,17 +57,34 @@ const sorted = head => {
     bodies[0].append(...sort(bodies.flatMap(rows), head.cellIndex, down));
   }
 };
-const latex = cell => cell.replace(/[\\{}$&#^_%~<>|]/g, c => ({"\\": "\\textbackslash{}",
-  "^": "\\^{}", "~": "\\~{}", "<": "$<$", ">": "$>$", "|": "$|$"})[c] || "\\" + c);
+// Cells are escaped as those of the written tables: latex.py, table_formats.py, csv_text.py.
+const glyphs = {"\n": " ", "\r": " ", "\t": " ", "\\": "\\textbackslash{}",
+  "^": "\\textasciicircum{}", "~": "\\textasciitilde{}", "<": "\\textless{}",
+  ">": "\\textgreater{}", "|": "\\textbar{}", '"': "\\textquotedbl{}", "'": "\\textquotesingle{}",
+  "`": "\\textasciigrave{}", "\u2013": "\\textendash{}", "\u00a7": "\\S{}", "\u2021": "\\ddag{}"};
+const code = c => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`;
+const glyph = c => glyphs[c] || (/[{}$&#%_]/.test(c) ? "\\" + c
+  : /[ -~\u00c0-\u00ff]/.test(c) ? c : code(c));
+const value = "-?(?:\\d[\\d.]*|inf)";
+const numeric = new RegExp(`^(?:${value}|(?:${value} )?\\[${value}, ${value}\\])$`);
+const latex = cell => numeric.test(cell)
+  ? cell.replaceAll("-", () => "$-$").replaceAll("inf", () => "$\\infty$")
+  : /^<< [0-9.]+$/.test(cell) ? cell.replace("<<", () => "$\\ll$")
+  : [...cell].map(glyph).join("").replace(/([-,])(?=\1)/g, "$1{}");
+const row = cells => (/^[[*]/.test(cells[0]) ? "{}" : "") + cells.join(" & ") + " \\\\";
 const markdown = cell => cell.replace(/[\\`*_{}\[\]#|<>~]/g, "\\$&");
+const start = "[-+=@\uff0b\uff0d\uff1d\uff20\ufe62\ufe63\ufe66\ufe6b\u207a\u207c\u208a\u208c]";
+const formula = new RegExp(
+  `^(?=[\\t\\r]|[ "']*${start})|(?<=[;\\t\\r\\n])(?=[ "']*${start})`, "g");
 const csv = cell => {
-  const safe = /^[=+@\t-]/.test(cell) && isNaN(cell) ? "'" + cell : cell;
-  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const safe = /^(?:[-+0-9 .,eH[\]]|inf|nan)*$/.test(cell) ? cell : cell.replace(formula, "'");
+  return /[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]|^\s|\s$/.test(safe)
+    ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const written = {
   LaTeX: (head, rows, align, titles) => [`\\begin{tabular}{${align.join("")}}`, "\\toprule",
     ...[head.map((title, i) => titles[i] || latex(title)), ...rows.map(r => r.map(latex))].map(
-      (row, i) => row.join(" & ") + " \\\\" + (i ? "" : "\n\\midrule")),
+      (cells, i) => row(cells) + (i ? "" : "\n\\midrule")),
     "\\bottomrule", "\\end{tabular}"],
   CSV: (head, rows) => [head, ...rows].map(row => row.map(csv).join(",")),
   Markdown: (head, rows, align) => [head, align.map(a => a === "l" ? ":--" : "--:"), ...rows].map(

@@ -268,6 +268,11 @@ class VerificationRecord(Record):
             raise PrivacyEvalError(
                 f"{where}: cllr_min {minimum:g} is above cllr {actual:g}, whose minimum it is"
             )
+        eer, hull = values.get("eer"), values.get("rocch_eer")
+        if eer is not None and hull is not None and hull > eer + _SLACK and self.n_target != 1:
+            raise PrivacyEvalError(
+                f"{where}: rocch_eer {hull:g} is above eer {eer:g}, whose lower bound it is"
+            )
         individual = values.get("zebra_individual")
         if tag is not None and individual is not None:
             rounded = (max(individual + step, 0.0) for step in (-_SLACK, 0.0, _SLACK))

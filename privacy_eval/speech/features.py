@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.fft import dct, rfft
 
 from ..errors import PrivacyEvalError
 from .audio import Audio, AudioReader, Samples, resample
@@ -311,10 +311,10 @@ def _cepstra(frames: NDArray[np.float64], options: MfccOptions) -> NDArray[np.fl
     frames *= _window(options)
     if not options.raw_energy:
         energy = np.einsum("ti,ti->t", frames, frames)
-    spectrum = rfft(frames, options.fft_size)[:, : options.fft_size // 2]
+    spectrum = scipy.fft.rfft(frames, options.fft_size)[:, : options.fft_size // 2]
     power = spectrum.real**2 + spectrum.imag**2
     log_mel = np.log(np.maximum(power @ _mel_weights(options), _FLOOR))
-    cepstra: NDArray[np.float64] = dct(log_mel, norm="ortho")[:, : options.num_ceps]
+    cepstra: NDArray[np.float64] = scipy.fft.dct(log_mel, norm="ortho")[:, : options.num_ceps]
     if options.cepstral_lifter:
         place = np.arange(options.num_ceps)
         lifter = options.cepstral_lifter

@@ -61,6 +61,15 @@ class TreeAccess:
     allow_missing: bool = False
     inputs: Inputs = field(default_factory=Inputs, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        self.inputs.roots = self.roots
+
+    @property
+    def roots(self) -> list[Path]:
+        """Folders that may be read; empty if all may."""
+        roots = [] if self.allow_outside else [self.tree, self.results, self.keys]
+        return [path for path in roots if path is not None]
+
     @cached_property
     def key_folders(self) -> list[Path]:
         """Folders of trial keys beside `data/`."""
@@ -140,9 +149,7 @@ class TreeAccess:
 
     def check_inside(self, *paths: Path) -> None:
         """Refuse symbolic links out of the tree, the results folder and the keys folder."""
-        roots = (self.tree, self.results, self.keys)
-        if not self.allow_outside:
-            check_inside(paths, [p for p in roots if p is not None])
+        check_inside(paths, self.roots)
 
 
 @dataclass(frozen=True)
@@ -434,6 +441,10 @@ class Experiment:
     systems: list[System]
     out: Path
     asv: AsvSystems
+
+    def __post_init__(self) -> None:
+        inputs = self.asv.access.inputs
+        inputs.roots = [*inputs.roots, self.out] if inputs.roots else []
 
     @property
     def under_test(self) -> set[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support import B1, ROOT, Run, cli, imported, options_of, snapshot, undrawn
 
+from privacy_eval.cli import listening
 from privacy_eval.io.ratings import TEMPLATE, read_ratings
 from privacy_eval.listening.evaluation import evaluate_ratings
 from privacy_eval.listening.store import read_listening_test
@@ -87,8 +88,30 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     assert {"subjective.json", "subjective.npz", "subjective.csv", "evaluators.csv"} <= set(made)
     assert re.search(r"29 files of tables, 11 figures drawn, 0 there", first.out)
     second = cli(*run(tree))
-    assert "0 figures drawn, 11 there" in second.out
+    assert "0 figures drawn, 11 there" in second.out and second.err == first.err
     assert snapshot(tree / "out") == made
+
+
+def test_unchanged_ratings_are_not_evaluated_again(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undrawn(monkeypatch)
+    assert cli(*run(tree)).code == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(listening, "evaluate_ratings", lambda *_, **__: pytest.fail("evaluated"))
+        assert cli(*run(tree)).code == 0
+    before = (tree / "out/subjective.json").read_bytes()
+    for change in (["--holm"], ["--leave-out", INVERTS]):
+        assert cli(*run(tree, *change)).code == 0
+        changed = (tree / "out/subjective.json").read_bytes()
+        assert changed != before
+        before = changed
+    (tree / "ratings.csv").write_text(ratings("B1", "B2"))
+    assert cli(*run(tree, "--any-system")).code == 0
+    assert read_listening_test(tree / "out/subjective.json")[0].systems[1:] == ("B1", "B2")
+    (tree / "out/subjective.csv").write_text("edited")
+    assert cli(*run(tree, "--any-system")).code == 0
+    assert "edited" not in (tree / "out/subjective.csv").read_text()
 
 
 def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

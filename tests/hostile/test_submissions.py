@@ -226,7 +226,15 @@ PROTOCOL: dict[str, tuple[Change, str]] = {
     ),
     "a number of many parts": (
         lambda tree: (tree / "small.yaml").open("a").write(f"title: 1:{'00:' * 200}00.0\n"),
-        r"small.yaml: .*value",
+        r"small.yaml:\d+: .*value",
+    ),
+    "an octal number": (
+        lambda tree: (tree / "small.yaml").open("a").write("weight: 010\n"),
+        r"small.yaml:\d+: .*'010'",
+    ),
+    "a sexagesimal number": (
+        lambda tree: (tree / "small.yaml").open("a").write("weight: 1:30\n"),
+        r"small.yaml:\d+: .*'1:30'",
     ),
 }
 

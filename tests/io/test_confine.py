@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from privacy_eval.io.confine import (
     refuse_symlinks,
     refuse_symlinks_below,
 )
+from privacy_eval.io.inputs import Inputs
 
 
 def test_paths_outside_are_told_by_where_they_lead(tmp_path: Path) -> None:
@@ -64,3 +66,53 @@ def test_symlinks_of_the_user_are_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").symlink_to("real")
     refuse_symlinks(tmp_path / "exp/results-x", tmp_path / "exp")
     refuse_symlinks_below(tmp_path / "mine", tmp_path / "exp")
+
+
+def test_a_link_that_is_exchanged_after_its_check_is_not_followed(tmp_path: Path) -> None:
+    """Whatever is exchanged when: never the content of a file outside the roots."""
+    tree, secret = tmp_path / "tree", tmp_path / "secret"
+    tree.mkdir()
+    secret.write_text("secret")
+    path, link = tree / "scores", tree / "link"
+    path.write_text("scores")
+    with pytest.raises(PrivacyEvalError, match="--allow-outside"):
+        link.symlink_to(secret)
+        Inputs([tree]).load(link)
+    assert Inputs([]).load(link).content == Inputs().load(link).content == b"secret"
+    assert Inputs([tree]).load(secret).content == b"secret"  # named by the user
+    within = tree / "within"
+    within.symlink_to(path)
+    assert Inputs([tree]).load(within).content == b"scores"
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_file_exchanged_while_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
+) -> None:
+    tree, secret = tmp_path / "tree", tmp_path / "secret"
+    tree.mkdir()
+    secret.write_text("secret")
+    path = tree / "scores"
+    path.symlink_to(secret)
+    real = os.path.realpath
+    calls: list[object] = []
+
+    def exchange(name: Any, **options: Any) -> str:
+        """Between opening and looking where the path leads: put a harmless file there."""
+        calls.append(name)
+        if os.fspath(name) != os.fspath(path) or (len(calls) > 1 and not stays):
+            return str(real(name, **options))
+        path.unlink()
+        path.write_text("scores")
+        leads_to = str(real(path))
+        if stays:
+            path.unlink()
+            path.symlink_to(secret)
+        return leads_to
+
+    monkeypatch.setattr(os.path, "realpath", exchange)
+    if stays:
+        with pytest.raises(PrivacyEvalError, match="changed while it was opened"):
+            Inputs([tree]).load(path)
+    else:
+        assert Inputs([tree]).load(path).content == b"scores"

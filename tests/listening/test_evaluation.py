@@ -18,6 +18,7 @@ from listening_support import PROTOCOL, Evaluated, ratings_of, simulated
 from support import snapshot
 
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.io.files import digest
 from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.listening.evaluation import (
     DETECTION_METRICS,
@@ -28,10 +29,11 @@ from privacy_eval.listening.evaluation import (
     normalized_ranks,
 )
 from privacy_eval.listening.store import (
+    FILES,
     evaluators_csv,
+    listening_files,
     read_listening_test,
     to_csv,
-    write_listening_test,
 )
 from privacy_eval.metrics import TrialScores, score_metrics
 from privacy_eval.simulate.ratings import INVERTS, ONE_VALUE, STOPS_EARLY
@@ -279,17 +281,23 @@ def test_invalid_options_are_refused(
 # --- files
 
 
+def write(folder: Path, evaluated: Evaluated) -> None:
+    for name, content in zip(FILES, listening_files(*evaluated), strict=True):
+        (folder / name).write_bytes(content)
+
+
 def test_results_round_trip_and_rewrite_to_the_same_bytes(
     evaluated: Evaluated, tmp_path: Path
 ) -> None:
-    written = write_listening_test(tmp_path, *evaluated)
+    write(tmp_path, evaluated)
     before = snapshot(tmp_path)
     read, curves = read_listening_test(tmp_path / "subjective.json")
-    assert read == written
+    sha256 = digest((tmp_path / "subjective.npz").read_bytes())
+    assert read == replace(evaluated[0], curves_sha256=sha256)
     for name in ("densities", "miss", "false_alarm"):
         pairs = zip(getattr(curves, name), getattr(evaluated[1], name), strict=True)
         assert all(np.array_equal(*pair) for pair in pairs)
-    write_listening_test(tmp_path, *evaluated)
+    write(tmp_path, evaluated)
     assert snapshot(tmp_path) == before
 
 
@@ -309,7 +317,7 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
 def test_damaged_results_are_refused(
     change: dict[str, object], message: str, evaluated: Evaluated, tmp_path: Path
 ) -> None:
-    write_listening_test(tmp_path, *evaluated)
+    write(tmp_path, evaluated)
     path = tmp_path / "subjective.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(PrivacyEvalError, match=message):
@@ -317,7 +325,7 @@ def test_damaged_results_are_refused(
 
 
 def test_missing_arrays_are_named(evaluated: Evaluated, tmp_path: Path) -> None:
-    write_listening_test(tmp_path, *evaluated)
+    write(tmp_path, evaluated)
     path = tmp_path / "subjective.json"
     path.with_suffix(".npz").unlink()
     with pytest.raises(PrivacyEvalError, match="subjective.npz"):

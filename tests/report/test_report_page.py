@@ -164,7 +164,9 @@ def test_tables_are_filtered(found: dict[str, Any]) -> None:
 def test_what_is_shown_is_copied(found: dict[str, Any]) -> None:
     latex, csv, markdown, blocks = found["copies"]
     assert latex.startswith("\\begin{tabular}{llr}") and "Data & Gender & EER, \\% \\\\" in latex
-    assert r"a$|$b\_1 & female & 9.5 \\" in latex and "male &" not in latex.replace("female", "")
+    assert r"a\textbar{}b\_1 & female & 9.5 \\" in latex and "male &" not in latex.replace(
+        "female", ""
+    )
     assert csv.splitlines() == ['Data,Gender,"EER, %"', "a|b_1,female,9.5", "c,female,2"]
     assert markdown.splitlines()[1:3] == ["| :-- | :-- | --: |", r"| a\|b\_1 | female | 9.5 |"]
     assert "Informed,d,male,'=1+1" in blocks.splitlines()  # no formula of a spreadsheet

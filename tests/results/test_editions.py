@@ -272,3 +272,30 @@ def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
 
 def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
+
+
+def test_averages_that_contradict_their_parts_are_refused(tmp_path: Path) -> None:
+    text = SUMMARY.read_text()
+    path = tmp_path / "RESULTS_summary_mcadams"
+    options = ("--system", "S", "--conf", "vpc2022", "--out", tmp_path / "r.json")
+    for title in ("Weighted average EER test anon", "Average WER dev orig"):
+        line = next(x for x in text.splitlines() if x.startswith(title))
+        path.write_text(text.replace(line, f"{title}: 49.999"))
+        done = cli("import", path, *options)
+        number = text.splitlines().index(line) + 1
+        assert done.code == 1 and f"{path}:{number}: {title}: 49.999 is not" in done.err
+    path.write_text(text)
+    assert cli("import", path, *options).code == 0
+
+
+def test_a_hull_above_the_eer_and_a_system_without_a_name_are_refused(tmp_path: Path) -> None:
+    text = (ROOT / "tests/data/golden/results/vpc2022_results.anon_mcadams").read_text()
+    path = tmp_path / "results.txt"
+    line = next(x for x in text.splitlines() if "ROCCH-EER" in x)
+    path.write_text(text.replace(line, "  ROCCH-EER: 49.793%", 1))
+    options = ("--conf", "vpc2022", "--out", tmp_path / "r.json", "--system")
+    done = cli("import", path, *options, "S")
+    assert done.code == 1 and "rocch_eer 0.49793 is above eer" in done.err
+    path.write_text(text)
+    assert cli("import", path, *options, "").code == 1
+    assert cli("import", path, *options, "S").code == 0

@@ -89,7 +89,9 @@ def at(record: Plain, place: tuple[str, ...]) -> Any:
 def other(place: tuple[str, ...], value: Any) -> Any:
     """Another value within the range, by an amount that every output shows."""
     if place[-1] == "eer":
-        return 0.4321 if value < 0.4 else 0.0321  # four digits, whatever was there
+        return 0.4321 if value < 0.4 else 0.5432  # four digits, above ROCCH-EER
+    if place[-1] == "rocch_eer":  # at most the EER
+        return value / 2
     if isinstance(value, int):
         return value + 1
     if place[-1] == "zebra_individual":  # of the same category
