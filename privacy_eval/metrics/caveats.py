@@ -28,8 +28,8 @@ _MIN_NONTARGETS = {"0.01": 100 * MIN_FALSE_ALARMS, "0.001": 1000 * MIN_FALSE_ALA
 #: Printed instead of a value or category that does not exist.
 NOT_AVAILABLE = "n/a"
 
-#: Flag of implausible values.
-IMPLAUSIBLE_MARK = "?"
+#: Flags of implausible values, and of values computed without some trials.
+IMPLAUSIBLE_MARK, LEFT_OUT_MARK = "?", "\u2021"
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,10 @@ class Caveat:
         Values are printed; else `NOT_AVAILABLE`, except in JSON and CSV.
     announced : bool
         Logged even if the metric is in no table.
+    mark : str
+        Flag of values that are printed but not ranked.
+    word : str
+        Legend of the flag in figures.
     """
 
     reason: str
@@ -55,6 +59,8 @@ class Caveat:
     ranked: bool = False
     printed: bool = True
     announced: bool = True
+    mark: str = IMPLAUSIBLE_MARK
+    word: str = "implausible"
 
     def concerns(self, metric: str) -> bool:
         """Tell whether the caveat applies to a metric on scores.
@@ -107,6 +113,13 @@ CAVEATS: Mapping[str, Caveat] = {
         for rate, least in _MIN_NONTARGETS.items()
     },
 }
+
+#: Of values computed without some trials, on request: who omits hard trials would gain by it.
+INCOMPLETE = Caveat(
+    "Incomplete: some trials have no score and were left out (--allow-missing)",
+    mark=LEFT_OUT_MARK,
+    word="incomplete",
+)
 
 
 def find_caveats(
@@ -222,7 +235,7 @@ def marked_text(text: str, caveat: Caveat | None) -> str:
     """
     if caveat is None or caveat.ranked or not text:
         return text
-    return f"{text}{IMPLAUSIBLE_MARK}" if caveat.printed else NOT_AVAILABLE
+    return f"{text}{caveat.mark}" if caveat.printed else NOT_AVAILABLE
 
 
 def note_of(caveat: Caveat) -> str:
@@ -238,4 +251,4 @@ def note_of(caveat: Caveat) -> str:
     """
     if not caveat.printed:
         return f"{NOT_AVAILABLE}: {caveat.reason}"
-    return caveat.reason if caveat.ranked else f"{IMPLAUSIBLE_MARK}: {caveat.reason}"
+    return caveat.reason if caveat.ranked else f"{caveat.mark}: {caveat.reason}"

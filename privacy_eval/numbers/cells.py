@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate
 from ..metrics import Caveat, describe
-from ..metrics.caveats import WEAK_ATTACKER
+from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, load_published, load_systems
@@ -187,6 +187,7 @@ def cells_from_results(results: Results) -> Cells:
         attack = ORIGINAL_ATTACK if c.is_original else c.attack_model
         system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
         intervals = r.speaker_intervals.get(variant, {})
+        incomplete = INCOMPLETE if r.trials_without_score else None
         for metric, value in r.values(variant).items():
             key = CellKey(metric, attack, c.split, c.data_set, c.gender, system)
             bounds = intervals.get(metric)
@@ -198,7 +199,7 @@ def cells_from_results(results: Results) -> Cells:
                 r.n_target,
                 r.n_nontarget,
                 r.left_out > 0,
-                r.caveat(metric) or weak.get(c.system),
+                r.caveat(metric) or incomplete or weak.get(c.system),
                 conditions=(c,),
             )
             if values.setdefault(key, cell).text != cell.text and c.is_original:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..metrics import METRICS
+from ..metrics.caveats import INCOMPLETE
 from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
 from .means import LEVEL, Mean
 from .report_data import ReportData
@@ -148,7 +149,7 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
                 one = replace(one, why_not="not paired: no replicates of one of the two")
         ranked.append(one)
     unranked = {
-        system: _UNINFORMATIVE if mean.caveat is not None else _missing(mean)
+        system: _missing(mean) if mean.caveat is None else _REASONS.get(mean.caveat, _UNINFORMATIVE)
         for system, mean in means.items()
         if mean.value is None or mean.caveat is not None
     }
@@ -169,6 +170,7 @@ def average_ranking(data: ReportData, split: str) -> Ranking:
 NO_VALUES = "no values"
 LACKS = "no value of"
 _UNINFORMATIVE = "implausible or uninformative values"
+_REASONS = {INCOMPLETE: "incomplete: trials without a score were left out"}
 
 
 def _paired(one: RankedSystem, other: RankedSystem, sign: int) -> RankedSystem:

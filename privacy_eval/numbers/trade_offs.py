@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..metrics.caveats import INCOMPLETE
 from .means import Mean
-from .rankings import average_ranking
 from .report_data import ReportData
 
 UTILITY = ("wer", "uar")
@@ -36,6 +36,11 @@ class TradeOff:
         return self.privacy.value
 
     @property
+    def is_incomplete(self) -> bool:
+        """Whether it is not ranked, because trials were left out."""
+        return self.privacy.caveat is INCOMPLETE
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """95 % bounds of it over speakers."""
         return self.privacy.interval
@@ -53,12 +58,16 @@ class TradeOff:
 
 
 def trade_offs(data: ReportData, split: str) -> list[TradeOff]:
-    """List the systems that have an average EER, with their utility."""
-    ranked = {r.system: r.mean for r in average_ranking(data, split).ranked}
+    """List the systems that have an average EER, with their utility; also the incomplete ones."""
+    protocol = data.protocol
+    means = {
+        s: data.mean(protocol.eer, protocol.average_attack_model, split, s)
+        for s in data.cells.systems
+    }
     return [
-        TradeOff(system, ranked[system], _utility(data, split, system))
-        for system in data.cells.systems
-        if system in ranked
+        TradeOff(system, mean, _utility(data, split, system))
+        for system, mean in means.items()
+        if mean.value is not None and mean.caveat in (None, INCOMPLETE)
     ]
 
 

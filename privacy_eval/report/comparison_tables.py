@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 
 from ..io.files import file_names
 from ..metrics import METRICS, Label, Metric
-from ..metrics.caveats import marked_text, note_of
+from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
 from ..metrics.zebra import categorical_tag
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
 from ..numbers.means import mean_of
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
 from .latex import escape_latex
-from .notes import LEFT_OUT_MARK, OTHER_SOURCE_MARK, evaluated_text
+from .notes import OTHER_SOURCE_MARK, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -414,7 +414,8 @@ def _text(metric: Metric, cell: Cell | None) -> str:
     tag = zebra_category(cell) if graded else None
     text = marked_text(f"{cell.text} {tag}" if tag else cell.text, cell.caveat)
     text += OTHER_SOURCE_MARK * bool(cell.other_source)
-    return f"{text}{LEFT_OUT_MARK}" if cell.left_out else text
+    is_marked = cell.caveat is INCOMPLETE
+    return f"{text}{LEFT_OUT_MARK}" if cell.left_out and not is_marked else text
 
 
 def heading_of(metric: Metric, rest: str) -> Label:

@@ -12,10 +12,6 @@ from ..numbers.report_data import ReportData
 from ..results.records import Results, VerificationRecord
 from ..tree.conditions import TrialCondition
 
-#: Flag of values computed without some trials.
-LEFT_OUT_MARK = "\u2021"
-
-
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
 OTHER_SOURCE_MARK = "\u00a7"
 

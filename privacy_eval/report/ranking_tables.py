@@ -9,13 +9,13 @@ from typing import Any
 
 from ..io.files import file_names
 from ..metrics import CAVEATS, METRICS, Metric
+from ..metrics.caveats import LEFT_OUT_MARK
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, select, system_column
 from ..numbers.rankings import LACKS, NO_VALUES, Difference, RankedSystem, Ranking, rank
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
 from .notes import (
-    LEFT_OUT_MARK,
     bias_notes,
     caveat_notes,
     too_few_replicates,
@@ -72,6 +72,7 @@ def ranking_table(
         and r.condition.gender in protocol.genders
     ]
     left_out = {system_column(v.condition.system) for v in records if v.left_out}
+    left_out.intersection_update(r.system for r in ranking.ranked)
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
         texts = [r.mean.text() + LEFT_OUT_MARK * (r.system in left_out)]

@@ -67,7 +67,7 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
 def _thresholds(data: ReportData, split: str) -> Table | None:
     """For every threshold of EER the systems at or above it, ranked by WER and by UAR."""
     protocol = data.protocol
-    compared = [t for t in trade_offs(data, split) if t.utility]
+    compared = [t for t in trade_offs(data, split) if t.utility and not t.is_incomplete]
     if not compared or not protocol.eer_thresholds:
         return None
     metrics = [m for m in UTILITY if any(m in t.utility for t in compared)]

@@ -424,8 +424,30 @@ def test_left_out_trials_are_named() -> None:
     first = replace(results.verification[1], trials_without_score=3)
     records = (results.verification[0], first, *results.verification[2:])
     tables = comparison_tables(cells_from_results(replace(results, verification=records)), PROTOCOL)
-    notes = [note for t in tables for note in t.notes if "left out" in note]
+    notes = [note for t in tables for note in t.notes if "were left out of" in note]
     assert notes == ["\u2021 mine: trials were left out of 3 of its values"]
+
+
+def test_incomplete_values_are_never_the_best() -> None:
+    """Of two equal systems, one lacks a trial of each condition."""
+    systems = {"mine": B1, "other": B1, "third": B2}
+    results = merge([imported(text, system=name) for name, text in systems.items()])
+    records = tuple(
+        replace(r, trials_without_score=int(r.condition.system == "mine"))
+        for r in results.verification
+    )
+    cells = cells_from_results(replace(results, verification=records))
+    marked, bold = 0, 0
+    for table in comparison_tables(cells, PROTOCOL):
+        best = {table.rows[r][c] for r, c in table.bold}
+        assert not any("\u2021" in text for text in best)
+        texts = [text for row in table.rows for text in row if "\u2021" in text]
+        assert not any(
+            re.search("[0A-F]\u2021|\u2021\u2021", text) and " " in text for text in texts
+        )
+        marked, bold = marked + len(texts), bold + len(best)
+        assert any("trials have no score" in note for note in table.notes) is bool(texts)
+    assert marked and bold
 
 
 def test_reversed_scores_are_never_the_best() -> None:

@@ -169,13 +169,26 @@ def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> 
     table = table_of(replace(results, verification=records), Stored({}))
     assert [row[:3] for row in table.rows] == [
         ("1", "c", "65.00"),
-        ("2", "a", "30.00\u2021"),
+        ("", "a", ""),
         ("", "b", ""),
     ]
+    assert table.rows[1][-1] == "incomplete: trials without a score were left out"
     assert table.rows[2][-1] == "implausible or uninformative values"
     caveat, left_out = table.notes
     assert re.search("EER above 65 % is implausible.*: b ", caveat)
-    assert left_out == "\u2021 Trials were left out of some of its values"
+    assert "left out" in left_out
+
+
+def test_scores_without_a_trial_leave_a_rank(protocol: Protocol) -> None:
+    """Every trial has its score: nothing is gained."""
+    results = results_of(protocol, {"a": 0.3, "b": 0.2})
+    records = tuple(
+        replace(r, scores_without_trial=5 * (r.condition.system == "a"))
+        for r in results.verification
+    )
+    table = table_of(replace(results, verification=records), Stored({}))
+    assert [row[:3] for row in table.rows] == [("1", "a", "30.00\u2021"), ("2", "b", "20.00")]
+    assert table.notes == ("\u2021 Trials were left out of some of its values",)
 
 
 def test_disclosure_is_ranked_from_the_least(protocol: Protocol) -> None:

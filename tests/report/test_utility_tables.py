@@ -132,6 +132,24 @@ def test_plane_has_the_points_of_both_values() -> None:
     assert [round(x) for x, _ in uar["Pareto front"]] == [5, 12, 35, 45]
 
 
+def test_incomplete_systems_are_hollow_and_off_the_front() -> None:
+    """e has the best EER, and would be on the front of EER and recall."""
+    records = tuple(
+        replace(r, trials_without_score=int(r.condition.system == "e")) for r in FOUR.verification
+    )
+    data = data_of(replace(FOUR, verification=records))
+    (drawing,) = figures(data)
+    uar = artists(drawing)[1]
+    assert uar["e"] == [(pytest.approx(45), pytest.approx(40))]
+    assert [round(x) for x, _ in uar["Pareto front"]] == [5, 12, 35]
+    axes = drawing.canvas.axes[1]
+    hollow = {line.get_gid() for line in axes.lines if line.get_markerfacecolor() == "white"}
+    assert hollow == {"e"} and "e (incomplete)" in {text.get_text() for text in axes.texts}
+    assert "as trials were left out (e)" in drawing.caption
+    (table,) = (t for n, t in tables_of(data).items() if n == "thresholds_test")
+    assert {row[0] for row in table.rows} & {"c", "e"} == {"c"}
+
+
 def test_plane_has_intervals_of_word_error_rates() -> None:
     results = results_of({"a": (0.12, 0.05, 0.60), "b": (0.3, 0.06, 0.55)})
     rates = tuple(replace(r, speaker_interval=(0.04, 0.07)) for r in results.recognition)

@@ -446,18 +446,19 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
             axes.tick_params(axis="x", length=0, labelbottom=named[place.rowspan.start])
             if place.is_first_col():
                 axes.set_ylabel(describe(metric).axis)
-        is_withheld = any(cell.withheld for p in panels for cell in p.cells)
+        caveats = [c.caveat for p in panels for c in p.cells if c.caveat and c.withheld]
         if metric != "gvd_db":
             low, high = canvas.axes[0].get_ylim()
-            canvas.axes[0].set_ylim(min(low, 0.0), high * (1.15 if is_withheld else 1))
+            canvas.axes[0].set_ylim(min(low, 0.0), high * (1.15 if caveats else 1))
         handles: dict[str, Artist] = {}
         for series in (s for p in panels for s, of_series in p.bars.items() if of_series):
             colour, hatch = series.fill.colour, series.fill.hatch
             patch = Patch(facecolor=colour, hatch=hatch, edgecolor="black")
             handles.setdefault(series.label, patch)
-        if is_withheld:
+        for caveat in caveats:
             look: dict[str, Any] = {"hatch": style.WITHHELD_FILL.hatch, "edgecolor": style.GREY}
-            handles[style.WITHHELD] = Patch(facecolor=style.WITHHELD_FILL.colour, **look)
+            entry = f"{caveat.mark} {caveat.word}"
+            handles[entry] = Patch(facecolor=style.WITHHELD_FILL.colour, **look)
         columns = style.legend_columns(width, handles)
         style.legend(canvas, handles.values(), handles, loc="outside upper center", ncols=columns)
     return canvas
@@ -491,8 +492,10 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
                     hatch=style.WITHHELD_FILL.hatch,
                     edgecolor=style.GREY,
                 )
-        for at, value in zip(x[withheld], np.nan_to_num(values[withheld], posinf=0), strict=True):
-            style.mark_withheld(axes, at, max(value, 0.0))
+        heights = np.nan_to_num(values, posinf=0)
+        for at, value, cell in zip(x, heights, cells.values(), strict=True):
+            if cell.caveat is not None and cell.withheld:
+                style.mark_withheld(axes, at, max(value, 0.0), cell.caveat.mark)
         for at, value in zip(x[~finite], values[~finite], strict=True):
             text = "\u221e" if value > 0 else "\u2212\u221e"
             axes.text(at, 0, text, ha="center", va="bottom", fontsize=style.SMALL_FONT)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from ...metrics import describe
+from ...metrics.caveats import INCOMPLETE
 from ...numbers.cells import select
 from ...numbers.report_data import ReportData
 from ...numbers.trade_offs import UTILITY, TradeOff, trade_offs
@@ -45,6 +46,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             caption += f" ({note})" if note else ""
         if data.cells.own and set(data.cells.systems) - data.cells.own:
             caption += "; grey: published systems"
+        if incomplete := [t.system for t in systems if t.is_incomplete]:
+            caption += f"; hollow: not ranked, as trials were left out ({', '.join(incomplete)})"
         if len(systems) > _MOST_NAMED:
             caption += ". Named are the systems of the front, and your own among published ones"
         if absent:
@@ -85,7 +88,9 @@ def plane(data: ReportData, systems: Sequence[TradeOff], metrics: Sequence[str])
         for axes, metric in style.panels(canvas, [list(metrics)], sharex=True, sharey=False):
             drawn = [(t, t.utility[metric]) for t in systems if metric in t.utility]
             sign = -1 if describe(metric).best == "lower" else 1
-            front = pareto_front([(100 * one.eer, sign * 100 * value) for one, value in drawn])
+            front = pareto_front(
+                [(100 * t.eer, sign * 100 * value) for t, value in drawn if not t.is_incomplete]
+            )
             for one, value in drawn:
                 look, published = styles[one.system], one.system in others
                 colour = style.GREY if published else look.colour
@@ -100,10 +105,13 @@ def plane(data: ReportData, systems: Sequence[TradeOff], metrics: Sequence[str])
                     [x], [y], marker=look.marker, color=colour, linestyle="none", markersize=4.5
                 )
                 point.set_gid(one.system)
+                if one.is_incomplete:
+                    point.set_markerfacecolor("white")
                 few = len(drawn) <= _MOST_NAMED or (bool(others) and not published)
                 if few or (x, sign * y) in front:
                     axes.annotate(
-                        style.escape_mathtext(one.system, _NAME),
+                        style.escape_mathtext(one.system, _NAME)
+                        + f" ({INCOMPLETE.word})" * one.is_incomplete,
                         (x, y),
                         xytext=(3, 3),
                         textcoords="offset points",

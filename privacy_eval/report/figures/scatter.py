@@ -17,7 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from ...metrics import describe
+from ...metrics import Caveat, describe
+from ...metrics.caveats import worst_caveat
 from ...numbers.cells import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import Protocol, TrialSet
@@ -39,7 +40,6 @@ _LOGARITHMIC = frozenset({"cllr"})
 
 _MOST_SYSTEMS = 40
 _MOST_PANELS = 3
-_WITHHELD = SystemStyle(style.GREY, "$?$", "-")
 _NAME = 20
 
 
@@ -66,13 +66,13 @@ class Axis:
 @dataclass(frozen=True)
 class Point:
     """The two values of a system, at `keys`; `group` determines whether the marker is filled or
-    open. Either is `withheld` if it must be neither ranked nor graded."""
+    open. Either has a caveat if it must be neither ranked nor graded."""
 
     system: str
     group: str
     x: float
     y: float
-    withheld: bool
+    caveat: Caveat | None
     keys: tuple[CellKey, ...]
 
 
@@ -106,8 +106,8 @@ def points_of(
                 describe(x.metric).printed(cell_x.value),
                 describe(y.metric).printed(cell_y.value),
             )
-            withheld = cell_x.withheld or cell_y.withheld
-            points.append(Point(system, group(t), *at, withheld, keys))
+            caveat = worst_caveat((cell_x.caveat, cell_y.caveat))
+            points.append(Point(system, group(t), *at, caveat, keys))
     return points
 
 
@@ -170,9 +170,11 @@ def scatter(
         for group in (g for g in groups if any((s, g) in drawn for s in systems)):
             handles.append(Line2D([], [], **_marker(grey, filled=group == filled)))
             names.append(style.escape_mathtext(groups[group], _NAME))
-    if any(p.withheld and p.system in systems for panel in panels for p in panel.points):
-        handles.append(Line2D([], [], **_marker(_WITHHELD, filled=False)))
-        names.append(style.WITHHELD)
+    points = [p for panel in panels for p in panel.points if p.system in systems]
+    for caveat in dict.fromkeys((p.caveat.mark, p.caveat.word) for p in points if p.caveat):
+        look = SystemStyle(style.GREY, f"${caveat[0]}$", "-")
+        handles.append(Line2D([], [], **_marker(look, filled=False)))
+        names.append(" ".join(caveat))
     # x has the same unit in all panels; y is shared if it has, too.
     same = len({panel.y.metric for panel in panels}) == 1
     with style.figure(width, height) as canvas:
@@ -205,12 +207,17 @@ def _draw_points(
 ) -> None:
     """Draw the points of a system and group: those shown, then those withheld."""
     for withheld, look in zip((False, True), looks, strict=True):
-        points = [p for p in panel.points if (p.system, p.group) == of and p.withheld == withheld]
-        if finite := [(p.x, p.y) for p in points if _is_drawable(panel, p)]:
-            (line,) = axes.plot(*zip(*finite, strict=True), **look)
+        points = [
+            p
+            for p in panel.points
+            if (p.system, p.group) == of and bool(p.caveat) == withheld and _is_drawable(panel, p)
+        ]
+        if points:
+            (line,) = axes.plot([p.x for p in points], [p.y for p in points], **look)
             line.set_gid("/".join(of))
-            for point in finite if withheld else ():
-                style.mark_withheld(axes, *point)
+        for p in points:
+            if p.caveat is not None:
+                style.mark_withheld(axes, p.x, p.y, p.caveat.mark)
 
 
 def _note_infinite(axes: Axes, panel: MetricPair, systems: Collection[str]) -> None:

@@ -55,8 +55,7 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 )
 GREY = "#8C8C8C"
 
-#: Legend entry of values that must be neither ranked nor graded: drawn hollow and grey, with the
-#: flag.
+#: Legend entry of implausible values: drawn hollow and grey, with the flag.
 WITHHELD = f"{IMPLAUSIBLE_MARK} implausible"
 
 _Item = TypeVar("_Item")
@@ -227,10 +226,10 @@ def page_name(name: str, number: int) -> str:
     return name if number == 1 else f"{name}_{number}"
 
 
-def mark_withheld(axes: Axes, x: float, y: float) -> None:
+def mark_withheld(axes: Axes, x: float, y: float, mark: str) -> None:
     """Write the mark of values that must be neither ranked nor graded above a point."""
     axes.annotate(
-        IMPLAUSIBLE_MARK,
+        mark,
         (x, y),
         xytext=(0, 1.5),
         textcoords="offset points",
