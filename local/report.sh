@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stage 10: report.html of results.json and the figures.
+# Stages 10 and 11: report.html of results.json and the figures.
 # Usage: report.sh [options of privacy-eval report]
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stage 2: train missing back ends whose training x-vectors exist.
+# Stages 2 and 5: train missing back ends whose training x-vectors exist.
 # Usage: train_backend.sh [options of privacy-eval train-backend]
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of stage 5: missing x-vectors of data sets with speech, in parallel jobs.
+# Stage 5: missing x-vectors of data sets with speech, in parallel jobs.
 # Usage: xvectors.sh [options of privacy-eval xvectors]
 set -euo pipefail
 

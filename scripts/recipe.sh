@@ -81,7 +81,8 @@ begin() {
     finish
     if [ "$stage" -gt "$1" ] || [ "$stop_stage" -lt "$1" ]; then return 1; fi
     record_options "$1"
-    IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages")
+    IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages") ||
+        fail "stage $1 has no row in privacy_eval/stages/recipe.py"
     flow=${flow//RESULTS/"${results%/}"}
     if [ "$live" = true ]; then
         running="Stage $((number))$plain  $what" since=$SECONDS
@@ -142,6 +143,7 @@ show_results() {
             printf '\n'
         fi
         if has_ratings; then reported=11; fi
+        # Outputs and the stages that write them.
         for item in results.{txt,json,csv}:8 tables:9 figures:10 subjective:11 \
             "report.html:$reported"; do
             file=${item%:*} number=${item#*:} earlier=""

@@ -77,7 +77,7 @@ run() {
     return "$code"
 }
 
-# Add up the last lines of the jobs, such as "18 conditions computed, 0 current".
+# Add up the last lines of the jobs, which must be their counts, such as "18 conditions computed, 0 current".
 total() {
     local number
     for ((number = 1; number <= nj; number++)); do

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import csv
 import importlib
@@ -103,8 +102,7 @@ AGREEING = {
 @pytest.mark.parametrize("verb", AGREEING)
 def test_options_agree_with_keywords(verb: str) -> None:
     function, keywords = AGREEING[verb]
-    (verbs,) = (a for a in parser(verb)._actions if isinstance(a, argparse._SubParsersAction))
-    options = {o.dest for o in verbs.choices[verb]._actions}
+    options = {option.dest for option in parser(verb)._actions}
     named = set(inspect.signature(function).parameters) - keywords - {"scores"}
     assert named - options == set()
 

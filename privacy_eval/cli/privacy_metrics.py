@@ -47,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         run=run_settings(arguments, finish=False, nj=arguments.nj),
         inputs=experiment.asv.access.inputs,
     )
+    if not any(c.scores for system in experiment.systems for c in system.conditions):
+        log("privacy-eval: warning: no condition has scores yet: stage 5 computes them")
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     log_items(arguments, "rebuilt", rebuilt)
     for name, message in outcome.failed.items():

@@ -445,11 +445,16 @@ def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:
         os.close(handle)
 
 
+#: Name of a temporary file after that of the file it is for.
+_TEMPORARY = re.compile(r"[a-z0-9_]{8}\.tmp")
+
+
 def sweep(path: Path) -> None:
     """Remove temporary files and folders for `path` whose writer is gone."""
-    temporary = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.tmp")
-    for left in path.parent.iterdir() if path.parent.is_dir() else ():
-        if temporary.fullmatch(left.name):
+    names = os.listdir(path.parent) if path.parent.is_dir() else ()
+    for name in names:
+        if name.startswith(f".{path.name}.") and _TEMPORARY.fullmatch(name, len(path.name) + 2):
+            left = path.parent / name
             with contextlib.suppress(OSError), _opened(left) as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

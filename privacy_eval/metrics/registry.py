@@ -251,8 +251,8 @@ class Metric:
     ) -> str:
         """Format a stored value for tables of several systems, or `detailed` of one.
 
-        Ratios of counts and means are rounded exactly, half-way cases up; other values as the
-        floats that they are.
+        Ratios of counts and means are rounded as decimals, half-way cases up; other values, as
+        the challenges' scripts do, as the binary numbers that they are.
 
         Parameters
         ----------
@@ -281,7 +281,8 @@ class Metric:
             return form(value)
         if not (self.counted or mean) or not math.isfinite(value):
             return f"{self.printed(value):.{form}f}"
-        # The shortest decimal of the double is the ratio itself, wherever that is a half-way case.
+        # repr gives back 0.10625 of 17/160: a half-way case of decimals, which goes up. The binary
+        # number is a little less or more.
         with decimal.localcontext(_ROUNDING):
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 

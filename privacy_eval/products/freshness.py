@@ -462,7 +462,11 @@ def bring_up_to_date(
     if products and not run.dry_run:
         user_key(create=True)  # fail once, not for every product
     products, outcome = _possible(products, inputs)
-    if run.start_jobs is not None and _any_to_make(products, inputs, allow_missing):
+    if run.start_jobs is not None:
+        current = _all_current(products, inputs, allow_missing)
+        if current is not None:
+            outcome.add(current)
+            return outcome
         run = replace(run, isolated=run.start_jobs(len(products)))
         for product in products:
             inputs.forget(product.note.parent)
@@ -476,10 +480,20 @@ def bring_up_to_date(
     return outcome
 
 
-def _any_to_make(products: Sequence[Product], inputs: Inputs, allow_missing: bool) -> bool:
-    """Whether any product must be made; ends with the first one."""
-    outcomes = (_bring(product, inputs, allow_missing, dry_run=True) for product in products)
-    return any(outcome.made or outcome.failed for outcome in outcomes)
+def _all_current(
+    products: Sequence[Product], inputs: Inputs, allow_missing: bool
+) -> Outcome | None:
+    """Return the outcome of products of which none must be made; None once one must."""
+    outcome = Outcome()
+    for product in products:
+        one = _bring(product, inputs, allow_missing, dry_run=True)
+        if one.made or one.failed:
+            return None
+        outcome.add(one)
+    for product in products:
+        if product.name in outcome.current:
+            product.sweep()
+    return outcome
 
 
 def _possible(products: Sequence[Product], inputs: Inputs) -> tuple[list[Product], Outcome]:

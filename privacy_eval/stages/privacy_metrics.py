@@ -65,7 +65,7 @@ _REVISION = 3
 
 @dataclass(frozen=True)
 class Options:
-    """Options that affect the numbers of a record.
+    """Options that affect the numbers of a record, which therefore are part of its fingerprint.
 
     Attributes
     ----------

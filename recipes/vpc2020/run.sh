@@ -58,8 +58,10 @@ local=$recipe/../../local
 # shellcheck source=recipes/vpc2020/cmd.sh
 if [ -z "$cmd" ]; then . "$recipe/cmd.sh"; fi
 
-# All options are now in the file $config, which every stage reads; what it does not know, it ignores.
-# A stage that is current says so, and starts no jobs.
+# All options are now in the file $config. Each script below is a verb of privacy-eval, which takes the
+# options that it knows; one that no verb knows is refused here. A stage that is current starts no jobs.
+# A new stage: a block below, its row in privacy_eval/stages/recipe.py, its script in local/ and its verb
+# in privacy_eval/cli/ (docs/extending.md).
 check_options "$@"
 
 if begin 0; then

@@ -130,4 +130,4 @@ def test_without_praat_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "parselmouth", None)
     done = cli("pitch", *options(audio))
-    assert done.code == 1 and "privacy_eval[pitch]" in done.err
+    assert done.code == 1 and "-m pip install praat-parselmouth" in done.err

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import B1, B2, imported
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.numbers.report_data import ReportSources
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.report_data import ReportData, ReportSources
 from privacy_eval.report.comparison_tables import comparison_tables
+from privacy_eval.results.arrays import Arrays, Curves
 from privacy_eval.results.json_store import to_json
-from privacy_eval.results.records import merge
+from privacy_eval.results.records import SimilarityRecord, VerificationRecord, merge
 
 
 def test_digest_is_the_same_whether_the_protocol_is_named_or_not(tmp_path: Path) -> None:
@@ -49,3 +53,37 @@ def test_published_results_alone_have_their_own_protocol() -> None:
     shown = ReportSources(published="vpc2024").read()
     assert shown.protocol.name == "vpc2024" and shown.cells.systems
     assert ReportSources(published="voice_similarity").read().protocol.name == "vpc2020"
+
+
+class CountedReads(Curves):
+    """Replicates that were never written, and how often they were read."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        self.reads = 0
+
+    def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays:
+        self.reads += 1
+        return {
+            "bootstrap_challenge_eer": np.linspace(0.1, 0.2, 5),
+            "bootstrap_design": np.array("d"),
+            "bootstrap_seed": np.array(0),
+            "bootstrap_speakers": np.array(30),
+        }
+
+
+def test_replicates_of_an_average_are_read_once() -> None:
+    results = imported(B1, system="M")
+    intervals = {"challenge": {"eer": (0.1, 0.2)}}
+    records = tuple(replace(r, speaker_intervals=intervals) for r in results.verification)
+    results, curves = replace(results, verification=records), CountedReads()
+    data = ReportData(results, cells_from_results(results), curves)
+    first = data.mean("eer", "lazy-informed", "dev", "M")
+    assert curves.reads == len(first.parts) == 6
+    assert data.mean("eer", "lazy-informed", "dev", "M").interval == first.interval
+    assert curves.reads == 6
+    other = data.mean("eer", "lazy-informed", "test", "M")
+    assert curves.reads == 12 and other.value != first.value
+    for _ in range(2):
+        assert data.lacking_replicates.keys() == {"M"}
+    assert curves.reads == 12 + len(records)

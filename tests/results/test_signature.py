@@ -76,6 +76,7 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     assert {name for name, notes in tables.items() if note not in notes} == {"asr"}
     summary = summary_table(data)
     assert summary is not None and note in summary.notes
-    assert note in report_sections(data)[0].warnings
+    front, _, remarks = report_sections(data)
+    assert note in front.warnings and note in remarks
     for part in (expecting(results, A), imported(B1)):
         assert network_notes(part) == []

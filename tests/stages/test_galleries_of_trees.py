@@ -227,7 +227,7 @@ def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
         ({"linkage": (0.5,)}, "every gallery size"),
         ({"linkage": (1.5, 0.2)}, "0 to 1"),
         ({"intervals": ((0.1, 0.2),)}, "every gallery size"),
-        ({"intervals": ((0.3, 0.2), (0.1, 0.2))}, "lower one first"),
+        ({"intervals": ((0.3, 0.2), (0.1, 0.2))}, "low <= high"),
         ({"sizes": (2, 99)}, "gallery size"),
         ({"n_tests": 0}, "n_tests"),
     ],

@@ -687,3 +687,12 @@ def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: T
     results = read_results(tree.root / "out/results.json")
     noted = {r.condition.name: len(r.remarks) for r in results.verification}
     assert noted == {O_O: 0, O_A: 1, A_A: 0}
+
+
+def test_a_tree_without_scores_names_the_stage_that_computes_them(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    common = ("--tree", tree.root, "--results", "exp")
+    assert "no condition has scores yet" not in cli("privacy-metrics", *common).err
+    for scores in (tree.root / "exp").rglob("scores"):
+        scores.unlink()
+    assert "no condition has scores yet: stage 5" in cli("privacy-metrics", *common).err
