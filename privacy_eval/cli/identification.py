@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(map(positive, text.split(",")))
+    return tuple(dict.fromkeys(map(positive, text.split(","))))
 
 
 def run(arguments: argparse.Namespace) -> int:
