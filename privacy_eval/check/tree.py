@@ -173,7 +173,7 @@ def _recognition(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding
     for system in systems:
         for folder in system.recognition:
             try:
-                lines, _, refused = read_recognition(folder)
+                lines, _, refused = read_recognition(folder, access.inputs)
                 counts = rated_words(folder, access.inputs, allow_missing=access.allow_missing)
                 if counts is not None:
                     lines, contradictions = compare_with_transcripts(lines, counts, folder)

@@ -6,7 +6,7 @@ import argparse
 
 from ..errors import PrivacyEvalError
 from .mcadams import add_coefficients
-from .options import JOBS, add, add_tree, log, value
+from .options import JOBS, add, add_tree, fill, log, value
 
 _BUILT_IN = "mcadams"
 
@@ -49,17 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
     suffixes = arguments.anon_suffix or [protocol.anon_suffix]
     if len(suffixes) > 1:
         raise PrivacyEvalError("--anonymizer creates the data sets of one --anon-suffix at a time")
-    mcadams = McAdams(
-        arguments.variant,
-        coefficient=arguments.coefficient,
-        seed=arguments.seed,
-        level=arguments.level,
-    )
     outcome = anonymize_tree(
         tree_access(arguments),
         protocol,
         suffixes[0],
-        mcadams if anonymizer == _BUILT_IN else Command(anonymizer),
+        fill(McAdams, arguments) if anonymizer == _BUILT_IN else Command(anonymizer),
         run_settings(arguments),
         per_set=arguments.per_set,
     )

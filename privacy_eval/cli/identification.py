@@ -5,11 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import JOBS, add, add_tree, log, path, positive, runs_as_stage, two_usages, value
+from .options import (
+    JOBS,
+    add,
+    add_tree,
+    fill,
+    log,
+    path,
+    positive,
+    runs_as_stage,
+    two_usages,
+    value,
+)
 
 if TYPE_CHECKING:
     from ..asv.galleries import Identification
@@ -42,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(map(positive, text.split(",")))
+    return tuple(dict.fromkeys(map(positive, text.split(","))))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,11 +64,10 @@ def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
     from ..errors import UsageError
     from ..stages.identification import GalleryOptions
 
-    given = vars(arguments)
-    name, data = given.get("distractors"), arguments.tree / "data"
+    name, data = arguments.distractors, arguments.tree / "data"
     if name is not None and ("/" in name or not (data / name).is_dir()):
         raise UsageError(f"--distractors: {data}: no data set {name!r}")
-    return GalleryOptions(**{f.name: given.get(f.name, f.default) for f in fields(GalleryOptions)})
+    return fill(GalleryOptions, arguments)
 
 
 def _stage(arguments: argparse.Namespace) -> int:

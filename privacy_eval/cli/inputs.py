@@ -28,7 +28,7 @@ from ..tree.discovery import (
     unmatched_folders,
 )
 from .jobs import Jobs
-from .options import beginnings, log, progress
+from .options import beginnings, fill, log, progress
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportSources
@@ -105,23 +105,13 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
 def tree_access(arguments: argparse.Namespace) -> TreeAccess:
     """Return the paths of a tree, and which of its files may be read."""
     tree: Path = arguments.tree
-    return TreeAccess(
-        tree,
-        tree / arguments.results,
-        keys=None if arguments.keys is None else tree / arguments.keys,
-        allow_pipes=getattr(arguments, "allow_pipes", False),
-        allow_outside=arguments.allow_outside,
-        allow_missing=getattr(arguments, "allow_missing", False),
-    )
+    keys = None if arguments.keys is None else tree / arguments.keys
+    return fill(TreeAccess, arguments, results=tree / arguments.results, keys=keys)
 
 
 def metric_options(arguments: argparse.Namespace, base: Path) -> Options:
-    return Options(
-        bootstrap=arguments.bootstrap,
-        seed=arguments.seed,
-        allow_missing=arguments.allow_missing,
-        utt2spk=None if arguments.utt2spk is None else base / arguments.utt2spk,
-    )
+    utt2spk = None if arguments.utt2spk is None else base / arguments.utt2spk
+    return fill(Options, arguments, utt2spk=utt2spk)
 
 
 def load_asv_systems(

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from .options import add, add_data, choice, flag, log, number, progress, value
+from .options import add, add_data, choice, fill, flag, log, number, progress, value
 
 _LARGEST = 10
 
@@ -42,13 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     if os.path.realpath(data) == os.path.realpath(out):
         raise PrivacyEvalError(f"{out}: --out must be another folder than --data")
     reader = audio_reader(arguments, mix=arguments.variant == "2020")
-    mcadams = McAdams(
-        arguments.variant,
-        coefficient=arguments.coefficient,
-        seed=arguments.seed,
-        level=arguments.level,
-        data_set=Path(os.path.abspath(data)).name if arguments.per_set else "",
-    )
+    data_set = Path(os.path.abspath(data)).name if arguments.per_set else ""
+    mcadams = fill(McAdams, arguments, data_set=data_set)
     outcome = anonymize_data(data, out, reader, mcadams, base=base, run=Run(progress=progress()))
     log_remarks(reader)
     for message in outcome.failed.values():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .options import (
+    FIGURE_FORMATS,
     METRIC_OPTIONS,
     Options,
     add,
@@ -27,7 +28,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials, ScoreFile
-    from ..metrics import Metric, Variant
+    from ..metrics import Evaluation, Metric, Variant
     from ..metrics.comparison import Comparison
     from ..stages.privacy_metrics import ConditionMetrics
 
@@ -79,6 +80,8 @@ def add_files(options: Options) -> None:
     for name, what in (("--c-miss", "miss"), ("--c-fa", "false alarm")):
         cost = f"cost of a {what}, of every --p-target or one for each; default: 1"
         options.add_argument(name, action="append", **value("C", cost, type=number))
+    plotted = "also plot DET curves and ECE profiles: a pdf, png or tex file"
+    options.add_argument("--plot", **path("FILE", plotted))
     add(options, "--format")
 
 
@@ -144,6 +147,7 @@ def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
 def run(arguments: argparse.Namespace) -> int:
     """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
     given = vars(arguments)
+    _check_plot(arguments.plot)
     if given.get("target") is None:
         if given.get("nontarget") is not None:
             arguments.usage_error("--nontarget goes with --target")
@@ -155,7 +159,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..metrics.registry import registered
 
     with registered(operating_points(arguments)):
-        _show(arguments, _of_arrays(arguments), {})
+        evaluated = _of_arrays(arguments)
+        _show(arguments, evaluated, {})
+        _write_plot(arguments, evaluated)
     return 0
 
 
@@ -192,6 +198,7 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
             str(path): evaluate_trials(other, options, *speakers) for path, other in others.items()
         }
         _show(arguments, evaluated, more, compared)
+        _write_plot(arguments, evaluated, compared)
     return 0
 
 
@@ -302,7 +309,7 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
         counts += f", {replicates.n_speakers} speakers with target trials"
     printed: set[tuple[str, ...]] = set()
     for variant in variants:
-        rows = [tuple(row.values()) for row in _rows(evaluated, variant)]
+        rows = [tuple(row.values()) for row in _evaluation(evaluated, variant).to_rows()]
         different = [row for row in rows if row not in printed]
         title: list[str] = [variant] if len(variants) > 1 else []
         if printed:
@@ -339,11 +346,35 @@ def _withholding_reasons(evaluated: ConditionMetrics) -> list[str]:
     return list(dict.fromkeys(c.reason for c in caveats if c is not None))
 
 
-def _rows(evaluated: ConditionMetrics, variant: Variant) -> list[dict[str, str]]:
-    """Format a row per metric: name, value with unit, and interval."""
+def _evaluation(evaluated: ConditionMetrics, variant: Variant) -> Evaluation:
+    """Return one variant of the metrics."""
     from ..metrics import Evaluation
 
-    scores, tag = evaluated.scores, evaluated.tags[variant]
-    counts = scores.n_target, scores.n_nontarget
+    scores, caveats = evaluated.scores, evaluated.caveats
+    counts, tag = (scores.n_target, scores.n_nontarget), evaluated.tags[variant]
     values, intervals = evaluated.metrics[variant], evaluated.intervals.get(variant, {})
-    return Evaluation(values, tag, *counts, variant, evaluated.caveats, intervals).to_rows()
+    return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
+
+
+def _write_plot(
+    arguments: argparse.Namespace,
+    evaluated: ConditionMetrics,
+    compared: Mapping[str, ConditionMetrics] = MappingProxyType({}),
+) -> None:
+    """Write the plot of all systems, if it was asked for."""
+    if arguments.plot is None:
+        return
+    from ..report.figures.axes import score_plot
+    from ..report.figures.drawing import Drawing, write
+
+    variant: Variant = "exact" if arguments.variant == "both" else arguments.variant
+    named = {str(arguments.scores or arguments.target): evaluated, **compared}
+    plot = score_plot({name: _evaluation(of, variant) for name, of in named.items()})
+    file: Path = arguments.plot
+    write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
+
+
+def _check_plot(file: Path | None) -> None:
+    """Refuse a plot of another format than those that can be written."""
+    if file is not None and file.suffix[1:] not in FIGURE_FORMATS:
+        raise UsageError(f"--plot: {file}: expected a name that ends in pdf, png or tex")

@@ -8,8 +8,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, in_job, printable
 
@@ -18,6 +19,8 @@ _MOST_REPLICATES = 1_000_000
 
 #: Formats of figures, listed here so that `--help` need not import the plotting code.
 FIGURE_FORMATS = ("png", "pdf", "tex")
+
+T = TypeVar("T")
 
 #: A container of options: a parser, or one `Usage` of its verb.
 Options = Any
@@ -216,6 +219,14 @@ def add(options: Options, *names: str, **changes: Any) -> None:
     """Add shared options, with the `changes` of this verb."""
     for name in names:
         options.add_argument(name, **{**SHARED[name], **changes})
+
+
+def fill(kind: type[T], arguments: argparse.Namespace, **others: Any) -> T:
+    """Return options as a dataclass, whose fields have the names of the options; those that the
+    verb does not have keep their defaults."""
+    values = {**vars(arguments), **others}
+    names = [f.name for f in fields(kind) if f.name in values]  # type: ignore[arg-type]
+    return kind(**{name: values[name] for name in names})
 
 
 def add_tree(options: Options, common: Options = None) -> None:

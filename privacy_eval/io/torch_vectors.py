@@ -136,7 +136,10 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
             tensor = _tensor(archive.read(pickles[0]), where)
             folder = pickles[0].removesuffix(_PICKLE)
             order = f"{folder}/byteorder"
-            big = order in entries and archive.read(order) == b"big"
+            byte_order = archive.read(order) if order in entries else b"little"
+            if byte_order not in (b"little", b"big"):
+                raise PrivacyEvalError(f"{where}: unknown byte order {byte_order[:20]!r}")
+            big = byte_order == b"big"
             numbers = archive.read(f"{folder}/data/{tensor.storage}")
     except PrivacyEvalError:
         raise

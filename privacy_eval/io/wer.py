@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from .files import digest, read_text
+from .inputs import Inputs
 from .names import check_name
 
 #: Separators; other white space of Unicode is part of a name.
@@ -133,7 +134,7 @@ def exact_wer(line: WerLine) -> float:
 
 
 def read_wer_folder(
-    folder: Path, *, refused: list[str] | None = None
+    folder: Path, *, refused: list[str] | None = None, inputs: Inputs | None = None
 ) -> tuple[list[WerLine], dict[Path, str]]:
     """Read all `%WER` lines of an `ASR-*` folder of the results.
 
@@ -144,6 +145,8 @@ def read_wer_folder(
         searched.
     refused : list of str, optional
         Leave out malformed lines, and append the message of each.
+    inputs : Inputs, optional
+        Reads the files.
 
     Returns
     -------
@@ -164,7 +167,7 @@ def read_wer_folder(
     lines: list[WerLine] = []
     sources: dict[Path, str] = {}
     for path in files:
-        content = read_text(path)
+        content = read_text(path if inputs is None else inputs.load(path))
         for number, text in enumerate(content.split("\n"), start=1):
             if text.lstrip(BLANKS).startswith("%WER"):
                 try:

@@ -483,6 +483,7 @@ def _check_entries(protocol: Protocol) -> None:
         p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
     )
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
+    _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -74,7 +75,23 @@ def read_results(path: Path) -> Results:
         results.check()
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{path}: {error}") from error
+    for text in _texts(body):
+        if not text.replace("\n", "").isprintable():
+            raise PrivacyEvalError(f"{path}: {ascii(text[:80])} has unprintable characters")
     return results
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts that tables and reports print; provenance and error messages are escaped."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name not in ("provenance", "not_evaluated"):
+                yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def _read_descriptions(plain: object, where: str) -> dict[str, MetricDescription]:

@@ -703,6 +703,9 @@ class Results:
             r.check()
             speech = {getattr(x, name, None) for x in (c, r) for name in _SPEECH_ENTRIES}
             unmatched = sorted(str(word) for word in speech - {None, *SPEECH})
+            model = getattr(r, "language_model", None)
+            if model is not None and model not in protocol.recognition.language_models:
+                unmatched.append(f"language model {model}")
             if r.place() not in places[type(r)] or unmatched or c.results_folder not in suffixes:
                 raise PrivacyEvalError(
                     f"record of {c.system} does not fit protocol {protocol.name} (unknown data "

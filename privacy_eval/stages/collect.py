@@ -101,7 +101,7 @@ def collect(
         for system in systems
         for folder in system.recognition
         if folder.condition not in untranscribed
-        for record in read.recognition(system, folder, transcribed.get(folder.condition))
+        for record in read.recognition(system, folder, transcribed.get(folder.condition), inputs)
     ]
     emotion = [record for system in systems for record in read.emotion(system, inputs)]
     return Results(
@@ -160,10 +160,14 @@ class _Reader:
     refused: list[str] = field(default_factory=list)
 
     def recognition(
-        self, system: System, folder: RecognitionFiles, transcribed: _Transcribed | None
+        self,
+        system: System,
+        folder: RecognitionFiles,
+        transcribed: _Transcribed | None,
+        inputs: Inputs,
     ) -> list[RecognitionRecord]:
         """Return the records of a folder's `%WER` lines or, if there are none, its transcripts."""
-        lines, read, refused = read_recognition(folder)
+        lines, read, refused = read_recognition(folder, inputs)
         sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
             lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
@@ -213,7 +217,7 @@ def read_emotion(
 
 
 def read_recognition(
-    files: RecognitionFiles,
+    files: RecognitionFiles, inputs: Inputs
 ) -> tuple[list[WerLine], dict[Path, str], list[str]]:
     """Read the valid `%WER` lines of a folder; return them, the SHA-256 of their files, and why
     others were refused."""
@@ -223,7 +227,7 @@ def read_recognition(
             raise PrivacyEvalError(outside_message(files.outside[0]))
         if files.transcripts is not None and not files.transcripts.is_rated:
             return [], {}, []
-        lines, sources = read_wer_folder(files.folder, refused=refused)
+        lines, sources = read_wer_folder(files.folder, refused=refused, inputs=inputs)
         if files.folder.name != files.condition.name:  # not ASR-*: of one recognizer
             lines = [replace(line, wer=exact_wer(line), decode=_place(files)) for line in lines]
         return lines, sources, refused

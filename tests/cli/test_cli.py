@@ -370,7 +370,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
     single |= {"user_metrics", "score_format", "versus", "enroll_utt2spk"}
-    single |= {"p_target", "c_miss", "c_fa"}
+    single |= {"p_target", "c_miss", "c_fa", "plot"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
     assert options_of("metrics").keys() == own | single | {"target", "nontarget"}
 

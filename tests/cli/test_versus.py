@@ -146,3 +146,31 @@ def test_the_second_variant_prints_what_differs(files: list[object], tmp_path: P
     printed = {line.split("  ")[0] for line in second.split("16 target")[0].splitlines()}
     assert printed and printed <= titles
     assert "EER" not in printed and not set(first.splitlines()) & set(second.splitlines())
+
+
+@pytest.mark.parametrize("extension", ["pdf", "png", "tex"])
+def test_systems_are_plotted(files: list[object], tmp_path: Path, extension: str) -> None:
+    plot = tmp_path / "plots" / f"det.{extension}"
+    plot.parent.mkdir()
+    run = cli(*files, "--bootstrap", 20, "--plot", plot)
+    assert run.code == 0, run.err
+    begins = {"pdf": b"%PDF", "png": b"\x89PNG", "tex": b"%"}[extension]
+    assert plot.read_bytes().startswith(begins)
+    assert [p.name for p in plot.parent.iterdir()] == [plot.name]
+    assert cli(*files, "--bootstrap", 20, "--plot", tmp_path / "det.gif").code == 2
+
+
+def test_several_systems_have_lines_of_their_own_on_one_axes(files: list[object]) -> None:
+    from matplotlib.figure import Figure
+
+    target = np.array([is_target(t) for t in trial_ids()])
+    systems = {}
+    for name, path in (("A", files[2]), ("B", files[4])):
+        values = pe.read_scores(Path(str(path))).score
+        systems[name] = pe.TrialScores(values[target], values[~target])
+    axes = pe.plot_det(systems, Figure().subplots())
+    assert len({line.get_color() for line in axes.get_lines()}) == 2
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert [text[0] for text in texts] == ["B", "A"]  # the weaker attack first
+    profile = pe.plot_ece(systems, Figure().subplots())
+    assert len(profile.get_legend().get_texts()) == 3  # and full privacy

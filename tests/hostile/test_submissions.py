@@ -16,6 +16,7 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -384,6 +385,33 @@ def test_half_of_a_surrogate_pair_is_refused(verb: str, tree: Path) -> None:
         done = cli(verb, results)
     assert (done.code, done.out) == (1, "")
     assert f"{results}: " in done.err and "surrogate" in done.err
+
+
+def test_control_characters_of_texts_are_refused(tree: Path) -> None:
+    """Those of a terminal, and of the direction of writing."""
+    changes: tuple[Callable[[dict[str, Any]], object], ...] = (
+        lambda plain: plain["protocol"].update(title="a\x1b[31mb"),
+        lambda plain: plain["protocol"]["data_sets"][0].update(title="a\u202eb"),
+        lambda plain: plain["verification"][0].update(remarks=["a\x1bb"]),
+        lambda plain: plain["similarity"][0]["speakers"][0].update(speaker="a\x1bb"),
+    )
+    before = (tree / RESULTS).read_text()
+    for change in changes:
+        (tree / RESULTS).write_text(before)
+        done = cli("tables", "--results", changed_results(tree, change))
+        assert done.code == 1 and f"{tree / RESULTS}: " in done.err
+        assert "has unprintable characters" in done.err, done.err
+
+
+def test_closed_streams_do_not_end_a_run(tree: Path) -> None:
+    """As of a job without a terminal: the work is done, and said where that is possible."""
+    common = "--tree . --results exp --conf small.yaml"
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        shutil.rmtree(tree / "exp/privacy_eval")
+        command = f"{sys.executable} -m privacy_eval privacy-metrics {common} {closed}"
+        done = subprocess.run(command, shell=True, cwd=tree, capture_output=True, check=False)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+        assert (tree / f"{RECORD}.json").is_file()
 
 
 def test_duplicate_conditions_of_a_file_are_refused(tree: Path) -> None:

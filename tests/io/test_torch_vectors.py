@@ -133,6 +133,9 @@ def test_big_endian_numbers() -> None:
     entries[order] = b"big"
     expected = np.load(GOLDEN / "float64" / "expected.npy")
     assert np.array_equal(read_torch_matrix(packed(entries), "f"), expected)
+    entries[order] = b"BIG"
+    with pytest.raises(PrivacyEvalError, match="^f: unknown byte order b'BIG'"):
+        read_torch_matrix(packed(entries), "f")
 
 
 def test_damaged_files_are_read_or_refused() -> None:

@@ -143,6 +143,7 @@ WRONG: list[tuple[str, object, str]] = [
     ("title", GONE, "entry 'title' is missing"),
     ("variant", "new", "variant: expected challenge or exact"),
     ("splits", [], "splits must not be empty"),
+    ("eer_thresholds", [0.2, 0.1], "eer_thresholds must ascend"),
     ("genders", {}, "genders must not be empty"),
     ("data_sets", [], "data_sets must not be empty"),
     ("comparisons", [], "comparisons must not be empty"),

@@ -486,3 +486,10 @@ def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
     assert {row["system"] for row in rows} == {name if name[0] == "a" else f"'{name}"}
     assert any(row["value"].startswith("0.") for row in rows)
+
+
+def test_a_language_model_that_the_protocol_lacks_is_refused(tmp_path: Path) -> None:
+    plain = document(imported(B1))
+    plain["recognition"][0]["language_model"] = "other"
+    with pytest.raises(PrivacyEvalError, match="does not fit protocol .*language model other"):
+        _stored(tmp_path, plain)

@@ -15,19 +15,24 @@ from .det import Line, det_panel
 from .draw import draw_legend, draw_panel
 from .ece import Profile, profile_panel
 from .linkability import linkability_panel
-from .plot import Curve, Panel
+from .plot import Curve, Panel, Plot
 
-_LOOK = style.SystemStyle(style.PALETTE[0], "o", "-")
+#: Scores of one system.
+Scores = TrialScores | Evaluation
 _Arrays = Mapping[str, FloatArray]
-_Describe = Callable[[Evaluation, _Arrays, str], Panel]
+#: Systems by name, as evaluated, with the arrays that figures are drawn from.
+_Systems = Mapping[str, tuple[Evaluation, _Arrays]]
 
 
-def plot_det(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = "") -> Axes:
+def plot_det(
+    scores: Scores | Mapping[str, Scores], axes: Axes | None = None, *, name: str = ""
+) -> Axes:
     """Plot the DET curve: miss rate against false-alarm rate, with a marker where they are equal.
 
     Parameters
     ----------
-    scores : TrialScores or Evaluation
+    scores : TrialScores or Evaluation, or mapping
+        Of one system, or of several by name.
     axes : matplotlib Axes, optional
         Default: those of a new figure.
     name : str
@@ -42,17 +47,20 @@ def plot_det(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name
     >>> plot_det(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
     'false-alarm rate (%)'
     """
-    return _plot(_det, scores, axes, name)
+    return _plot(_det, _systems(scores, name or "EER"), axes)
 
 
-def plot_ece(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = "") -> Axes:
+def plot_ece(
+    scores: Scores | Mapping[str, Scores], axes: Axes | None = None, *, name: str = ""
+) -> Axes:
     """Plot the ECE profile: actual, minimum and that of no evidence, against the prior log odds.
 
     The area between the last two is the expected privacy disclosure (ZEBRA).
 
     Parameters
     ----------
-    scores : TrialScores or Evaluation
+    scores : TrialScores or Evaluation, or mapping
+        Of one system, or of several by name: their actual profiles are left out.
     axes : matplotlib Axes, optional
         Default: those of a new figure.
     name : str
@@ -67,12 +75,10 @@ def plot_ece(scores: TrialScores | Evaluation, axes: Axes | None = None, *, name
     >>> plot_ece(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_ylabel()
     'empirical cross-entropy (bit)'
     """
-    return _plot(_ece, scores, axes, name)
+    return _plot(_ece, _systems(scores, name or "minimum"), axes)
 
 
-def plot_scores(
-    scores: TrialScores | Evaluation, axes: Axes | None = None, *, name: str = ""
-) -> Axes:
+def plot_scores(scores: Scores, axes: Axes | None = None, *, name: str = "") -> Axes:
     """Plot histograms and densities of target and nontarget scores, and the local linkability.
 
     Parameters
@@ -92,54 +98,80 @@ def plot_scores(
     >>> plot_scores(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
     'score'
     """
-    return _plot(_densities, scores, axes, name)
+    return _plot(_densities, _systems(scores, name or "Scores"), axes)
 
 
-def _plot(
-    describe: _Describe, given: TrialScores | Evaluation, axes: Axes | None, name: str
-) -> Axes:
-    evaluation = given
-    if isinstance(given, TrialScores):
-        evaluation = evaluate(given.target, given.nontarget)
-    if not isinstance(evaluation, Evaluation) or evaluation.scores is None:
-        raise TypeError(f"expected TrialScores or what evaluate() returns, not {type(given)}")
+def score_plot(systems: Mapping[str, Scores]) -> Plot:
+    """Plot DET curves and ECE profiles of systems side by side."""
+    evaluated = _systems(systems, "")
+    return Plot(((_det(evaluated), _ece(evaluated)),), legend="below")
+
+
+def _systems(scores: Scores | Mapping[str, Scores], name: str) -> _Systems:
+    """Evaluate the scores of one system or of several."""
+    given = scores if isinstance(scores, Mapping) else {name: scores}
+    systems = {}
+    for key, of_system in given.items():
+        evaluation: object = of_system
+        if isinstance(of_system, TrialScores):
+            evaluation = evaluate(of_system.target, of_system.nontarget)
+        if not isinstance(evaluation, Evaluation) or evaluation.scores is None:
+            raise TypeError(
+                f"expected TrialScores or what evaluate() returns, not {type(of_system)}"
+            )
+        systems[key] = evaluation, score_curves(evaluation.scores)
+    return systems
+
+
+def _plot(describe: Callable[[_Systems], Panel], systems: _Systems, axes: Axes | None) -> Axes:
     if axes is None:
         from matplotlib import pyplot
 
-        axes = pyplot.subplots()[1]
-    panel = describe(evaluation, score_curves(evaluation.scores), name)
+        axes = pyplot.subplots(layout="constrained")[1]
+    panel = describe(systems)
     draw_panel(axes, panel)
     draw_legend(axes, panel.curves)
     return axes
 
 
-def _det(evaluation: Evaluation, arrays: _Arrays, name: str) -> Panel:
-    line = Line(
-        name or "EER",
-        arrays["det_miss"],
-        arrays["det_false_alarm"],
-        evaluation.values["eer"],
-        caveat=withholding_caveat(evaluation.caveats, "eer"),
-    )
-    return det_panel([line], {line.name: _LOOK})
+def _det(systems: _Systems) -> Panel:
+    lines = [
+        Line(
+            name,
+            arrays["det_miss"],
+            arrays["det_false_alarm"],
+            evaluation.values["eer"],
+            caveat=withholding_caveat(evaluation.caveats, "eer"),
+        )
+        for name, (evaluation, arrays) in systems.items()
+    ]
+    return det_panel(lines, style.system_styles(list(systems)))
 
 
-def _ece(evaluation: Evaluation, arrays: _Arrays, name: str) -> Panel:
-    profile = Profile(
-        name or "minimum",
-        arrays["prior_log_odds"],
-        arrays["ece_minimum"],
-        arrays["ece_zero_evidence"],
-        evaluation.values["zebra_population"],
-        evaluation.values["zebra_individual"],
-        evaluation.zebra_tag or IMPLAUSIBLE_MARK,
-        withholding_caveat(evaluation.caveats, "zebra_population"),
-    )
-    panel = profile_panel([profile], [_LOOK])
-    actual = Curve(profile.prior_log_odds, arrays["ece_actual"], "actual", colour="#D55E00")
+def _ece(systems: _Systems) -> Panel:
+    profiles = [
+        Profile(
+            name,
+            arrays["prior_log_odds"],
+            arrays["ece_minimum"],
+            arrays["ece_zero_evidence"],
+            evaluation.values["zebra_population"],
+            evaluation.values["zebra_individual"],
+            evaluation.zebra_tag or IMPLAUSIBLE_MARK,
+            withholding_caveat(evaluation.caveats, "zebra_population"),
+        )
+        for name, (evaluation, arrays) in systems.items()
+    ]
+    looks = style.system_styles(list(systems))
+    panel = profile_panel(profiles, [looks[name] for name in systems])
+    if len(profiles) > 1:
+        return panel
+    ((_, arrays),) = systems.values()
+    actual = Curve(arrays["prior_log_odds"], arrays["ece_actual"], "actual", colour="#D55E00")
     return replace(panel, curves=(*panel.curves, actual))
 
 
-def _densities(evaluation: Evaluation, arrays: _Arrays, name: str) -> Panel:
+def _densities(systems: _Systems) -> Panel:
+    ((name, (evaluation, arrays)),) = systems.items()
     caveat = withholding_caveat(evaluation.caveats, "linkability")
-    return linkability_panel(arrays, evaluation.values["linkability"], name or "Scores", caveat)
+    return linkability_panel(arrays, evaluation.values["linkability"], name, caveat)
