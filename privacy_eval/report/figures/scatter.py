@@ -172,8 +172,8 @@ def scatter(
             names.append(style.escape_mathtext(groups[group], _NAME))
     points = [p for panel in panels for p in panel.points if p.system in systems]
     for caveat in dict.fromkeys((p.caveat.mark, p.caveat.word) for p in points if p.caveat):
-        look = SystemStyle(style.GREY, f"${caveat[0]}$", "-")
-        handles.append(Line2D([], [], **_marker(look, filled=False)))
+        mark = SystemStyle(style.GREY, f"${caveat[0]}$", "-")
+        handles.append(Line2D([], [], **_marker(mark, filled=False)))
         names.append(" ".join(caveat))
     # x has the same unit in all panels; y is shared if it has, too.
     same = len({panel.y.metric for panel in panels}) == 1
