@@ -4,7 +4,8 @@ from the stored bootstrap replicates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,10 +24,12 @@ def ranking_metrics() -> list[str]:
 
 @dataclass(frozen=True)
 class Difference:
-    """A system compared with the next one of the ranking.
+    """A system compared with the next comparable one of the ranking.
 
     Attributes
     ----------
+    other : str
+        That system.
     value : float
         Difference of the averages, in the unit of records.
     interval : (float, float)
@@ -41,6 +44,7 @@ class Difference:
         Whether only the number of replicates keeps the p-value from being smaller.
     """
 
+    other: str
     value: float
     interval: tuple[float, float]
     p_value: float
@@ -59,9 +63,9 @@ class RankedSystem:
     mean : Mean
         Of all data sets and genders, without a caveat.
     next : Difference or None
-        None for the last, and if the two cannot be paired.
+        With the next system of the same draws; None if there is none.
     why_not : str
-        Why they cannot be paired.
+        Why the next evaluated system cannot be paired, if none can be.
     """
 
     system: str
@@ -140,13 +144,7 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
     ranked = []
     for index, one in enumerate(order):
         if one.mean.replicates is not None:
-            # Published systems, which have no replicates, may be in between.
-            others = order[index + 1 :]
-            resampled = next((r for r in others if r.mean.replicates is not None), None)
-            if resampled is not None:
-                one = _paired(one, resampled, sign)
-            elif any(r.system in data.cells.own for r in others):
-                one = replace(one, why_not="not paired: no replicates of one of the two")
+            one = _compared(one, order[index + 1 :], sign, data.cells.own)
         ranked.append(one)
     unranked = {
         system: _missing(mean) if mean.caveat is None else _REASONS.get(mean.caveat, _UNINFORMATIVE)
@@ -173,13 +171,29 @@ _UNINFORMATIVE = "implausible or uninformative values"
 _REASONS = {INCOMPLETE: "incomplete: trials without a score were left out"}
 
 
-def _paired(one: RankedSystem, other: RankedSystem, sign: int) -> RankedSystem:
-    """Compare a system with another one by replicate, if both have the same draws."""
-    first, second = one.mean.replicates, other.mean.replicates
-    assert first is not None and second is not None
-    if first.drawn != second.drawn:
+def _compared(
+    one: RankedSystem, others: Sequence[RankedSystem], sign: int, own: AbstractSet[str]
+) -> RankedSystem:
+    """Compare a system with the first of the others that has the same draws: published systems,
+    which have no replicates, and submissions with other trials may be in between."""
+    assert one.mean.replicates is not None
+    resampled = [r for r in others if r.mean.replicates is not None]
+    for other in resampled:
+        assert other.mean.replicates is not None
+        if one.mean.replicates.drawn == other.mean.replicates.drawn:
+            return replace(one, next=_difference(one, other, sign))
+    if resampled:
         why_not = "not paired: different trials, speakers, seed or number of replicates"
         return replace(one, why_not=why_not)
+    if any(r.system in own for r in others):
+        return replace(one, why_not="not paired: no replicates of one of the two")
+    return one
+
+
+def _difference(one: RankedSystem, other: RankedSystem, sign: int) -> Difference:
+    """Compare two systems of the same draws by replicate."""
+    first, second = one.mean.replicates, other.mean.replicates
+    assert first is not None and second is not None
     with np.errstate(invalid="ignore"):
         differences = first.values - second.values
     # Both infinite: no difference in that replicate.
@@ -194,7 +208,7 @@ def _paired(one: RankedSystem, other: RankedSystem, sign: int) -> RankedSystem:
     is_bound = p_value <= least
     too_few = is_bound and p_value >= 1 - LEVEL
     interval = (bounds.low, bounds.high)
-    return replace(one, next=Difference(value, interval, p_value, is_bound, better, too_few))
+    return Difference(other.system, value, interval, p_value, is_bound, better, too_few)
 
 
 def _missing(mean: Mean) -> str:

@@ -122,7 +122,8 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     if first.next is not None and first.next.too_few:
         sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
-    tested = difference_text(metric, first) if second.interval is not None else ""
+    compared = first.next is not None or second.interval is not None
+    tested = difference_text(metric, first) if compared else ""
     return f"{sentence}; {tested or other}{published}."
 
 

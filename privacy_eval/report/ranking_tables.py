@@ -184,13 +184,14 @@ def _statement(ranked: RankedSystem) -> str:
     if ranked.next is None:
         return ranked.why_not
     if ranked.next.too_few:
-        return "too few replicates to tell"
-    return "better than the next" if ranked.next.better else "not significantly different"
+        return f"too few speakers or replicates to compare with {ranked.next.other}"
+    how = "better than" if ranked.next.better else "not significantly different from"
+    return f"{how} {ranked.next.other}"
 
 
 def difference_text(metric: Metric, ranked: RankedSystem) -> str:
-    """Describe the difference between a system and the next one of the ranking, and whether it is
-    significant; "" if they are not compared."""
+    """Describe the difference between a system and the next comparable one of the ranking, and
+    whether it is significant; "" if they are not compared."""
     if ranked.next is None:
         return ranked.why_not
     text = metric.format(ranked.next.value) + " points" * metric.percent
@@ -240,7 +241,7 @@ def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[Verificatio
     units = " in percentage points" if metric.percent else ""
     return (
         f"{caption} Intervals from {numbers} bootstrap replicates of speakers. Each system that "
-        f"has them is compared with the next such system only (difference{units}, paired by "
-        "replicate, two-sided p-value, bounded below by the number of replicates): tests of pairs, "
-        "not corrected for their number."
+        "has them is compared only with the next one of the same draws, which the statement names "
+        f"(difference{units}, paired by replicate, two-sided p-value, bounded below by the number "
+        "of replicates): tests of pairs, not corrected for their number."
     )

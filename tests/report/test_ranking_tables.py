@@ -143,8 +143,13 @@ def test_order_intervals_and_paired_differences(protocol: Protocol) -> None:
     assert a.next.interval == pytest.approx((-0.01, 0.02), abs=1e-6)
     table = table_of(results, stored)
     assert [row[1] for row in table.rows] == ["b", "a", "c"]
-    assert table.rows[0][2] == "31.00" and table.rows[0][-1] == "better than the next"
-    assert table.rows[1][4:] == ("0.50", "[-1.00, 2.00]", "1.000", "not significantly different")
+    assert table.rows[0][2] == "31.00" and table.rows[0][-1] == "better than a"
+    assert table.rows[1][4:] == (
+        "0.50",
+        "[-1.00, 2.00]",
+        "1.000",
+        "not significantly different from c",
+    )
     assert table.rows[2][4:] == ("", "", "", "")
     assert "1000 bootstrap replicates" in table.caption and "not corrected" in table.caption
 
@@ -159,6 +164,22 @@ def test_systems_are_paired_across_published_ones(protocol: Protocol) -> None:
     assert (b.system, p1.system, a.system) == ("b", "P1", "a")
     assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better
     assert (p1.next, p1.why_not, a.next, a.why_not) == (None, "", None, "")
+
+
+def test_an_unpaired_submission_does_not_break_the_chain(protocol: Protocol) -> None:
+    """u, of another seed, is between b and a."""
+    shared = np.random.default_rng(0).normal(0.3, 0.05, 1000)
+    stored = stored_of(
+        a=replicates(shared), b=replicates(shared + 0.2), u=replicates(shared + 0.1, seed=2)
+    )
+    results = results_of(protocol, {"a": 0.3, "u": 0.4, "b": 0.5})
+    b, u, a = ranked(results, stored).ranked
+    assert (b.system, u.system, a.system) == ("b", "u", "a")
+    assert b.next is not None and b.next.other == "a" and b.next.better
+    assert b.next.value == pytest.approx(0.2) and b.why_not == ""
+    assert u.next is None and "not paired" in u.why_not
+    statements = [row[-1] for row in table_of(results, stored).rows]
+    assert statements == ["better than a", u.why_not, ""]
 
 
 def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> None:
