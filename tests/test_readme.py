@@ -100,12 +100,12 @@ class Copy:
 
     def of_the_demo(self) -> dict[str, bytes]:
         """The demo's tree and results, without what other commands put beside them; without
-        logs, which contain times."""
+        logs, which contain times, and the options of the last run."""
         return {
             name: content
             for name, content in snapshot(self.demo).items()
             if name.startswith(("data/", "exp/", "results/", "demo_tree.json", "ratings.csv"))
-            and not name.startswith("results/log/")
+            and not name.startswith(("results/log/", "results/options.conf"))
         }
 
     def state(self) -> dict[str, object]:

@@ -138,6 +138,7 @@ def _evaluation(
     arguments: argparse.Namespace, results: Results | None, protocol: Protocol
 ) -> Product:
     """Return the evaluated ratings as a product."""
+    from ..io.files import relative
     from ..listening.store import FILES, listening_files
     from ..products.freshness import NOTE, Content, Product
     from ..protocol.published import load_systems
@@ -171,7 +172,9 @@ def _evaluation(
         arguments.out,
         arguments.out / NOTE,
         files,
-        lambda _: {str(path): path for path, _ in rating_files(arguments.ratings)},
+        lambda _: {
+            relative(path, arguments.out): path for path, _ in rating_files(arguments.ratings)
+        },
         make,
         subject={"version": __version__, "protocol": protocol.to_dict()},
         options={"reading": reading, "evaluation": evaluation},

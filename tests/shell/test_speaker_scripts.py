@@ -214,12 +214,13 @@ class Kaldi:
         environment = {**self.environment(failing), **environment}
         return run_program(XVECTORS, *options, cwd=self.root.parent, **environment)
 
-    def recipe(self, *more: object, failing: str = "", **environment: str) -> Run:
+    def recipe(
+        self, *, nj: int = 1, extractor: str = "kaldi", failing: str = "", **environment: str
+    ) -> Run:
         return run_program(
             ROOT / "recipes/vpc2020/run.sh",
             *("--stage", 5, "--stop-stage", 5, "--tree", self.root, "--conf", "./small.yaml"),
-            *("--nj", 1, "--extractor", "kaldi"),
-            *more,
+            *("--nj", nj, "--extractor", extractor),
             cwd=self.root.parent,
             **{**self.environment(failing), **environment},
         )
@@ -314,7 +315,7 @@ def test_blanks_in_a_path_are_refused(kaldi: Kaldi) -> None:
 
 
 def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
-    run = kaldi.recipe("--nj", 2)
+    run = kaldi.recipe(nj=2)
     assert run.code == 0, run.err
     assert kaldi.called() == ONE_SET * 4
     assert "score files: 3 in place" in run.out
@@ -347,7 +348,7 @@ def test_stage_5_ends_where_extraction_fails(kaldi: Kaldi) -> None:
 
 def test_stage_5_without_kaldi_says_what_to_provide(kaldi: Kaldi) -> None:
     (kaldi.root / MODEL / "final.raw").unlink()
-    run = kaldi.recipe("--extractor", "", KALDI_ROOT="")
+    run = kaldi.recipe(extractor="", KALDI_ROOT="")
     assert run.code == 1
     assert kaldi.called() == []
     assert f"no x-vectors: {MODEL}/xvect_{ENROLLS}/xvector.scp" in run.err
