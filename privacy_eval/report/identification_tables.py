@@ -98,7 +98,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
     if records:
         first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
         notes.append(
-            "The worst of many speakers are a biased pick: chance makes some look worse. The "
+            "The worst of many speakers are so partly by chance. The "
             f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )
