@@ -158,7 +158,8 @@ def linkage_of_beaters(
         raise PrivacyEvalError("gallery sizes must be a list of whole numbers")
     if sizes.min() < 1 or sizes.max() > n_enrolled:
         raise PrivacyEvalError(
-            f"gallery sizes must be 1 to {n_enrolled}, the number of enrolled speakers"
+            f"gallery sizes must be 1 to {n_enrolled}, the number of enrolled speakers; larger "
+            "ones need more people (--distractors)"
         )
     if rank < 1:
         raise PrivacyEvalError(f"rank must be at least 1, not {rank}")

@@ -9,7 +9,12 @@ import pytest
 from support import ANON, imported
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage, wilson_interval
+from privacy_eval.metrics.identification import (
+    SinglingOutCurve,
+    SpeakerLinkage,
+    linkage_of_beaters,
+    wilson_interval,
+)
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
@@ -18,6 +23,7 @@ from privacy_eval.report.first_screen import front
 from privacy_eval.report.identification_tables import (
     identification_sentences,
     identification_speakers_table,
+    identification_table,
     singling_out_table,
 )
 from privacy_eval.results.records import IdentificationRecord, Results
@@ -76,6 +82,13 @@ def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: st
     ((_, sentences),) = front(ReportData(made), ()).answers
     (worst,) = (s for s in sentences if s.startswith("Worst protected"))
     assert f"{words}; chosen as the worst of " in worst and "inf" not in worst
+
+
+def test_the_largest_group_is_named_with_what_allows_more() -> None:
+    table = identification_table(results(record(conditions()["ignorant"])), "B1")
+    assert "up to 16 people" in table.caption and "--distractors" in table.caption
+    with pytest.raises(PrivacyEvalError, match="must be 1 to 3, .*--distractors"):
+        linkage_of_beaters([0, 1], 3, [4])
 
 
 def test_wilson_intervals_are_the_published_ones() -> None:
