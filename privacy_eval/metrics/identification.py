@@ -12,6 +12,7 @@ voice anonymization" (Interspeech 2025), for linkage and singling out; Chandra e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -157,7 +158,8 @@ def linkage_of_beaters(
         raise PrivacyEvalError("gallery sizes must be a list of whole numbers")
     if sizes.min() < 1 or sizes.max() > n_enrolled:
         raise PrivacyEvalError(
-            f"gallery sizes must be 1 to {n_enrolled}, the number of enrolled speakers"
+            f"gallery sizes must be 1 to {n_enrolled}, the number of enrolled speakers; larger "
+            "ones need more people (--distractors)"
         )
     if rank < 1:
         raise PrivacyEvalError(f"rank must be at least 1, not {rank}")
@@ -188,6 +190,34 @@ def _mass_of_distinct(weights: ArrayLike, place: IntArray) -> FloatArray:
     summed = np.bincount(index.ravel(), rows.ravel(), size * len(rows)).reshape(-1, size)
     shares = summed / summed.sum(axis=1, keepdims=True)
     return np.asarray(shares.reshape(*of_tests.shape[:-1], size), dtype=np.float64)
+
+
+def wilson_interval(rate: float, n: int) -> tuple[float, float]:
+    """Compute Wilson's 95 % interval of a rate of n independent tests.
+
+    Parameters
+    ----------
+    rate : float
+    n : int
+
+    Returns
+    -------
+    (float, float)
+
+    References
+    ----------
+    Newcombe (1998), "Two-sided confidence intervals for the single proportion", method 3.
+
+    Examples
+    --------
+    >>> low, high = wilson_interval(0.5, 12)
+    >>> round(low, 2), round(high, 2)
+    (0.25, 0.75)
+    """
+    square = float(scipy.special.ndtri(0.975)) ** 2
+    centre = (rate + square / (2 * n)) / (1 + square / n)
+    half = math.sqrt(rate * (1 - rate) * square / n + (square / (2 * n)) ** 2) / (1 + square / n)
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
 @dataclass(frozen=True)

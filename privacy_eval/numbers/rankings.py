@@ -13,7 +13,7 @@ import numpy as np
 from ..metrics import METRICS
 from ..metrics.caveats import INCOMPLETE
 from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
-from .means import LEVEL, Mean
+from .means import LEVEL, Mean, MeanReplicates
 from .report_data import ReportData
 
 
@@ -101,6 +101,10 @@ class Ranking:
         Numbers of bootstrap replicates; empty if there are none.
     least_replicates : float
         Number of replicates that the level requires for the system with the fewest speakers.
+    n_speakers : int
+        Those of that system; 0 without replicates.
+    least_p_value : float
+        The smallest that the replicates and speakers of every system can reach.
     """
 
     metric: str
@@ -110,6 +114,8 @@ class Ranking:
     unranked: Mapping[str, str]
     replicates: tuple[int, ...]
     least_replicates: float = 0.0
+    n_speakers: int = 0
+    least_p_value: float = 0.0
 
 
 def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str) -> Ranking:
@@ -154,7 +160,19 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
     drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
     numbers = tuple(sorted({r.values.size for r in drawn}))
     least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
-    return Ranking(metric, attack_model, split, tuple(ranked), unranked, numbers, least)
+    n_speakers = min((r.n_speakers for r in drawn), default=0)
+    p_values = (_least_p_value(r) for r in drawn)
+    return Ranking(
+        metric=metric,
+        attack_model=attack_model,
+        split=split,
+        ranked=tuple(ranked),
+        unranked=unranked,
+        replicates=numbers,
+        least_replicates=least,
+        n_speakers=n_speakers,
+        least_p_value=max(p_values, default=0.0),
+    )
 
 
 def average_ranking(data: ReportData, split: str) -> Ranking:
@@ -200,7 +218,7 @@ def _difference(one: RankedSystem, other: RankedSystem, sign: int) -> Difference
     differences = np.nan_to_num(differences, nan=0.0, posinf=np.inf, neginf=-np.inf)
     bounds = expanded_interval(differences, first.n_speakers, LEVEL)
     p_value = difference_p_value(differences, first.n_speakers)
-    least = difference_p_value(np.ones(differences.size), first.n_speakers)
+    least = _least_p_value(first)
     low = min(sign * bounds.low, sign * bounds.high)
     value = 0.0 if one.value == other.value else one.value - other.value
     # The p-value is stricter than the interval only if the replicates are too few for 95 %.
@@ -209,6 +227,11 @@ def _difference(one: RankedSystem, other: RankedSystem, sign: int) -> Difference
     too_few = is_bound and p_value >= 1 - LEVEL
     interval = (bounds.low, bounds.high)
     return Difference(other.system, value, interval, p_value, is_bound, better, too_few)
+
+
+def _least_p_value(replicates: MeanReplicates) -> float:
+    """Compute the p-value where every replicate has the same sign."""
+    return difference_p_value(np.ones(replicates.values.size), replicates.n_speakers)
 
 
 def _missing(mean: Mean) -> str:

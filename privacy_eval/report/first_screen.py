@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 from ..errors import abbreviate, counted
 from ..metrics import describe
+from ..metrics.identification import wilson_interval
 from ..numbers.attacks import Attack, attacks
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.rankings import Ranking, average_ranking
@@ -167,21 +168,17 @@ def _worst(
     data: ReportData, system: str, split: str, records: list[IdentificationRecord]
 ) -> Iterator[str]:
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
-    protocol = data.protocol
-    strongest = protocol.average_attack_model
-    speakers = [
-        (s.linkage, s.speaker, r)
-        for r in records
-        if r.condition.attack_model == strongest
-        for s in r.speakers
-    ]
+    speakers = [(s, r) for r in records if not r.condition.is_original for s in r.speakers]
     if speakers:
-        linkage, speaker, record = max(speakers, key=lambda entry: entry[0])
+        worst, record = max(speakers, key=lambda entry: entry[0].linkage)
+        low, high = wilson_interval(worst.linkage, worst.n_tests)
+        attack = data.protocol.attack(record.condition.attack_model or "")
         yield (
-            f"Worst protected: speaker {speaker} ({_set(data, record.condition)}), found "
-            f"{100 * linkage:.0f} % of the time in a group of {record.speakers_size} by the "
-            f"{protocol.attack(strongest).title.lower()} attacker; the worst of {len(speakers)} "
-            "is a biased pick."
+            f"Worst protected under any attack: speaker {worst.speaker} "
+            f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
+            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in a group of "
+            f"{record.speakers_size} by the {attack.title.lower()} attacker, in "
+            f"{counted(worst.n_tests, 'test')}; {_highest_of(len(speakers))}."
         )
         return
     similar = [
@@ -192,10 +189,17 @@ def _worst(
     ]
     if similar:
         deid, speaker, condition = min(similar, key=lambda entry: entry[0])
+        how = f"de-identified by {describe('deid').format(deid)} %"
+        how = how if deid > 0 else "not de-identified at all"
         yield (
-            f"Worst protected: speaker {speaker} ({_set(data, condition)}), de-identified by "
-            f"{describe('deid').format(deid)} %; the worst of {len(similar)} is a biased pick."
+            f"Worst protected: speaker {speaker} ({_set(data, condition)}), {how}; "
+            f"{_highest_of(len(similar))}."
         )
+
+
+def _highest_of(number: int) -> str:
+    """Warn of the choice of the worst."""
+    return f"chosen as the worst of {counted(number, 'result')}, so partly by chance"
 
 
 def _set(data: ReportData, condition: TrialCondition | SetCondition) -> str:

@@ -38,7 +38,9 @@ def identification_table(results: Results, title: str) -> Table:
     chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
     caption = (
         f"Identification: {title} (how often the right speaker scores highest in a group of N "
-        f"enrolled speakers, %; chance: {chance})."
+        f"enrolled speakers, %; chance: {chance}). The data allow groups of up to "
+        f"{max((r.n_enrolled for r in records), default=0)} people; larger ones "
+        "need more enrolled people (--distractors)."
     )
     notes = []
     if left_out := sum(r.not_enrolled for r in records):
@@ -98,7 +100,7 @@ def identification_speakers_table(results: Results, title: str) -> Table:
     if records:
         first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
         notes.append(
-            "The worst of many speakers are a biased pick: chance makes some look worse. The "
+            "The worst of many speakers are so partly by chance. The "
             f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )

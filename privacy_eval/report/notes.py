@@ -109,11 +109,12 @@ def too_few_replicates(least: Iterable[float]) -> list[str]:
     """Return a note on intervals from fewer bootstrap replicates than their level needs, by the
     numbers needed."""
     most = max(least, default=0.0)
-    needed = f"at least {most:.0f}" if most < _MOST_REPLICATES else "more than can be drawn"
     note = (
         f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
-        f"{needed}): intervals are too narrow"
+        f"at least {most:.0f}): intervals are too narrow"
     )
+    if most >= _MOST_REPLICATES:
+        note = f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow"
     return [note] if most else []
 
 

@@ -202,10 +202,14 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     if difference is None:
         return ["", "", ""]
     p = difference.p_value
-    # Rounded up: a bound must stay one.
-    text = f"< {math.ceil(1000 * p) / 1000:.3f}" if difference.p_value_is_bound else f"{p:.3f}"
+    text = f"< {_bound_text(p)}" if difference.p_value_is_bound else f"{p:.3f}"
     text = "" if difference.too_few else text
     return [metric.format(difference.value), metric.interval(difference.interval), text]
+
+
+def _bound_text(p_value: float) -> str:
+    """Round up: a bound must stay one."""
+    return f"{math.ceil(1000 * p_value) / 1000:.3f}"
 
 
 def _title(ranking: Ranking, protocol: Protocol) -> str:
@@ -242,6 +246,8 @@ def _caption(ranking: Ranking, protocol: Protocol, records: Sequence[Verificatio
     return (
         f"{caption} Intervals from {numbers} bootstrap replicates of speakers. Each system that "
         "has them is compared only with the next one of the same draws, which the statement names "
-        f"(difference{units}, paired by replicate, two-sided p-value, bounded below by the number "
-        "of replicates): tests of pairs, not corrected for their number."
+        f"(difference{units}, paired by replicate, two-sided p-value): tests of pairs, not "
+        "corrected for their number. Intervals and p-values are widened for few speakers (expanded "
+        f"percentiles, Hesterberg 2015): with {ranking.n_speakers} speakers and {numbers} "
+        f"replicates no p-value can fall below {_bound_text(ranking.least_p_value)}."
     )

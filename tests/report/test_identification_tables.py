@@ -6,15 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import ANON, imported
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
+from privacy_eval.metrics.identification import (
+    SinglingOutCurve,
+    SpeakerLinkage,
+    linkage_of_beaters,
+    wilson_interval,
+)
+from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.figures import identification
+from privacy_eval.report.first_screen import front
 from privacy_eval.report.identification_tables import (
     identification_sentences,
     identification_speakers_table,
+    identification_table,
     singling_out_table,
 )
 from privacy_eval.results.records import IdentificationRecord, Results
@@ -46,6 +55,52 @@ def results(*records: IdentificationRecord) -> Results:
     found = Results(PROTOCOL, identification=records)
     found.check()
     return found
+
+
+def test_the_worst_protected_is_the_worst_under_any_attack() -> None:
+    """By hand: the ignorant attacker finds s9 in 9 of 12 tests, the ranked one nobody so often."""
+    of = conditions()
+    made = results(
+        record(of["original"]),
+        record(of["lazy-informed"], speakers=(SpeakerLinkage("s8", 12, 0.58, 0.58, 0.58),)),
+        record(of["ignorant"], speakers=(SpeakerLinkage("s9", 12, 0.75, 0.75, 0.75),)),
+    )
+    ((_, sentences),) = front(ReportData(made), ()).answers
+    (worst,) = (s for s in sentences if s.startswith("Worst protected"))
+    assert "speaker s9" in worst and "75 % [47, 91]" in worst and "ignorant attacker" in worst
+    assert "in 12 tests" in worst and "worst of 2 results" in worst and "biased" not in worst
+
+
+@pytest.mark.parametrize(
+    ("deid", "words"),
+    [(float("-inf"), "not de-identified at all"), (0.25, "de-identified by 25.0 %")],
+)
+def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: str) -> None:
+    records = imported(ANON, protocol="vpc2022").similarity
+    speaker = SpeakerSimilarity("s9", deid, 0.0, 0.0, 0.0, None, 0.0)
+    made = Results(PROTOCOL, similarity=tuple(replace(r, speakers=(speaker,)) for r in records))
+    ((_, sentences),) = front(ReportData(made), ()).answers
+    (worst,) = (s for s in sentences if s.startswith("Worst protected"))
+    assert f"{words}; chosen as the worst of " in worst and "inf" not in worst
+
+
+def test_the_largest_group_is_named_with_what_allows_more() -> None:
+    table = identification_table(results(record(conditions()["ignorant"])), "B1")
+    assert "up to 16 people" in table.caption and "--distractors" in table.caption
+    with pytest.raises(PrivacyEvalError, match="must be 1 to 3, .*--distractors"):
+        linkage_of_beaters([0, 1], 3, [4])
+
+
+def test_wilson_intervals_are_the_published_ones() -> None:
+    """Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29."""
+    published = {
+        (81, 263): (0.2553, 0.3662),
+        (15, 148): (0.0624, 0.1605),
+        (0, 20): (0.0, 0.1611),
+        (1, 29): (0.0061, 0.1718),
+    }
+    for (successes, n), bounds in published.items():
+        assert wilson_interval(successes / n, n) == pytest.approx(bounds, abs=5e-5)
 
 
 def test_sentences_say_what_a_number_means() -> None:

@@ -296,6 +296,11 @@ def test_too_few_replicates_are_named_instead_of_a_bound(
     assert text.startswith(statement)
     assert (p == "") == (statement == "too few")
     assert any("needed: at least 412" in note for note in table.notes) == (p == "")
+    least = 2 * stdtr(5, np.sqrt(5 / 6) * ndtri(1 / size))
+    (stated,) = re.findall(
+        rf"with 6 speakers and {size} replicates no p-value can fall below (0\.\d+)", table.caption
+    )
+    assert 0 <= float(stated) - least <= 0.001
 
 
 def test_two_speakers_never_have_enough_replicates(protocol: Protocol) -> None:
@@ -303,7 +308,8 @@ def test_two_speakers_never_have_enough_replicates(protocol: Protocol) -> None:
     stored = stored_of(a=replicates(values, n=2), b=replicates(values + 0.2, n=2))
     table = table_of(results_of(protocol, {"a": 0.3, "b": 0.5}), stored)
     assert table.rows[0][-1].startswith("too few")
-    assert any("more than can be drawn" in note for note in table.notes)
+    assert any("Too few speakers for a 95 % interval" in note for note in table.notes)
+    assert not any("replicates for" in note for note in table.notes)
 
 
 def test_infinite_values_are_legal(protocol: Protocol) -> None:

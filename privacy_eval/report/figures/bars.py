@@ -45,7 +45,8 @@ _GENDER_STYLES = (BarStyle("#56B4E9", ""), BarStyle("#8A4B08", "////"), BarStyle
 _NO_DISCLOSURE: Mapping[str, float] = {**dict.fromkeys(EERS, 0.5), "cllr_min": 1.0, "deid": 1.0}
 
 _WHISKERS: Mapping[str, str] = {
-    "speakers": "Whiskers: 95 % intervals of the bootstrap over speakers, where there is one",
+    "speakers": "Whiskers: 95 % intervals of the bootstrap over speakers (widened where they are "
+    "few), where there is one",
     "independent": "Whiskers: 95 % intervals of independent trials (Bengio & Mari\u00e9thoz, 2004) "
     "of known numbers, far too narrow, as trials share speakers",
 }

@@ -104,7 +104,7 @@ def _speakers(entries: list[_Entry], title: str) -> tuple[str, Panel] | None:
     caption = (
         "Identification of each speaker: {}. A dot per speaker, from the most often found one: "
         f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "
-        "chance. The worst of many are a biased pick."
+        "chance. The worst of many are so partly by chance."
     )
     most = max(curve.x[-1] for curve in dots)
     panel = Panel(
