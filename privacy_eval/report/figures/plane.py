@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
@@ -95,18 +97,7 @@ def plane(data: ReportData, systems: Sequence[TradeOff], metrics: Sequence[str])
                 look, published = styles[one.system], one.system in others
                 colour = style.GREY if published else look.colour
                 x, y = 100 * one.eer, 100 * value
-                if one.interval is not None:
-                    low, high = (100 * bound for bound in one.interval)
-                    axes.plot([low, high], [y, y], color=colour, linewidth=0.8)
-                if metric in one.bounds:
-                    low, high = (100 * bound for bound in one.bounds[metric])
-                    axes.plot([x, x], [low, high], color=colour, linewidth=0.8)
-                (point,) = axes.plot(
-                    [x], [y], marker=look.marker, color=colour, linestyle="none", markersize=4.5
-                )
-                point.set_gid(one.system)
-                if one.is_incomplete:
-                    point.set_markerfacecolor("white")
+                _draw_point(axes, one, metric, y, replace(look, colour=colour))
                 few = len(drawn) <= _MOST_NAMED or (bool(others) and not published)
                 if few or (x, sign * y) in front:
                     axes.annotate(
@@ -138,3 +129,20 @@ def plane(data: ReportData, systems: Sequence[TradeOff], metrics: Sequence[str])
             options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
             style.legend(canvas, handles, names, loc="outside lower center", **options)
     return canvas
+
+
+def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, look: style.SystemStyle) -> None:
+    """Draw a system with its intervals; hollow if it is incomplete."""
+    x, colour = 100 * one.eer, look.colour
+    if one.interval is not None:
+        low, high = (100 * bound for bound in one.interval)
+        axes.plot([low, high], [y, y], color=colour, linewidth=0.8)
+    if metric in one.bounds:
+        low, high = (100 * bound for bound in one.bounds[metric])
+        axes.plot([x, x], [low, high], color=colour, linewidth=0.8)
+    (point,) = axes.plot(
+        [x], [y], marker=look.marker, color=colour, linestyle="none", markersize=4.5
+    )
+    point.set_gid(one.system)
+    if one.is_incomplete:
+        point.set_markerfacecolor("white")
