@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.special
+import scipy
 
 from .nnet3_descriptors import Matrix
 from .nnet3_file import Component
