@@ -172,7 +172,7 @@ def _dropout(component: Component, columns: int) -> Layer:
 _MAKERS: Mapping[Callable[[Component, int], Layer], str] = {
     _affine: "NaturalGradientAffine Affine FixedAffine Linear Tdnn",
     _rowwise(lambda x, out: np.maximum(x, np.float32(0), out=out)): "RectifiedLinear",
-    _rowwise(scipy.special.expit): "Sigmoid",
+    _rowwise(lambda x, out: scipy.special.expit(x, out=out)): "Sigmoid",
     _rowwise(np.tanh): "Tanh",
     _rowwise(lambda x, out: scipy.special.softmax(x, axis=1)): "Softmax",
     _rowwise(lambda x, out: scipy.special.log_softmax(x, axis=1)): "LogSoftmax",
