@@ -72,7 +72,7 @@ def add_files(options: Options) -> None:
     scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
     options.add_argument("--score-format", **scores)
     versus = "scores of another system for the same trials: paired test; may be repeated"
-    options.add_argument("--versus", action="append", **path("F", versus))
+    options.add_argument("--versus", action="append", **value("F", versus))
     enrolled = "speakers of the enrolled utterances or models"
     options.add_argument("--enroll-utt2spk", **path("F", enrolled))
     operating = "min DCF at this prior of targets; may be repeated"
@@ -179,7 +179,9 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk",
         arguments.enroll_utt2spk,
     )
-    others = {path: _read_same_trials(arguments, path, trials) for path in arguments.versus or ()}
+    others = {
+        given: _read_same_trials(arguments, Path(given), trials) for given in arguments.versus or ()
+    }
     for file in trials.ends_open:
         log(f"privacy-eval: warning: {file}: {OPEN_END}")
     if trials.missing or trials.extra:
@@ -195,7 +197,7 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
     with registered(operating_points(arguments)):
         evaluated = evaluate_trials(trials, options, *speakers)
         compared = {
-            str(path): evaluate_trials(other, options, *speakers) for path, other in others.items()
+            given: evaluate_trials(other, options, *speakers) for given, other in others.items()
         }
         _show(arguments, evaluated, more, compared)
         _write_plot(arguments, evaluated, compared)

@@ -76,6 +76,13 @@ def test_command_line_and_python_agree(files: list[object]) -> None:
         assert entry["p_value"] == difference.p_value
 
 
+def test_systems_are_named_as_they_were_given(files: list[object]) -> None:
+    path = Path(str(files[4]))
+    given = f"{path.parent}/./{path.name}"
+    run = cli(*files[:4], given, *files[5:], "--bootstrap", 5, "--format", "json")
+    assert list(json.loads(run.out)["versus"]) == [given]
+
+
 def test_versus_as_text(files: list[object], tmp_path: Path) -> None:
     third = scores(tmp_path, "c", 3, 0.5)
     run = cli(*files, "--versus", third, "--bootstrap", 50, "--variant", "exact")
