@@ -7,6 +7,7 @@ field: a field is a byte range of the file, compared in words of 8 bytes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +59,9 @@ class Column:
 
     def __len__(self) -> int:
         return int(self.start.size)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tolist())
 
     def text(self, row: int) -> str:
         """Return the field of one row."""

@@ -213,3 +213,9 @@ def test_unique_fields_with_hash_collision(monkeypatch: pytest.MonkeyPatch) -> N
     )
     names, inverse = unique_fields(column)
     assert [names[i] for i in inverse] == ["b", "a", "b", "c"]
+
+
+def test_columns_are_iterated_in_order() -> None:
+    (column,) = split_columns("b\nä\nb\n".encode(), ("name",), Path("names"))
+    assert list(column) == column.tolist() == ["b", "ä", "b"]
+    assert np.array(list(column)).shape == (3,)
