@@ -189,9 +189,10 @@ def identification_sentences(data: ReportData) -> list[str]:
 def _singled(size: int, rate: float) -> str:
     """Describe singling out in plain words."""
     return (
-        f" Looking for one person among {size} voices, this attacker accepts exactly one of them "
-        f"{100 * rate:.0f} % of the time; chance is "
-        f"{100 * singling_out_chance([size])[0]:.0f} % (below that is not more private)."
+        f" Looking for one person among {size} voices, this attacker takes exactly one voice for "
+        f"that person {100 * rate:.0f} % of the time; by guessing, "
+        f"{100 * singling_out_chance([size])[0]:.0f} % (more seldom is not safer: the attacker then "
+        "takes several voices, or none)."
     )
 
 
