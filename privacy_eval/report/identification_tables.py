@@ -191,8 +191,8 @@ def _singled(size: int, rate: float) -> str:
     return (
         f" Looking for one person among {size} voices, this attacker takes exactly one voice for "
         f"that person {100 * rate:.0f} % of the time; by guessing, "
-        f"{100 * singling_out_chance([size])[0]:.0f} % (more seldom is not safer: the attacker then "
-        "takes several voices, or none)."
+        f"{100 * singling_out_chance([size])[0]:.0f} % (more seldom is not safer: then the "
+        "attacker takes several voices, or none)."
     )
 
 
