@@ -52,7 +52,7 @@ class Trials:
 
 
 def draw_trials(speakers: int, generator: np.random.Generator) -> Trials:
-    """Draw speakers and utterances; every enrolled utterance meets its speaker and some others."""
+    """Draw speakers and utterances; enrolled ones are paired with their speaker and others."""
     number = _ENROLLED + _SPOKEN
     voices = generator.normal(size=(speakers, 1, _DIMENSIONS))
     spoken = voices + 0.7 * generator.normal(size=(speakers, number, _DIMENSIONS))

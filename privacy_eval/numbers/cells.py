@@ -177,6 +177,43 @@ def select(cells: Cells, **wanted: str | None) -> dict[CellKey, Cell]:
 def cells_from_results(results: Results) -> Cells:
     """Take the values of evaluated systems in the protocol's variant, under its attack models."""
     variant = results.protocol.variant
+    values, disagree = _score_cells(results)
+    for s, metrics, preferred in (
+        *((u.condition, u.values, False) for u in results.utility),
+        # Systems are compared by the model trained on original speech, where there are several.
+        *((s.condition, s.values(variant), s.asv_model == ORIGINAL) for s in results.similarity),
+    ):
+        for metric, value in metrics.items():
+            system = system_column(s.system)
+            key = CellKey(metric, None, s.split, s.data_set, s.gender, system)
+            if key not in values or preferred:
+                values[key] = Cell(value, describe(metric).format(value))
+    utility, conflicts = _utility_cells(results)
+    values |= utility
+    notes = []
+    if conflicts:
+        notes.append(f"Left out, as results folders differ: {abbreviate(conflicts)}")
+    if disagree:
+        notes.append(
+            "Original speech differs between systems (the first one's is shown): "
+            f"{abbreviate(disagree)}"
+        )
+    systems = tuple(system_column(s) for s in results.systems)
+    networks = tuple(network_notes(results))
+    return Cells(
+        values,
+        systems,
+        frozenset(systems),
+        notes=tuple(notes),
+        sources=(OWN_SOURCE,),
+        not_comparable=(*_other_trials(results), *networks),
+        networks=networks,
+    )
+
+
+def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
+    """Take the values of scores, and name the trial sets in which original speech differs."""
+    variant = results.protocol.variant
     weak = _weak_attackers(results)
     values: dict[CellKey, Cell] = {}
     disagree: dict[str, None] = {}
@@ -206,37 +243,7 @@ def cells_from_results(results: Results) -> Cells:
                 disagree[f"{c.name} of {c.system}"] = None
             elif not c.is_original:
                 values[key] = cell
-    for s, metrics, preferred in (
-        *((u.condition, u.values, False) for u in results.utility),
-        # Systems are compared by the model trained on original speech, where there are several.
-        *((s.condition, s.values(variant), s.asv_model == ORIGINAL) for s in results.similarity),
-    ):
-        for metric, value in metrics.items():
-            system = system_column(s.system)
-            key = CellKey(metric, None, s.split, s.data_set, s.gender, system)
-            if key not in values or preferred:
-                values[key] = Cell(value, describe(metric).format(value))
-    utility, conflicts = _utility_cells(results)
-    values |= utility
-    notes = []
-    if conflicts:
-        notes.append(f"Left out, as results folders differ: {abbreviate(conflicts)}")
-    if disagree:
-        notes.append(
-            "Original speech differs between systems (the first one's is shown): "
-            f"{abbreviate(list(disagree))}"
-        )
-    systems = tuple(system_column(s) for s in results.systems)
-    networks = tuple(network_notes(results))
-    return Cells(
-        values,
-        systems,
-        frozenset(systems),
-        notes=tuple(notes),
-        sources=(OWN_SOURCE,),
-        not_comparable=(*_other_trials(results), *networks),
-        networks=networks,
-    )
+    return values, list(disagree)
 
 
 def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:

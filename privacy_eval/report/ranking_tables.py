@@ -47,18 +47,7 @@ def ranking_table(
     )
     tested = bool(ranking.replicates)
     stated = tested or bool(ranking.unranked)
-    title, latex = described.heading
-    columns = [Column("#"), Column("System", align="l")]
-    columns += [Column("Source")] if mixed else []
-    columns.append(Column(title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)))
-    if tested:
-        columns += [
-            Column("95 % interval"),
-            Column("To the next", rule=True),
-            Column("95 % interval"),
-            Column("p"),
-        ]
-    columns += [Column("Statement", align="l")] if stated else []
+    columns = _columns(described, mixed=mixed, tested=tested, stated=stated)
 
     def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
         source = (("submitted" if system in own else "published"),) if mixed else ()
@@ -95,13 +84,29 @@ def ranking_table(
     return Table(
         file_names([name])[name],
         _caption(ranking, protocol, records),
-        tuple(columns),
+        columns,
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
         fit="shrunk",
         section=SIDE_BY_SIDE,
         title=_title(ranking, protocol),
     )
+
+
+def _columns(described: Metric, *, mixed: bool, tested: bool, stated: bool) -> tuple[Column, ...]:
+    """Return the columns: sources if they are mixed, tests and statements if there are any."""
+    title, latex = described.heading
+    columns = [Column("#"), Column("System", align="l")]
+    columns += [Column("Source")] if mixed else []
+    columns.append(Column(title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)))
+    if tested:
+        columns += [
+            Column("95 % interval"),
+            Column("To the next", rule=True),
+            Column("95 % interval"),
+            Column("p"),
+        ]
+    return (*columns, Column("Statement", align="l")) if stated else tuple(columns)
 
 
 def _notes(ranking: Ranking, caveats: Iterable[str]) -> list[str]:

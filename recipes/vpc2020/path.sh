@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # To be sourced: put the command privacy-eval and the toolkit's scripts on the PATH, and say which
 # command it is. An active environment that has it is preferred to the toolkit's own, .venv, and that
-# to an installation elsewhere; .venv is created if there is none of them.
+# to an installation elsewhere; .venv is created if there is neither.
 
 PRIVACY_EVAL_ROOT=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 PRIVACY_EVAL_ROOT=$(dirname -- "$(dirname -- "$PRIVACY_EVAL_ROOT")")
