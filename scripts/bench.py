@@ -78,7 +78,7 @@ from privacy_eval.speech.xvector import Extractor, utterance_vector
 # Ratios, GiB, and seconds.
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
 IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
-SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 1.0
+SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 4.0
 # Of real time, on one core: set OPENBLAS_NUM_THREADS=1.
 MFCC_GOAL, MCADAMS_GOAL = 0.002, 0.02
 NETWORK_GOAL, XVECTOR_GOAL = 1.2, 1.5
@@ -469,7 +469,7 @@ def system(speakers: int, utterances: int) -> bool:
         protocol = load_protocol("vpc2020")
         write_demo_tree(tree, protocol, speakers=speakers, utterances=utterances, systems=1)
         runs = [recipe(tree), recipe(tree)]
-    # The recipe ends before the first stage if nothing changed.
+    # In the second run every stage finds that nothing changed.
     rows = [[stage, *(f"{run.get(stage, 0):.1f}" for run in runs)] for stage in runs[0]]
     seconds = [sum(run.values()) for run in runs]
     met = [seconds[0] <= SYSTEM_GOAL, seconds[1] <= UNCHANGED_GOAL]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..metrics import METRICS
 from ..metrics.caveats import INCOMPLETE
+from ..metrics.comparison import subtract
 from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
 from .means import LEVEL, Mean, MeanReplicates
 from .report_data import ReportData
@@ -212,15 +213,12 @@ def _difference(one: RankedSystem, other: RankedSystem, sign: int) -> Difference
     """Compare two systems of the same draws by replicate."""
     first, second = one.mean.replicates, other.mean.replicates
     assert first is not None and second is not None
-    with np.errstate(invalid="ignore"):
-        differences = first.values - second.values
-    # Both infinite: no difference in that replicate.
-    differences = np.nan_to_num(differences, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    differences = subtract(first.values, second.values)
     bounds = expanded_interval(differences, first.n_speakers, LEVEL)
     p_value = difference_p_value(differences, first.n_speakers)
     least = _least_p_value(first)
     low = min(sign * bounds.low, sign * bounds.high)
-    value = 0.0 if one.value == other.value else one.value - other.value
+    value = float(subtract(one.value, other.value))
     # The p-value is stricter than the interval only if the replicates are too few for 95 %.
     better = low > 0 and p_value < 1 - LEVEL
     is_bound = p_value <= least
