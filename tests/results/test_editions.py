@@ -105,8 +105,6 @@ def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> No
     by_title = {a.title: a.value for a in challenge_averages(results)}
     eer = by_title["Weighted average EER (SpeechBrain) test anon"]
     assert eer == pytest.approx((28.125 + 25) / 2)
-        (28.125 + 25) / 2
-    )
     assert by_title["Average WER test anon"] == pytest.approx(18.118)
 
     file = trees / "tree2026/exp/results_summary/track1/result_for_rank_toy"
