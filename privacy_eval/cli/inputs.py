@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,9 +74,7 @@ def load_systems(
 def _protocol_of(tree: Path, conf: str) -> Protocol:
     """Return the protocol of a tree; its title says so if the tree is a demo."""
     protocol = load_protocol(conf, base=tree)
-    if (tree / DEMO_MARKER).is_file():
-        return replace(protocol, title=f"{protocol.title}, simulated data")
-    return protocol
+    return protocol.simulated() if (tree / DEMO_MARKER).is_file() else protocol
 
 
 def require_systems(
