@@ -233,7 +233,6 @@ class Protocol:
     emotion: tuple[RecognitionSet, ...] = ()
     emotion_folder: str = ""
     eer_thresholds: tuple[float, ...] = ()
-    eer_thresholds_note: str = ""
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
