@@ -62,11 +62,11 @@ class _Layout:
         self.cells = list(marked_cells(table, latex_cell, r"\textbf{{{}}}".format))
         self.widths = [self._column_width(c) for c in range(len(table.columns))]
         self.width = self._whole(range(len(self.widths)))
-        wrapping = [n for n, column in enumerate(table.columns) if column.wrap]
-        wrapped = sum(self.widths[n] for n in wrapping)
-        share = 1 - max(0.0, self.width - _TEXT) / wrapped if wrapped else 1.0
-        for n in wrapping:
-            self.widths[n] = max(share * self.widths[n], self._longest_word(n))
+        least = {n: self._longest_word(n) for n, c in enumerate(table.columns) if c.wrap}
+        slack = sum(max(0.0, self.widths[n] - word) for n, word in least.items())
+        share = min(1.0, max(0.0, self.width - _TEXT) / slack) if slack else 0.0
+        for n, word in least.items():
+            self.widths[n] -= share * max(0.0, self.widths[n] - word)
 
     def _column_width(self, column: int) -> float:
         described = self.table.columns[column]
