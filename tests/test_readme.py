@@ -12,13 +12,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from study_support import small_file
-from support import ROOT, Run, cli, executable, run_program, snapshot, times
+from support import ROOT, Run, cli, executable, lines_to, run_program, snapshot, times
 
 from privacy_eval.metrics import METRICS, Metric
 from privacy_eval.results.json_store import read_results
@@ -134,9 +135,43 @@ def fill_home(home: Path) -> None:
         archive.extractall(home, filter="data")
     (home / "tree2024").rename(home / "Voice-Privacy-Challenge-2024")
     (home / "tree2026").rename(home / "Voice-Privacy-Challenge-2026")
+    submitted(home / "Voice-Privacy-Challenge-2024", home)
+    fill_speakers(home / "ten_speakers")
     golden = ROOT / "tests/data/golden/scores/few_trials"
     for name in ("scores", "trials"):
         (home / name).write_bytes(gzip.decompress((golden / f"{name}.gz").read_bytes()))
+
+
+def submitted(tree: Path, home: Path) -> None:
+    """Put the results of a tree into a zip as its challenge packs them, and the rest beside it."""
+    collection = Path(shutil.copytree(tree, home / "challenge-2024"))
+    for path in collection.glob("data/*_toy"):
+        shutil.rmtree(path)
+    path = home / "submissions/red/result_for_submission_toy.zip"
+    path.parent.mkdir(parents=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted((tree / "exp").rglob("*")):
+            name = file.relative_to(tree).as_posix()
+            if "_toy" in name and file.is_file():
+                archive.writestr(name, file.read_bytes())
+    for name in ("asv_anon_toy", "ser", "asv_orig/*_toy*", "asr/*_toy*"):
+        for path in (collection / "exp").glob(name):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def fill_speakers(tree: Path) -> None:
+    """Put data folders with transcripts of ten speakers into a folder, and their vectors."""
+    golden = ROOT / "tests/data/golden/attackers/real_b2"
+    members: dict[str, list[str]] = {}
+    for line in (golden / "test_utt2spk").read_text().splitlines():
+        members.setdefault(line.split()[1], []).append(line.split()[0])
+    for name, files in (("enrolls", ("enrolls", "text")), ("trials", ("trials", "text"))):
+        data = tree / "data" / f"libri_test_{name}"
+        data.mkdir(parents=True)
+        for file in files:
+            shutil.copy(golden / file, data)
+        shutil.copy(golden / "test_utt2spk", data / "utt2spk")
+        lines_to(data / "spk2utt", [f"{s} {' '.join(u)}" for s, u in members.items()])
 
 
 @pytest.fixture(scope="module")

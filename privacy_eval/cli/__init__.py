@@ -34,11 +34,13 @@ GROUPS: dict[str, dict[str, str]] = {
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
         "zebra": "compute the ZEBRA metrics and profile of one score file",
+        "text-scores": "compute the scores of trials from transcripts: who speaks, by the words",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree, stage by stage": {
+        "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
         "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
         "train-backend": "train PLDA back ends on x-vectors",
         "subsets": "make the evaluation subsets of the data folders",

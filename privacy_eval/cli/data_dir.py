@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--utt2spk", required=True, **path("F", "speaker of every utterance"))
     anonymized = "the same utterances, anonymized; without it, stage 4 anonymizes them"
     parser.add_argument("--anonymized", **path("DIR", anonymized))
-    spk2gender = "gender of every speaker, f or m; without it, trials are not split by gender"
+    spk2gender = "gender of every speaker: f, m, F or M; without it, trials are not split by gender"
     parser.add_argument("--spk2gender", **path("F", spk2gender))
     parser.add_argument("--out", required=True, **path("TREE", "the new experiment tree"))
     enroll = "enrollment utterances per speaker, the first by id (default: half of them)"

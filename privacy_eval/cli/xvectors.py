@@ -92,6 +92,8 @@ def _files(arguments: argparse.Namespace) -> int:
 
     options, vad = feature_options(arguments)
     extractor = load_extractor(arguments.model, network=arguments.network)
+    if arguments.model is not None and extractor.assumption:
+        log(f"privacy-eval: {arguments.model}: {extractor.assumption}")
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
     reader, show = audio_reader(arguments), progress()

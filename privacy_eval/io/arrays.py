@@ -115,6 +115,9 @@ def read_score_array(path: Path) -> NDArray[Any]:
         As `parse_array` and `as_numbers`; a score that is not finite.
     """
     scores = as_numbers(parse_array(read_bytes(path), path), 1, path)
+    if scores.dtype.itemsize > np.dtype(np.float64).itemsize:
+        with np.errstate(over="ignore"):
+            scores = scores.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         raise PrivacyEvalError(f"{path}: score {bad[0]} (from 0) is {scores[bad[0]]}, not finite")

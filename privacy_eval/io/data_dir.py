@@ -130,11 +130,12 @@ def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
 
 
 def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
-    """Read the gender of every speaker.
+    """Read the gender of every speaker: f or m, or F or M as in other corpora's lists.
 
     Returns
     -------
     dict of str to {"f", "m"}
+        In lower case.
 
     Raises
     ------
@@ -142,12 +143,13 @@ def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
         With file and line: a malformed line, a duplicate speaker, another gender.
     """
     speakers, genders = _read_unique(path, "speaker", "f|m")
-    gender_of = dict(zip(speakers.tolist(), genders.tolist(), strict=True))
+    lower = (gender.lower() for gender in genders.tolist())
+    gender_of = dict(zip(speakers.tolist(), lower, strict=True))
     for row, (speaker, gender) in enumerate(gender_of.items()):
         if gender not in SPEAKER_GENDERS:
             raise PrivacyEvalError(
                 f"{path}:{line_number(genders, row)}: gender of {speaker!r} must be f or m, "
-                f"not {gender!r}"
+                f"not {genders.tolist()[row]!r}"
             )
     return gender_of
 

@@ -83,13 +83,15 @@ def reading(where: object) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(path: Path, where: object) -> Iterator[io.FileIO]:
+def opened(path: Path, where: object, roots: Sequence[Path] = ()) -> Iterator[io.FileIO]:
     """Open a regular file for a block of reading, see `open_regular`.
 
     Parameters
     ----------
     where : object
         Beginning of errors, usually the path.
+    roots : sequence of Path
+        See `open_regular`.
 
     Raises
     ------
@@ -98,7 +100,7 @@ def opened(path: Path, where: object) -> Iterator[io.FileIO]:
     """
     try:
         with reading(where):
-            raw = open_regular(path)
+            raw = open_regular(path, roots=roots)
     except ValueError as error:  # a NUL within
         raise PrivacyEvalError(f"{where}: not a path ({error})") from error
     with raw:

@@ -10,6 +10,10 @@ from typing import Any
 from ..errors import PrivacyEvalError
 from .files import Loaded, read_text
 
+#: Limit for the values of a file: each takes far more memory than its text. A hundred systems
+#: have some three million.
+MAX_VALUES = 10_000_000
+
 
 def load_json(path: Path | Loaded) -> Any:
     """Read a JSON file.
@@ -22,9 +26,9 @@ def load_json(path: Path | Loaded) -> Any:
     Raises
     ------
     PrivacyEvalError
-        Unreadable, not JSON (with the line), NaN or infinite numbers; NUL or half of a
-        surrogate pair in a text; a duplicate name in an object, one of whose values would be
-        lost.
+        Unreadable, not JSON (with the line), more than `MAX_VALUES` values; NaN or infinite
+        numbers; NUL or half of a surrogate pair in a text; a duplicate name in an object, one of
+        whose values would be lost.
     """
 
     def refuse(constant: str) -> None:
@@ -39,6 +43,8 @@ def load_json(path: Path | Loaded) -> Any:
 
     try:
         text = read_text(path)
+        if sum(map(text.count, ",{[")) > MAX_VALUES:
+            raise PrivacyEvalError(f"{path}: more than {MAX_VALUES} values")
         plain = json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
         if "\\u0000" in text:
             raise PrivacyEvalError(f"{path}: NUL within a text")

@@ -237,13 +237,17 @@ class ObjectFile:
 
 
 @contextlib.contextmanager
-def open_objects(path: Path | Loaded, where: str | None = None) -> Iterator[ObjectFile]:
+def open_objects(
+    path: Path | Loaded, where: str | None = None, roots: Sequence[Path] = ()
+) -> Iterator[ObjectFile]:
     """Open a regular file of objects, unpacked if it is gzip.
 
     Parameters
     ----------
     where : str, optional
         Beginning of errors, instead of the path.
+    roots : sequence of Path
+        See `files.open_regular`.
 
     Raises
     ------
@@ -254,7 +258,7 @@ def open_objects(path: Path | Loaded, where: str | None = None) -> Iterator[Obje
     if isinstance(path, Loaded):
         yield ObjectFile(io.BytesIO(path.content), where)
         return
-    with opened(path, where) as raw:
+    with opened(path, where, roots) as raw:
         magic = ObjectFile(raw, where).read(len(GZIP_MAGIC))
         raw.seek(0)
         if magic == GZIP_MAGIC:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,9 +154,9 @@ def read_vectors(
     """
     source, path = path, Path(path)
     with open_objects(source) as file:
-        if _is_archive(file):
+        kind = _packed_kind(file)  # first: the description of an array looks like a vector
+        if kind is None and _is_archive(file):
             return _read_archive(path, file)
-        kind = _packed_kind(file)
     if kind is not None:
         beside = path.with_name("id2idx") if kind == "torch" else ids_beside(path)
         check_inside([beside], [] if allow_outside else [tree, path.parent])
@@ -168,8 +168,9 @@ def read_vectors(
                 f"{path}:{line.number}: {line.id} is the output of a command, which runs with "
                 f"--allow-pipes only: {shorten(line.target)}"
             )
-    archives = _archives(path, lines, tree, allow_outside)
-    vectors = _read_lines(path, lines, archives, tree)
+    roots = [] if allow_outside else [Path(os.path.realpath(p)) for p in (tree, path.parent)]
+    archives = _archives(path, lines, tree, roots)
+    vectors = _read_lines(path, lines, archives, tree, roots)
     return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
 
 
@@ -188,7 +189,7 @@ def vector_locations(path: Path) -> dict[str, str] | None:
         As `read_vectors`, of the lines of an scp.
     """
     with open_objects(path) as file:
-        if _is_archive(file) or _packed_kind(file) is not None:
+        if _packed_kind(file) is not None or _is_archive(file):
             return None
     return {line.id: line.target for line in read_scp(path)}
 
@@ -311,8 +312,7 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
         vectors[name] = read_float32(file, 1)
 
 
-@dataclass(frozen=True)
-class ScpLine:
+class ScpLine(NamedTuple):
     """A line of an scp: a command, or a file with or without an offset.
 
     Attributes
@@ -397,7 +397,7 @@ def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
 
 
 def _archives(
-    path: Path, lines: Sequence[ScpLine], tree: Path, allow_outside: bool
+    path: Path, lines: Sequence[ScpLine], tree: Path, roots: Sequence[Path]
 ) -> dict[Path, list[int]]:
     """Find the rows of every archive, by its real path; refuse archives outside."""
     real: dict[str, Path] = {}
@@ -407,15 +407,18 @@ def _archives(
             continue
         if line.archive not in real:
             real[line.archive] = Path(os.path.realpath(tree / line.archive))
-            if not allow_outside:
-                where = f"{path}:{line.number}: {line.id}: "
-                check_inside([tree / line.archive], [tree, path.parent], where)
+            where = f"{path}:{line.number}: {line.id}: "
+            check_inside([tree / line.archive], roots, where)
         rows.setdefault(real[line.archive], []).append(row)
     return rows
 
 
 def _read_lines(
-    path: Path, lines: Sequence[ScpLine], archives: Mapping[Path, list[int]], tree: Path
+    path: Path,
+    lines: Sequence[ScpLine],
+    archives: Mapping[Path, list[int]],
+    tree: Path,
+    roots: Sequence[Path],
 ) -> list[NDArray[np.float32]]:
     """Read the vector of every line; every archive once, from beginning to end."""
     vectors: dict[int, NDArray[np.float32]] = {}
@@ -426,12 +429,12 @@ def _read_lines(
     for archive, rows in archives.items():
         rows.sort(key=lambda row: lines[row].offset or 0)
         if all(lines[row].offset is not None for row in rows):
-            uniform = _read_uniform(archive, np.array([lines[row].offset for row in rows]))
+            uniform = _read_uniform(archive, np.array([lines[row].offset for row in rows]), roots)
             if uniform is not None and held_bytes + uniform.nbytes <= MAX_BYTES:
                 held_bytes += uniform.nbytes
                 vectors.update(zip(rows, uniform, strict=True))
                 continue
-        with open_objects(archive, lines[rows[0]].where(path)) as file:
+        with open_objects(archive, lines[rows[0]].where(path), roots) as file:
             last = -1
             for row in rows:
                 line = lines[row]
@@ -449,12 +452,14 @@ def _read_lines(
     return [vectors[row] for row in range(len(lines))]
 
 
-def _read_uniform(path: Path, offsets: NDArray[np.int64]) -> FloatMatrix | None:
+def _read_uniform(
+    path: Path, offsets: NDArray[np.int64], roots: Sequence[Path]
+) -> FloatMatrix | None:
     """Read binary float32 vectors of one dimension at ascending offsets, many at a time, as
     Kaldi writes them. None if anything else is found, which reading one by one then reports."""
     if offsets[-1] > MAX_BYTES:
         return None
-    with contextlib.suppress(PrivacyEvalError), open_objects(path) as file:
+    with contextlib.suppress(PrivacyEvalError), open_objects(path, roots=roots) as file:
         return _uniform(file, offsets)
     return None  # errors are reported with their line by the reading one by one
 

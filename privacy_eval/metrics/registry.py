@@ -459,9 +459,12 @@ METRICS: dict[str, Metric] = {
             "EER (SpeechBrain)",
             batch_speechbrain_eer,
             lambda scores, *, variant: speechbrain_eer(scores).value,
-            meaning="the EER at the threshold that SpeechBrain chooses",
+            meaning="mean of miss and false-alarm rates at the lowest threshold where they differ "
+            "least, of all scores and the midpoints between neighbouring ones",
             source="SpeechBrain, EER",
             decimals=2,
+            line="EER (SpeechBrain): {eer_speechbrain}%",
+            line_number=lambda value: f"{100 * value:.3f}",
             strongest=False,
             compared=False,
             tabled=False,

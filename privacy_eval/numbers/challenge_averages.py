@@ -65,12 +65,13 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
     cells = cells_from_results(replace(results, similarity=tuple(similarity)))
     original = (ORIGINAL_ATTACK, ORIGINAL_COLUMN)
     system = system_column(results.systems[0])
+    eer = describe(protocol.eer)
     rows = (
-        ("Weighted average EER {} orig", "EER, %, orig", protocol.eer, *original),
+        (f"Weighted average {eer.name} {{}} orig", f"{eer.column.title}, orig", eer.key, *original),
         (
-            "Weighted average EER {} anon",
-            "EER, %, anon",
-            protocol.eer,
+            f"Weighted average {eer.name} {{}} anon",
+            f"{eer.column.title}, anon",
+            eer.key,
             protocol.average_attack_model,
             system,
         ),

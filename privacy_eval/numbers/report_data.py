@@ -82,13 +82,19 @@ class ReportSources:
             (digest(read_bytes(path)), path.with_name("records").is_dir(), made_by_user(path))
             for path in self.paths
         ]
-        if self.conf or not self.paths:
-            protocol = load_protocol(self._conf)
-        else:  # the same digest whether the protocol of the results is named or not
-            protocol = read_results(self.paths[0]).protocol
+        # The same digest whether the protocol of the results is named or not.
+        results = read_results(self.paths[0]) if self.paths else Results(load_protocol(self._conf))
+        protocol = self._protocol(results)
         choices = [self.variant, self.systems]
         choices = choices if any(choices) else []
         return digest(json.dumps([protocol.to_dict(), files, *choices]).encode())
+
+    def _protocol(self, results: Results) -> Protocol:
+        """Return the protocol to show results under."""
+        if not self.conf:
+            return results.protocol
+        protocol = load_protocol(self.conf)
+        return protocol.simulated() if results.protocol.is_simulated else protocol
 
     def subject(self) -> dict[str, object]:
         """Return what products made from these sources depend on."""
@@ -105,7 +111,7 @@ class ReportSources:
         read = [(read_results(path), path) for path in self.paths]
         if read:
             results = merge([results for results, _ in read])
-            results = results.under(load_protocol(self.conf)) if self.conf else results
+            results = results.under(self._protocol(results)) if self.conf else results
         else:
             results = Results(load_protocol(self._conf))
         register(results.described)

@@ -389,10 +389,7 @@ class _SplitTable:
             odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
             yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
         if any(row[0] == AVERAGE for rows in groups for row in rows):
-            weights = ", ".join(
-                f"{_row_title(d.title)} {d.weight:g}" for d in self.protocol.data_sets
-            )
-            yield f"{AVERAGE}: {weights} for each gender, blank where a value is missing"
+            yield f"{AVERAGE}: {weights_text(self.protocol)}, blank where a value is missing"
         caveats = (cell.caveat for _, cell in printed)
         yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
         absent = sorted(self.cells.own - set(systems))
@@ -431,6 +428,14 @@ def _best(metric: Metric, printed: Mapping[int, float]) -> list[int]:
         return []
     best = (max if metric.best == "higher" else min)(printed.values())
     return [column for column, number in printed.items() if number == best]
+
+
+def weights_text(protocol: Protocol) -> str:
+    """Describe the weight of each data set and gender in averages."""
+    genders = len(protocol.genders)
+    whole = genders * sum(d.weight for d in protocol.data_sets)
+    weights = ", ".join(f"{_row_title(d.title)} {d.weight / whole:.3g}" for d in protocol.data_sets)
+    return f"{weights} for each gender" if genders > 1 else weights
 
 
 def _row_title(title: str) -> str:

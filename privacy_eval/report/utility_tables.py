@@ -77,11 +77,8 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
             (t for t in compared if t.eer >= threshold),
             key=lambda t: t.utility.get("wer", math.inf),
         )
-        if reached:
-            groups.append([_row(t, reached, metrics) for t in reached])
-            headings.append(Label(f"EER of {100 * threshold:g} % or more"))
-    if not groups:
-        return None
+        groups.append([_row(t, reached, metrics) for t in reached])
+        headings.append(Label(f"EER of {100 * threshold:g} % or more"))
     own = {t.system for t in compared} & data.cells.own
     columns = [Column("System", align="l"), Column(describe(protocol.eer).column.title)]
     columns += [Column(t) for m in metrics for t in (describe(m).column.title, "Rank")]
@@ -90,8 +87,8 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         for group in groups:
             for row in group:
                 row.insert(1, "submitted" if row[0] in own else "published")
+    groups = [group or [["none", *[""] * (len(columns) - 1)]] for group in groups]
     attack = protocol.attack(protocol.average_attack_model).title.lower()
-    note = f"Thresholds: {protocol.eer_thresholds_note}" if protocol.eer_thresholds_note else ""
     title = f"Systems by the thresholds of the average EER ({attack})"
     return Table(
         f"thresholds_{split}",
@@ -99,7 +96,6 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         tuple(columns),
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
-        notes=(note,) if note else (),
         fit="shrunk",
         section=SIDE_BY_SIDE,
         title=title,

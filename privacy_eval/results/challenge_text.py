@@ -34,16 +34,21 @@ T = TypeVar("T")
 
 
 def to_results_txt(results: Results, system: str, results_folder: str) -> str:
-    """Write the challenge's results.txt of one results folder of a system."""
+    """Write the challenge's results.txt of one results folder of a system, with SpeechBrain's EER
+    only where that is the protocol's."""
     part = results.of(system, results_folder)
-    variant = results.protocol.variant
+    variant, hidden = results.protocol.variant, {"eer_speechbrain"} - {results.protocol.eer}
     recognized: defaultdict[str, list[WerLine]] = defaultdict(list)
     for r in part.recognition:
         recognized[r.condition.name].append(r.line)
     return format_results_txt(
         ResultsTxt(
             {
-                v.condition.name: VerificationBlock(v.values(variant), v.tag(variant), v.caveats)
+                v.condition.name: VerificationBlock(
+                    {key: value for key, value in v.values(variant).items() if key not in hidden},
+                    v.tag(variant),
+                    v.caveats,
+                )
                 for v in part.verification
             },
             dict(recognized),

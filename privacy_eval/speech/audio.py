@@ -160,7 +160,7 @@ class AudioReader:
     ) -> None:
         self.remarks: dict[str, list[str]] = {}
         self._data, self._base, self._mix = data, base, mix
-        self._allow_outside = allow_outside
+        self._roots = [] if allow_outside else [Path() if base is None else base, data]
         scp = data / "wav.scp"
         lines = {line.id: line for line in read_scp(scp, "<file>")}
         self._sources = {
@@ -211,7 +211,7 @@ class AudioReader:
         with (
             io.BytesIO(self._output(segment.line, segment.where))
             if source.path is None
-            else opened(source.path, segment.where)
+            else opened(source.path, segment.where, self._roots)
         ) as file:
             audio, remarks = _read(file, segment, source.conversion, self._mix)
         for remark in remarks:
@@ -235,8 +235,7 @@ class AudioReader:
         path = base / name
         if self._base is None and not path.exists():
             path = self._data / name
-        if not self._allow_outside:
-            check_inside([path], [base, self._data], f"{where}: ")
+        check_inside([path], self._roots, f"{where}: ")
         return _Source(path, conversion)
 
     def _output(self, line: ScpLine, where: str) -> bytes:

@@ -56,7 +56,8 @@ COMPONENT_TYPES = frozenset(
 _INTEGER = re.compile(r"[+-]?\d{1,10}", re.ASCII)
 _REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_KEY = re.compile(r"\s+(?=[A-Za-z][A-Za-z-]*=)")
+# A run of blanks is tried once, from its beginning.
+_KEY = re.compile(r"(?<!\s)\s+(?=[A-Za-z][A-Za-z-]*=)")
 _TAG = re.compile(rb"<")
 _NEWLINE = re.compile(rb"\n")
 #: Required keys of node lines.
@@ -181,10 +182,19 @@ def read_model(path: Path, config: Path | None = None) -> ModelFile:
         file.where = str(path)
         file.end()
     if config is not None:
-        lines = read_text(config).splitlines()
-        numbered = ((f"{config}:{n}", line) for n, line in enumerate(lines, 1))
-        nodes.update(_nodes(numbered))
+        nodes.update(_nodes(_config_lines(config)))
     return ModelFile(path, nodes, components)
+
+
+def _config_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Read the lines of a configuration, under the limits of node lines."""
+    lines = read_text(path).splitlines()
+    if len(lines) > MAX_NODES:
+        raise PrivacyEvalError(f"{path}:{MAX_NODES + 1}: more than {MAX_NODES} lines")
+    for number, line in enumerate(lines, 1):
+        if len(line) > _MAX_LINE:
+            raise PrivacyEvalError(f"{path}:{number}: longer than {_MAX_LINE} characters")
+        yield f"{path}:{number}", line
 
 
 class _Reader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,11 @@ class Extractor:
     max_chunk_size: int = 10000
     pad_input: bool = True
     sha256: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def assumption(self) -> str:
+        """Which chunk sizes are defaults, as no file of the folder gives them; else empty."""
+        return assumed_sizes(self.sha256)
 
     def extract(self, features: NDArray[np.float32]) -> Vector | None:
         """Compute the x-vector of an utterance: the mean over its chunks, weighted by length.
@@ -115,7 +120,8 @@ def load_extractor(folder: Path | None = None, *, network: Path | None = None) -
     ValueError
         Neither folder nor network.
     PrivacyEvalError
-        A file that is missing or damaged; a network that cannot be computed.
+        A file that is missing or damaged; a network that cannot be computed; chunks whose
+        longest is shorter than the shortest.
     """
     if folder is None and network is None:
         raise ValueError("expected a folder or a network")
@@ -130,7 +136,39 @@ def load_extractor(folder: Path | None = None, *, network: Path | None = None) -
         name: _read_size(paths[name], name) for name in EXTRACTOR_FILES[2:] if name in paths
     }
     sha256 = {name: digest(read_bytes(path)) for name, path in paths.items()}
-    return Extractor(Network(model), sha256=sha256, **sizes)
+    extractor = Extractor(Network(model), sha256=sha256, **sizes)
+    if 0 < extractor.max_chunk_size < extractor.min_chunk_size:
+        raise PrivacyEvalError(
+            f"{folder}: max_chunk_size is {extractor.max_chunk_size} frames, fewer than "
+            f"min_chunk_size, {extractor.min_chunk_size}"
+        )
+    return extractor
+
+
+def assumed_sizes(files: Container[str]) -> str:
+    """Describe which chunk sizes are Kaldi's defaults, as an extractor lacks their files.
+
+    Parameters
+    ----------
+    files : container of str
+        Names of the extractor's files.
+
+    Returns
+    -------
+    str
+        Empty if it has both.
+
+    Examples
+    --------
+    >>> assumed_sizes(["final.raw", "min_chunk_size"])
+    'no file max_chunk_size, so the default holds: 10000 frames'
+    """
+    absent = [name for name in EXTRACTOR_FILES[2:] if name not in files]
+    if not absent:
+        return ""
+    frames = " and ".join(str(getattr(Extractor, name)) for name in absent)
+    holds = "so the defaults hold" if len(absent) > 1 else "so the default holds"
+    return f"no file {' or '.join(absent)}, {holds}: {frames} frames"
 
 
 def utterance_vector(

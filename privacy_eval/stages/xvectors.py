@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,13 @@ from ..speech.features import (
     VadOptions,
     utterance_features,
 )
-from ..speech.xvector import EXTRACTOR_FILES, Extractor, load_extractor, utterance_vectors
+from ..speech.xvector import (
+    EXTRACTOR_FILES,
+    Extractor,
+    assumed_sizes,
+    load_extractor,
+    utterance_vectors,
+)
 from .access import AsvSystems
 from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
 
@@ -82,11 +88,19 @@ def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
     skipped = {*outcome.missing, *outcome.failed, *incomplete}
     whole = [one.product() for one in sets if one.name not in skipped]
     outcome.notes += extracted.notes
+    outcome.notes += _assumptions(parts if extracted.made else [])
     outcome.add(bring_up_to_date(whole, inputs, replace(run, progress=None)))
     outcome.made += incomplete if run.dry_run else ()
     outcome.failed |= extracted.failed
     outcome.left_out |= extracted.left_out
     return outcome
+
+
+def _assumptions(parts: Iterable[_Part]) -> list[str]:
+    """Name the defaults of the chunk sizes that extractors do not give."""
+    folders = {part.set.model_folder: part.set.shared for part in parts}
+    texts = {f: assumed_sizes(shared.extractor_files(Path(f))) for f, shared in folders.items()}
+    return [f"{folder}: {text}" for folder, text in texts.items() if text]
 
 
 @dataclass(frozen=True)

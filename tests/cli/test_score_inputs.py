@@ -69,9 +69,10 @@ HARM = Path("harm")
         (np.zeros(2, dtype=[("score", "f8")]), "score"),
         (np.array([0, np.nan]), r"score 1 .* nan"),
         (np.array([-np.inf]), r"-inf"),
+        (np.array([0, 1e308], dtype=np.longdouble) * 10, r"score 1 .* inf"),
         (np.array([_Harmful()], dtype=object), "Python objects"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_other_arrays_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, array: object, message: str

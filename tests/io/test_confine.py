@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io import scp
 from privacy_eval.io.confine import (
     check_inside,
     paths_outside,
     refuse_symlinks,
     refuse_symlinks_below,
 )
+from privacy_eval.io.files import write_text
 from privacy_eval.io.inputs import Inputs
+from privacy_eval.speech.audio import AudioReader
 
 
 def test_paths_outside_are_told_by_where_they_lead(tmp_path: Path) -> None:
@@ -83,6 +86,37 @@ def test_a_link_that_is_exchanged_after_its_check_is_not_followed(tmp_path: Path
     within = tree / "within"
     within.symlink_to(path)
     assert Inputs([tree]).load(within).content == b"scores"
+
+
+def test_archives_and_speech_exchanged_after_their_check_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree, secret = tmp_path / "tree", tmp_path / "secret"
+    tree.mkdir()
+    secret.write_text("u1 [ 1 2 ]\n")
+    for name in ("x.ark", "u1.wav"):
+        (tree / name).write_text("u1 [ 3 4 ]\n")
+    write_text(tree / "x.scp", "u1 x.ark:3\n")
+    write_text(tree / "wav.scp", "u1 u1.wav\n")
+    checked = scp._archives
+    reader = AudioReader(tree, base=tree)
+
+    def exchange(*given: Any) -> Any:
+        archives = checked(*given)
+        for name in ("x.ark", "u1.wav"):
+            (tree / name).unlink()
+            (tree / name).symlink_to(secret)
+        return archives
+
+    assert scp.read_vectors(tree / "x.scp", tree=tree).matrix.tolist() == [[3, 4]]
+    monkeypatch.setattr(scp, "_archives", exchange)
+    with pytest.raises(PrivacyEvalError, match="--allow-outside"):
+        scp.read_vectors(tree / "x.scp", tree=tree)
+    with pytest.raises(PrivacyEvalError, match="--allow-outside"):
+        reader.read("u1")
+    monkeypatch.undo()
+    vectors = scp.read_vectors(tree / "x.scp", tree=tree, allow_outside=True)
+    assert vectors.matrix.tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize("stays", [False, True])

@@ -51,6 +51,12 @@ def test_gender_other_than_f_or_m_is_refused(tmp_path: Path, text: str, where: i
         read_spk2gender(path)
 
 
+def test_genders_in_capitals_are_those_in_lower_case(tmp_path: Path) -> None:
+    path = tmp_path / "spk2gender"
+    path.write_text("s1 F\ns2 M\ns3 f\n")
+    assert read_spk2gender(path) == {"s1": "f", "s2": "m", "s3": "f"}
+
+
 # --- parts and unions, against filters that go through all lines for every line
 
 

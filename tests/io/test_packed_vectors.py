@@ -109,13 +109,14 @@ OBJECTS = np.array([_Harmful(), 1, 2], dtype=object)
         ({"a b": ROW}, "without blanks"),
         ({"a\x1b[2J": ROW}, "control"),
         ({"a": np.zeros(70000)}, "a: more than 65536"),
+        ({"a": np.zeros(3, dtype=[("x", "f4"), ("y", "f4")])}, "a: expected numbers"),
         ({"ids": np.array(IDS), "x": ROW}, r"2 dimensions.*\(3,\)"),
         ({"ids": np.array(IDS[:2]), "x": MATRIX}, "2 ids for 3 vectors"),
         ({"ids": np.array(["a", "b", "a"]), "x": MATRIX}, "duplicate utterance 'a'"),
         ({"ids": np.array(IDS, dtype=object), "x": MATRIX}, "Python objects"),
         ({"ids": np.array([b"a", b"b", b"\xff"]), "x": np.zeros((3, 0))}, r"shape \(3, 0\)"),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_other_archives_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrays: dict[str, Any], message: str

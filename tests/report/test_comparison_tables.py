@@ -30,6 +30,7 @@ from privacy_eval.report.comparison_tables import (
     comparison_tables,
     submissions_table,
     system_columns,
+    weights_text,
     zebra_category,
 )
 from privacy_eval.report.latex import latex_document, to_latex
@@ -530,3 +531,19 @@ def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None
             (tmp_path / f"{key}_{table.name}.tex").write_text(text)
     (tmp_path / "tables.tex").write_text(latex_document(ODD_NAME, groups))
     well_set(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "vpc2020",
+            "LibriSpeech 0.25, VCTK different 0.2, VCTK common 0.05 for each gender",
+        ),
+        ("vpc2024", "LibriSpeech 0.5 for each gender"),
+        ("vpc2026_track1", "LibriSpeech 1"),
+        ("vpc2026_track2", "English 0.25, German 0.25, French 0.25, Spanish 0.25"),
+    ],
+)
+def test_weights_are_those_of_the_average(name: str, text: str) -> None:
+    assert weights_text(load_protocol(name)) == text

@@ -22,6 +22,7 @@ from privacy_eval.report.figures.plane import figures, pareto_front
 from privacy_eval.report.main_results import summary_table
 from privacy_eval.report.table import Table
 from privacy_eval.report.utility_tables import utility_tables
+from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.records import (
     EmotionRecord,
     RecognitionRecord,
@@ -92,7 +93,17 @@ def test_thresholds_by_hand() -> None:
         ("9.00", "3", "55.00", "2"),
         ("", "", "40.00", "4"),
     ]
-    assert any("verify with the evaluation plan" in note for note in table.notes)
+
+
+def test_a_threshold_that_no_system_reaches_says_none() -> None:
+    table = tables_of(data_of(results_of({"a": (0.12, 0.05, 0.60), "b": (0.15, 0.04, 0.5)})))
+    groups = table["thresholds_test"].groups
+    assert [[row[0] for row in group] for group in groups] == [["b", "a"], *[["none"]] * 3]
+
+
+def test_results_txt_tells_two_eers_apart() -> None:
+    text = to_results_txt(results_of({"a": (0.12, None, None)}), "a", "")
+    assert "  EER: 1%\n" in text and "  EER (SpeechBrain): 12.000%\n" in text
 
 
 def test_utility_side_by_side() -> None:

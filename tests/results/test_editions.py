@@ -103,7 +103,8 @@ def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> No
     [uar] = [e for e in results.emotion if e.condition.name == "SER-IEMOCAP_test_anon"]
     assert uar.values["uar"] == pytest.approx(0.470832, abs=1e-12) and "acc_sad" not in uar.values
     by_title = {a.title: a.value for a in challenge_averages(results)}
-    assert by_title["Weighted average EER test anon"] == pytest.approx((28.125 + 25) / 2)
+    eer = by_title["Weighted average EER (SpeechBrain) test anon"]
+    assert eer == pytest.approx((28.125 + 25) / 2)
     assert by_title["Average WER test anon"] == pytest.approx(18.118)
 
     file = trees / "tree2026/exp/results_summary/track1/result_for_rank_toy"

@@ -13,6 +13,7 @@ import pytest
 from reference_nnet3 import Expression, Net, binary_value, write_model
 
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.speech import nnet3_file
 from privacy_eval.speech.nnet3 import Network
 from privacy_eval.speech.nnet3_descriptors import parse_descriptor
 from privacy_eval.speech.nnet3_file import read_model
@@ -123,6 +124,25 @@ def test_node_line_that_is_not_understood_is_named(tmp_path: Path, line: str, me
     model.write_bytes(write_model(net("NoOp", {"Dim": 2}), binary=True))
     with pytest.raises(PrivacyEvalError, match=re.escape("extract.config:3") + f".*{message}"):
         read_model(model, config)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("x" * (1 << 16) + "x", ":1: longer than"), ("#\n" * 10_001, ":10001: more than")],
+)
+def test_long_configurations_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    config, model = tmp_path / "extract.config", tmp_path / "final.raw"
+    config.write_text(text)
+    model.write_bytes(write_model(net("NoOp", {"Dim": 2}), binary=True))
+    with pytest.raises(PrivacyEvalError, match=f"^{config}{message}"):
+        read_model(model, config)
+
+
+def test_node_lines_are_split_in_linear_time() -> None:
+    # A run of n blanks must be one attempt, not n: 60 kB would take half a minute.
+    line = "output-node" + " " * 60_000 + "x  name=out \t input=Append(a, b)  dim=3"
+    expected = ["output-node" + " " * 60_000 + "x", "name=out", "input=Append(a, b)", "dim=3"]
+    assert nnet3_file._KEY.split(line) == expected
 
 
 def test_configuration_replaces_and_adds_nodes(tmp_path: Path) -> None:

@@ -144,15 +144,19 @@ def test_folder_of_an_extractor(tmp_path: Path) -> None:
     (tmp_path / "final.raw").symlink_to(GOLDEN / "small.final.raw")
     plain = load_extractor(tmp_path)
     assert plain.network.output == "output" and (plain.min_chunk_size == 25)
+    assert "25 and 10000 frames" in plain.assumption
     (tmp_path / "extract.config").write_bytes(CONFIG.read_bytes())
     (tmp_path / "min_chunk_size").write_text("30\n")
     (tmp_path / "max_chunk_size").write_text("-1\n")
     actual = load_extractor(tmp_path)
     assert (actual.min_chunk_size, actual.max_chunk_size) == (30, -1)
-    assert actual.network.output_columns == 64
+    assert actual.network.output_columns == 64 and not actual.assumption
     assert set(actual.sha256) == {"final.raw", "extract.config", "min_chunk_size", "max_chunk_size"}
     other = load_extractor(tmp_path, network=GOLDEN / "small2.oldstyle.txt.gz")
     assert other.sha256["final.raw"] != actual.sha256["final.raw"]
+    (tmp_path / "max_chunk_size").write_text("29\n")
+    with pytest.raises(PrivacyEvalError, match="max_chunk_size is 29 frames, fewer than"):
+        load_extractor(tmp_path)
     (tmp_path / "min_chunk_size").write_text("many\n")
     with pytest.raises(PrivacyEvalError, match="min_chunk_size:1: expected a number of frames"):
         load_extractor(tmp_path)

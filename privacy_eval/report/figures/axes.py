@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 from matplotlib.axes import Axes
 
@@ -22,10 +24,17 @@ Scores = TrialScores | Evaluation
 _Arrays = Mapping[str, FloatArray]
 #: Systems by name, as evaluated, with the arrays that figures are drawn from.
 _Systems = Mapping[str, tuple[Evaluation, _Arrays]]
+#: Systems drawn so far, and what marks their lines.
+_drawn: WeakKeyDictionary[Axes, _Systems] = WeakKeyDictionary()
+_DRAWN = "privacy_eval"
 
 
 def plot_det(
-    scores: Scores | Mapping[str, Scores], axes: Axes | None = None, *, name: str = ""
+    scores: Scores | Mapping[str, Scores],
+    axes: Axes | None = None,
+    *,
+    label: str = "",
+    name: str = "",
 ) -> Axes:
     """Plot the DET curve: miss rate against false-alarm rate, with a marker where they are equal.
 
@@ -34,9 +43,11 @@ def plot_det(
     scores : TrialScores or Evaluation, or mapping
         Of one system, or of several by name.
     axes : matplotlib Axes, optional
-        Default: those of a new figure.
+        Default: those of a new figure. On axes of an earlier call all systems are drawn.
+    label : str
+        In the legend, of one system.
     name : str
-        In the legend.
+        The same.
 
     Returns
     -------
@@ -47,11 +58,15 @@ def plot_det(
     >>> plot_det(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
     'false-alarm rate (%)'
     """
-    return _plot(_det, _systems(scores, name or "EER"), axes)
+    return _plot(_det, _systems(scores, label or name or "EER"), axes)
 
 
 def plot_ece(
-    scores: Scores | Mapping[str, Scores], axes: Axes | None = None, *, name: str = ""
+    scores: Scores | Mapping[str, Scores],
+    axes: Axes | None = None,
+    *,
+    label: str = "",
+    name: str = "",
 ) -> Axes:
     """Plot the ECE profile: actual, minimum and that of no evidence, against the prior log odds.
 
@@ -62,9 +77,11 @@ def plot_ece(
     scores : TrialScores or Evaluation, or mapping
         Of one system, or of several by name: their actual profiles are left out.
     axes : matplotlib Axes, optional
-        Default: those of a new figure.
+        Default: those of a new figure. On axes of an earlier call all systems are drawn.
+    label : str
+        In the legend, of one system.
     name : str
-        In the legend.
+        The same.
 
     Returns
     -------
@@ -75,10 +92,12 @@ def plot_ece(
     >>> plot_ece(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_ylabel()
     'empirical cross-entropy (bit)'
     """
-    return _plot(_ece, _systems(scores, name or "minimum"), axes)
+    return _plot(_ece, _systems(scores, label or name or "minimum"), axes)
 
 
-def plot_scores(scores: Scores, axes: Axes | None = None, *, name: str = "") -> Axes:
+def plot_scores(
+    scores: Scores, axes: Axes | None = None, *, label: str = "", name: str = ""
+) -> Axes:
     """Plot histograms and densities of target and nontarget scores, and the local linkability.
 
     Parameters
@@ -86,8 +105,10 @@ def plot_scores(scores: Scores, axes: Axes | None = None, *, name: str = "") -> 
     scores : TrialScores or Evaluation
     axes : matplotlib Axes, optional
         Default: those of a new figure.
-    name : str
+    label : str
         In the title.
+    name : str
+        The same.
 
     Returns
     -------
@@ -98,7 +119,7 @@ def plot_scores(scores: Scores, axes: Axes | None = None, *, name: str = "") -> 
     >>> plot_scores(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
     'score'
     """
-    return _plot(_densities, _systems(scores, name or "Scores"), axes)
+    return _plot(_densities, _systems(scores, label or name or "Scores"), axes)
 
 
 def score_plot(systems: Mapping[str, Scores]) -> Plot:
@@ -128,10 +149,28 @@ def _plot(describe: Callable[[_Systems], Panel], systems: _Systems, axes: Axes |
         from matplotlib import pyplot
 
         axes = pyplot.subplots(layout="constrained")[1]
+    if describe is not _densities:  # which has one system
+        systems = _with_earlier(systems, axes)
     panel = describe(systems)
+    others = set(axes.lines)
     draw_panel(axes, panel)
-    draw_legend(axes, panel.curves)
+    for line in set(axes.lines) - others:
+        line.set_gid(_DRAWN)
+    draw_legend(axes, panel.curves, inside=describe is _det)
     return axes
+
+
+def _with_earlier(systems: _Systems, axes: Axes) -> _Systems:
+    """Add the systems that earlier calls drew on the axes, whose lines are removed."""
+    drawn = [line for line in axes.lines if line.get_gid() == _DRAWN]
+    together = dict(_drawn.get(axes, {})) if drawn else {}  # none: cleared in the meantime
+    for line in drawn:
+        line.remove()
+    for name, system in systems.items():
+        names = itertools.chain([name], (f"{name} ({n})" for n in itertools.count(2)))
+        together[next(n for n in names if n not in together)] = system
+    _drawn[axes] = together
+    return together
 
 
 def _det(systems: _Systems) -> Panel:
@@ -174,4 +213,5 @@ def _ece(systems: _Systems) -> Panel:
 def _densities(systems: _Systems) -> Panel:
     ((name, (evaluation, arrays)),) = systems.items()
     caveat = withholding_caveat(evaluation.caveats, "linkability")
-    return linkability_panel(arrays, evaluation.values["linkability"], name, caveat)
+    panel = linkability_panel(arrays, evaluation.values["linkability"], name, caveat)
+    return replace(panel, right_label="local linkability D(s)")

@@ -47,12 +47,15 @@ def _legend(owner: Canvas | Axes, plot: Plot, curves: Any, **options: Any) -> No
     style.legend(owner, map(_handle, entries), [_text(c, limit) for c in entries], **options)
 
 
-def draw_legend(axes: Axes, curves: Iterable[Curve]) -> None:
-    """Draw the legend of the curves below their axes."""
+def draw_legend(axes: Axes, curves: Iterable[Curve], *, inside: bool) -> None:
+    """Draw the legend of the curves inside their axes, where it hides least, or below."""
     entries = legend_entries(curves)
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "fontsize": style.SMALL_FONT}
-    labels = [_text(c, _TITLE) for c in entries]
-    style.legend(axes, map(_handle, entries), labels, ncols=2, frameon=False, **place)
+    place: dict[str, Any] = {"loc": "best", "framealpha": 0.8}
+    if not inside:
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "frameon": False}
+        place["ncols"] = 2
+    labels = [_text(c, NAME if inside else _TITLE) for c in entries]
+    style.legend(axes, map(_handle, entries), labels, fontsize=style.SMALL_FONT, **place)
 
 
 def draw_panel(axes: Axes, panel: Panel) -> None:

@@ -44,8 +44,6 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         )
         if data.protocol.eer_thresholds:
             caption += "; dashed: thresholds of the EER"
-            note = data.protocol.eer_thresholds_note
-            caption += f" ({note})" if note else ""
         if data.cells.own and set(data.cells.systems) - data.cells.own:
             caption += "; grey: published systems"
         if incomplete := [t.system for t in systems if t.is_incomplete]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 from figure_data import ODD, data_of_records, record_of, scores_of, simulated, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
@@ -18,7 +20,7 @@ from scipy.special import ndtr, ndtri
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.curves import det_curve
 from privacy_eval.report.figures import det, style
-from privacy_eval.report.figures.axes import plot_det
+from privacy_eval.report.figures.axes import plot_det, plot_ece
 
 
 def crossing(miss: NDArray[np.float64], false_alarm: NDArray[np.float64]) -> float:
@@ -53,6 +55,29 @@ def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> N
     assert axes.get_legend().get_texts()[0].get_text() == f"EER {curve.note}"
     kaldi = kaldi_eer(scores).value
     assert kaldi in (0.2, 0.3) and curve.note == f"({100 * kaldi:.2f} %, curve 25.00 %)"
+
+
+@pytest.mark.parametrize("plot", [plot_det, plot_ece])
+def test_curves_of_several_calls_on_one_axes_are_told_apart(plot: Callable[..., Axes]) -> None:
+    scores, others = (
+        TrialScores([3, 5, 7, 8], [1, 2, 4, 6]),
+        TrialScores([3, 5, 7, 8], [1, 2, 4, 9]),
+    )
+    axes = Figure().subplots()
+    own = axes.axhline(0.5)  # of the user: stays
+    for of_system, label in ((scores, "a"), (others, "b"), (others, "b")):
+        plot(of_system, axes, label=label)
+    together = plot({"a": scores, "b": others, "b (2)": others}, Figure().subplots())
+    drawn = [line for line in axes.lines if line is not own]
+    assert len(drawn) == len(together.lines) and own in axes.lines
+    for line, expected in zip(drawn, together.lines, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), expected.get_xydata())
+        assert line.get_color() == expected.get_color()
+    texts = [[t.get_text() for t in a.get_legend().get_texts()] for a in (axes, together)]
+    assert texts[0] == texts[1] and axes.get_xlim() == together.get_xlim()
+    axes.clear()
+    plot(others, axes, name="c")
+    assert len(axes.lines) == len(plot(others, Figure().subplots()).lines)
 
 
 def test_damaged_curves_are_omitted(tmp_path: Path) -> None:
