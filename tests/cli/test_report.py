@@ -37,13 +37,13 @@ from support import (
 
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
-from privacy_eval.numbers.rankings import ranking_metrics
+from privacy_eval.numbers.rankings import ranking_metrics, rankings
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
-from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
 from privacy_eval.results.arrays import FIGURE_FORMATS
@@ -61,7 +61,7 @@ def defaults_of(function: Callable[..., object]) -> dict[str, object]:
 
 def test_options_are_the_keywords_of_the_functions() -> None:
     shared = {"results", "config", "conf", "published", "variant", "system"}
-    drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, ranking_table))
+    drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, rankings))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)
     names = {"formats": "format"}
@@ -85,7 +85,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         "gvd_db",
     } - {"cllr"}
     for option, default in (
-        ("rank_by", ranking["metric"]),
+        ("rank_by", ReportData.rank_by),
         ("attack_model", ranking["attack_model"]),
         ("table_style", writing["style"]),
         ("format", writing["only"]),
