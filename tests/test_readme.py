@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from latex_support import needs_latex, well_set_paper
 from PIL import Image
 from study_support import small_file
 from support import ROOT, Run, cli, executable, lines_to, run_program, snapshot, times
@@ -365,6 +366,13 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
     assert text.count("De-Identification : ") == text.count("voice distinctiveness : ") == 24
     if shutil.which("pdflatex"):
         assert (out / "tables" / "tables.pdf").read_bytes().startswith(b"%PDF")
+
+
+@needs_latex
+def test_every_table_compiles_with_booktabs_alone(ran: Copy, tmp_path: Path) -> None:
+    for path in (ran.demo / "results/tables").rglob("*.tex"):
+        shutil.copy(path, tmp_path)
+    well_set_paper(tmp_path)
 
 
 def test_recipe_adds_scores_and_data_folders_to_the_tree(ran: Copy, tmp_path: Path) -> None:
