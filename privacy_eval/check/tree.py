@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import relative
@@ -12,6 +13,7 @@ from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..io.wer import WerLine
 from ..products.freshness import Progress, absent
+from ..protocol.protocol import ORIGINAL, Protocol
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, SystemUnderTest
 from ..stages.collect import (
@@ -21,7 +23,13 @@ from ..stages.collect import (
     unusual_word_counts,
 )
 from ..stages.word_errors import rated_words
-from ..tree.conditions import ConditionFiles, RecognitionCondition, System, TrialCondition
+from ..tree.conditions import (
+    ConditionFiles,
+    RecognitionCondition,
+    System,
+    TrialCondition,
+    is_needed,
+)
 from ..tree.discovery import (
     results_folders,
     sibling_results_folders,
@@ -32,9 +40,10 @@ from ..tree.keys import data_folders
 from .findings import ERROR, INCOMPLETE, Finding, Report, failure
 from .implausible import check_scores
 from .mismatches import DataSets
-from .missing import CREATABLE, SHARED, Remedies
+from .missing import CREATABLE, EVALUATION, SHARED, Remedies
 
 NO_SCORES, OUTDATED = "no scores", "no scores of the current trials"
+NO_ORIGINAL = "no scores of original speech, which all systems share"
 NO_KEY, UNUSABLE = "no trial key", "cannot be evaluated"
 NO_SIMILARITY = "no voice similarity"
 SUFFIX = "anonymization suffix"
@@ -44,7 +53,8 @@ EMOTIONS = "emotion recognition that cannot be used"
 UNKNOWN_FOLDERS = "folders that match no condition of the protocol (--conf, --anon-suffix)"
 SIBLING_RESULTS = "results folders beside each other, each treated as a separate system"
 SIMILAR_NAMES = "names that look alike"
-NO_RECOGNITION = "no ASR-* folders, so that word error rates will be left out"
+NO_RECOGNITION = "no recognition of anonymized speech, so that word error rates will be left out"
+NO_EMOTION = "no emotion recognition, so that recalls of emotions will be left out"
 
 
 def check_tree(
@@ -84,11 +94,17 @@ def check_tree(
     present = {c.condition: c for system in systems for c in system.conditions}
     errors, findings = check_scores(present.values(), access, read=read, progress=progress)
     counts = {}
+
+    def is_expected(c: TrialCondition) -> bool:
+        is_shared = protocol.has_own_scoring and c.is_original
+        return c in present or (is_needed(c, protocol) and not is_shared)
+
     for team in teams:
-        conditions = list(team.conditions(protocol))
-        unusable = list(_conditions(team, remedies, present, errors))
+        conditions = [(f, c) for f, c in team.conditions(protocol) if is_expected(c)]
+        unusable = list(_conditions(team, conditions, remedies, present, errors))
         counts[team.name] = len(conditions) - len(unusable), len(conditions)
         findings += unusable
+        findings += _original_speech(team, protocol, present)
         findings += _similarity(team, remedies)
     findings += _recognition(systems, asv) if read else ()
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
@@ -101,15 +117,25 @@ def check_tree(
     return Report(counts, findings)
 
 
+def _original_speech(
+    team: SystemUnderTest, protocol: Protocol, present: Collection[TrialCondition]
+) -> Iterator[Finding]:
+    """Yield the conditions of original speech that no team submits, as all share them."""
+    for _, c in team.conditions(protocol) if protocol.has_own_scoring else ():
+        if c.is_original and is_needed(c, protocol) and c not in present:
+            yield Finding(NO_ORIGINAL, c.label, remedy=EVALUATION)
+
+
 def _conditions(
     team: SystemUnderTest,
+    conditions: Iterable[tuple[Path, TrialCondition]],
     remedies: Remedies,
     present: Mapping[TrialCondition, ConditionFiles],
     errors: Mapping[ConditionFiles, Exception],
 ) -> Iterator[Finding]:
-    """Yield a finding for every condition of the protocol that cannot be evaluated."""
+    """Yield a finding for every expected condition that cannot be evaluated."""
     asv, suffix = remedies.asv, team.anon_suffix
-    for folder, condition in team.conditions(asv.protocol):
+    for folder, condition in conditions:
         c = present.get(condition)
         lacking = asv_scores.missing_inputs(condition, suffix, asv)
         remedy = remedies.of_scores(lacking, suffix)
@@ -220,5 +246,10 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
     ):
         for group in look_alike(names):
             yield Finding(SIMILAR_NAMES, f"{kind} {', '.join(group)}")
-    if asv.protocol.recognition.data_sets:
-        yield from (Finding(NO_RECOGNITION, s.name) for s in systems if not s.recognition)
+    for system in systems:
+        shared = {ORIGINAL} if asv.protocol.has_own_scoring else set()
+        own = {files.condition.speech for files in system.recognition} - shared
+        if asv.protocol.recognition.data_sets and not own:
+            yield Finding(NO_RECOGNITION, system.name)
+        if asv.protocol.emotion and not system.emotion:
+            yield Finding(NO_EMOTION, system.name)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -313,8 +313,7 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
         vectors[name] = read_float32(file, 1)
 
 
-@dataclass(frozen=True)
-class ScpLine:
+class ScpLine(NamedTuple):
     """A line of an scp: a command, or a file with or without an offset.
 
     Attributes

@@ -183,12 +183,13 @@ class System:
         return {c.condition.results_folder for c in files}
 
     def missing(self, protocol: Protocol) -> list[str]:
-        """List the labels of the protocol's conditions without scores."""
+        """List the labels of the conditions without scores that the protocol's tables need."""
         present = {c.condition.label for c in self.conditions if c.scores is not None}
         expected = [
             condition.label
             for part in protocol.results_folders
             for condition in trial_conditions(protocol, part, self.anon_suffix).values()
+            if is_needed(condition, protocol)
         ]
         return [label for label in expected if label not in present]
 
@@ -207,6 +208,14 @@ def trial_conditions(
         name = f"ASV-{sets[0]}-{sets[1]}"
         conditions[name] = TrialCondition(system, part.suffix, name, *cell, *speech, attack, *sets)
     return conditions
+
+
+def is_needed(condition: TrialCondition, protocol: Protocol) -> bool:
+    """Tell whether tables of the edition need a condition: all of them where this program scores;
+    where the edition's own evaluation does, the averages and original speech."""
+    is_baseline = condition.is_original and condition.asv_model == ORIGINAL
+    is_averaged = condition.attack_model == protocol.average_attack_model
+    return not protocol.has_own_scoring or is_baseline or is_averaged
 
 
 def recognition_conditions(

@@ -4,7 +4,7 @@ Layouts, all below one results folder or collection:
 
 * a checkout: `exp/results-TAG/ASV-<enrollment set>-<trial set>/scores`;
 * a protocol's several folders: `exp/results-X` and `exp/results-X.orig`;
-* an `exp/` of 2024 and later, see `editions`;
+* an `exp/` of 2024 and later, or one of each team, see `editions`;
 * an organizers' collection: `exp/<team>/<system>/results-TAG/ASV-*/scores`.
 
 Trial keys are `data/<trial set>/trials` or `keys-*/<trial set>` in the tree. No
@@ -36,15 +36,12 @@ from .conditions import (
     trial_conditions,
 )
 from .editions import edition_systems
-from .keys import Search, data_folders, find_key_folders, subfolders
+from .keys import Search, data_folders, find_key_folders, subfolders, walk
 
 _RESULTS = "results-"
 
 # Ratio of `difflib`: names of 7 letters that differ in one.
 _ALIKE = 0.85
-
-# Levels to search below a collection; fewer through symlinks, which may lead anywhere.
-_DEPTH, _LINKED_DEPTH = 8, 3
 
 
 def find_systems(
@@ -148,6 +145,11 @@ def _is_condition(folder: Path) -> bool:
     return folder.name.startswith(("ASV-", "ASR-"))
 
 
+def _ends_search(folder: Path) -> bool:
+    """Whether nothing below can be results: a condition in a results folder."""
+    return folder.parent.name.startswith(_RESULTS) and _is_condition(folder)
+
+
 def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
     """List the folders with conditions: `results` and its siblings of the same system, or
     those below it."""
@@ -155,7 +157,8 @@ def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
     if conditions and results.name.startswith(_RESULTS):
         below = []
     else:
-        below = [folder for folder in _walk(results) if folder != results]
+        below = walk(results, _is_condition, _ends_search)
+        below = [folder for folder in below if folder != results]
     if conditions and below:
         raise PrivacyEvalError(
             f"{results}: contains conditions ({abbreviate([p.name for p in conditions])}) and, in "
@@ -171,32 +174,6 @@ def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
         results,
         *(p for p in siblings if p.is_dir() and any(map(_is_condition, subfolders(p)))),
     ]
-
-
-def _walk(folder: Path) -> list[Path]:
-    """List a folder and those below it that have conditions.
-
-    A folder is searched once, however many links lead there: at its own place, else by the
-    shortest way. Links to folders with conditions count, as systems may share results.
-    """
-    folders: list[Path] = []
-    searched: dict[tuple[int, int], bool] = {}
-    waiting: dict[bool, list[list[Path]]]
-    waiting = {linked: [[] for _ in range(_DEPTH + 2)] for linked in (False, True)}
-    waiting[False][0] = [folder]
-    for linked, deepest in ((False, _DEPTH), (True, _LINKED_DEPTH)):
-        for level in range(deepest + 1):
-            for at in waiting[linked][level]:
-                identity = at.stat()
-                key = identity.st_dev, identity.st_ino
-                below = [] if key in searched else subfolders(at)
-                if searched.setdefault(key, any(map(_is_condition, below))):
-                    folders.append(at)
-                for child in below:
-                    # Conditions have no results below them.
-                    if not (at.name.startswith(_RESULTS) and _is_condition(child)):
-                        waiting[linked or child.is_symlink()][level + 1].append(child)
-    return sorted(folders)
 
 
 def _split_suffix(folder: Path, protocol: Protocol) -> tuple[str, ResultsFolder]:

@@ -4,35 +4,42 @@
 * `exp/asv_orig/...`: model trained on original speech, of all systems;
 * `exp/asr/<set>/wer`, `exp/ser/results_folds<SUFFIX>.csv`: recognition and emotions.
 
-VoicePAT has a folder `cosine_out` in between.
+VoicePAT has a folder `cosine_out` in between. In a collection, each team has such folders of its
+own, `exp/<team>/asv_anon<SUFFIX>`; what they lack may be in the folders above, for all teams.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
-from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, ResultsFolder
 from .conditions import (
+    ConditionFiles,
     EmotionFiles,
     RecognitionFiles,
     System,
     Transcripts,
-    TrialCondition,
     recognition_conditions,
     trial_conditions,
 )
-from .keys import Search, first_file, subfolders
+from .keys import Search, first_file, subfolders, walk
 
 _SUFFIX = "{suffix}"
 _VOICEPAT = "cosine_out"
 
+#: Beginnings of folders' names that do not name a team: those of the challenge and its zips.
+_NAMELESS = re.compile(r"exp|result_for_submission.*")
+
 
 def edition_systems(
-    exp: Path, data: Path, suffixes: Sequence[str] | None, search: Search
+    results: Path, data: Path, suffixes: Sequence[str] | None, search: Search
 ) -> list[System]:
-    """Find the systems of an `exp/`, one for each anonymization suffix.
+    """Find the systems of an `exp/` and of the teams' below it, one for each anonymization suffix.
 
     Parameters
     ----------
@@ -42,39 +49,133 @@ def edition_systems(
         By default all that any folder has anonymized speech of.
     """
     protocol = search.protocol
-    places = list(_places(exp, protocol))
-    wanted = dict.fromkeys(suffixes or _candidates(places, protocol))
+    if not any(part.folders for part in protocol.results_folders):
+        return []
+    is_model = partial(_is_model, protocol)
+    exps = [_Exp(at, results, data, search) for at in walk(results, is_model, is_model)]
+    owned = {
+        exp: [s for s in exp.suffixes if exp.has_attacker(s) or not _has_suffix_below(exp, s, exps)]
+        for exp in exps
+    }
+    names = Counter(exp.name(suffix) for exp, own in owned.items() for suffix in own)
+    owners = Counter(suffix for own in owned.values() for suffix in own)
     systems = []
-    for suffix in wanted:
-        name = suffix.strip("._+-") or suffix
-        conditions = [
-            search.files(condition, folder)
-            for part, places_of in places
-            for condition, folder in _conditions(places_of, part, protocol, suffix, name)
-        ]
-        if not any(files.condition.trial == ANONYMIZED for files in conditions):
-            continue
-        folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
-        original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
-        recognition = tuple(
-            RecognitionFiles(decoded, folder, search.outside(paths), transcripts)
-            for place in protocol.recognition.folders
-            for decoded in recognition_conditions(protocol, original, suffix, name).values()
-            for folder in [exp / place / decoded.name.removeprefix("ASR-")]
-            if folder.is_dir()
-            for transcripts in [_transcripts(folder, data, suffix, protocol)]
-            for paths in [[folder, *sorted(folder.glob("*")), *_spoken(transcripts)]]
-        )
-        emotion = tuple(
-            EmotionFiles(path, search.outside([path]))
-            for form in ("results_folds", "results")
-            for path in [exp / protocol.emotion_folder / f"{form}{suffix}.csv"]
-            if protocol.emotion_folder and path.is_file()
-        )
-        systems.append(
-            System(name, folders, suffix, tuple(conditions), recognition, (), None, emotion[:1])
-        )
+    for exp, own in owned.items():
+        around = [exp, *(e for e in reversed(exps) if e.folder in exp.folder.parents)]
+        for suffix in own if suffixes is None else [s for s in own if s in suffixes]:
+            name = exp.name(suffix)
+            name = name if names[name] == 1 else f"{exp.path}/{suffix}"
+            system = _build(name, suffix, around, is_only=owners[suffix] == 1)
+            if any(files.condition.trial == ANONYMIZED for files in system.conditions):
+                systems.append(system)
     return systems
+
+
+def _is_model(protocol: Protocol, folder: Path) -> bool:
+    templates = [template for part in protocol.results_folders for template in part.folders]
+    return any(_suffix(folder, template) is not None for template in templates)
+
+
+def _has_suffix_below(exp: _Exp, suffix: str, exps: Iterable[_Exp]) -> bool:
+    return any(exp.folder in e.folder.parents and suffix in e.suffixes for e in exps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Exp:
+    """A folder with folders of models.
+
+    Attributes
+    ----------
+    results : Path
+        The collection that it is in.
+    data : Path
+        Data folders, with what was spoken.
+    """
+
+    folder: Path
+    results: Path
+    data: Path
+    search: Search
+
+    @property
+    def path(self) -> str:
+        return self.folder.relative_to(self.results).as_posix()
+
+    def name(self, suffix: str) -> str:
+        """Return the name of a system: of its team and its suffix."""
+        parts = self.folder.relative_to(self.results).parts
+        team = [part for part in parts if not _NAMELESS.fullmatch(part)]
+        return "/".join([*team, suffix.strip("._+-") or suffix])
+
+    @cached_property
+    def models(self) -> list[tuple[ResultsFolder, list[Path]]]:
+        """Each results folder of the protocol with the existing folders of its models."""
+        return list(_places(self.folder, self.search.protocol))
+
+    @cached_property
+    def suffixes(self) -> list[str]:
+        """The suffixes of anonymized speech."""
+        return _candidates(self.models, self.search.protocol)
+
+    def has_attacker(self, suffix: str) -> bool:
+        """Whether there is an attacker's model trained on the anonymized speech of a suffix."""
+        return any(
+            _suffix(folder, template) == suffix
+            for part, folders in self.models
+            for folder in folders
+            for template in part.folders
+        )
+
+    def conditions(self, part: ResultsFolder, suffix: str) -> dict[str, Path]:
+        """Return the folders of a model's conditions by name."""
+        names = {template.replace(_SUFFIX, suffix) for template in part.folders}
+        folders = next(folders for p, folders in self.models if p == part)
+        of_models = [_children(folder) for folder in folders if folder.name in names]
+        return {child.name: child for children in of_models for child in children}
+
+    def recognition(self, name: str) -> Path | None:
+        """Return the folder of a decoded set."""
+        places = [self.folder / p / name for p in self.search.protocol.recognition.folders]
+        return next((folder for folder in places if folder.is_dir()), None)
+
+    def emotion(self, suffix: str) -> Path | None:
+        """Return the table of emotion recognition, if there is one."""
+        folder = self.search.protocol.emotion_folder
+        forms = ("results_folds", "results") if folder else ()
+        return first_file(self.folder / folder / f"{form}{suffix}.csv" for form in forms)
+
+
+def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> System:
+    """Build a system of its own folder, and of those above it in what it shares with others:
+    results of original speech, and those of its suffix if it is the only one that has it."""
+    exp, search = around[0], around[0].search
+    protocol = search.protocol
+    conditions: list[ConditionFiles] = []
+    for part in protocol.results_folders:
+        places = [e.conditions(part, suffix) for e in around]
+        for condition in trial_conditions(protocol, part, suffix, name).values():
+            shares = is_only or (condition.is_original and part.asv_model == ORIGINAL)
+            at = condition.name.removeprefix("ASV-")
+            folder = next((p[at] for p in (places if shares else places[:1]) if at in p), None)
+            if folder is not None:
+                conditions.append(search.files(condition, folder))
+    original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
+    recognition: list[RecognitionFiles] = []
+    for decoded in recognition_conditions(protocol, original, suffix, name).values():
+        shared = around if is_only or decoded.speech == ORIGINAL else around[:1]
+        decodings = (e.recognition(decoded.name.removeprefix("ASR-")) for e in shared)
+        folder = next((f for f in decodings if f is not None), None)
+        if folder is not None:
+            transcripts = _transcripts(folder, exp.data, suffix, protocol)
+            paths = [folder, *sorted(folder.glob("*")), *_spoken(transcripts)]
+            outside = search.outside(paths)
+            recognition.append(RecognitionFiles(decoded, folder, outside, transcripts))
+    tables = (e.emotion(suffix) for e in (around if is_only else around[:1]))
+    emotion = [EmotionFiles(p, search.outside([p])) for p in tables if p is not None]
+    folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
+    return System(
+        name, folders, suffix, tuple(conditions), tuple(recognition), (), None, tuple(emotion[:1])
+    )
 
 
 def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> Transcripts | None:
@@ -106,21 +207,6 @@ def _suffix(folder: Path, template: str) -> str | None:
     """The suffix in the name of a folder of this form, "" if it has none; None of other forms."""
     match = re.fullmatch(re.escape(template).replace(re.escape(_SUFFIX), "(.+)"), folder.name)
     return None if match is None else "".join(match.groups())
-
-
-def _conditions(
-    folders: Sequence[Path], part: ResultsFolder, protocol: Protocol, suffix: str, system: str
-) -> Iterator[tuple[TrialCondition, Path]]:
-    """Yield the conditions in the folders of a system's models."""
-    names = {template.replace(_SUFFIX, suffix) for template in part.folders}
-    by_name = trial_conditions(protocol, part, suffix, system)
-    for folder in folders:
-        if folder.name not in names:
-            continue
-        for child in _children(folder):
-            condition = by_name.get(f"ASV-{child.name}")
-            if condition is not None:
-                yield condition, child
 
 
 def _children(folder: Path) -> Iterable[Path]:

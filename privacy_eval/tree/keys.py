@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from .conditions import ConditionFiles, TrialCondition
 # Hidden folders, and metadata in archives created by macOS.
 _IGNORED = (".", "__MACOSX")
 
+# Levels to search below a collection; fewer through symlinks, which may lead anywhere.
+_DEPTH, _LINKED_DEPTH = 8, 3
+
 
 def subfolders(folder: Path) -> list[Path]:
     try:
@@ -26,6 +29,33 @@ def subfolders(folder: Path) -> list[Path]:
         return sorted(p for p in children if p.is_dir() and not p.name.startswith(_IGNORED))
     except OSError as error:
         raise PrivacyEvalError(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+def walk(
+    folder: Path, is_content: Callable[[Path], bool], ends_search: Callable[[Path], bool]
+) -> list[Path]:
+    """List a folder and those below it that have content.
+
+    A folder is searched once, however many links lead there: at its own place, else by the
+    shortest way. Links to folders with content count, as systems may share results.
+    """
+    folders: list[Path] = []
+    searched: dict[tuple[int, int], bool] = {}
+    waiting: dict[bool, list[list[Path]]]
+    waiting = {linked: [[] for _ in range(_DEPTH + 2)] for linked in (False, True)}
+    waiting[False][0] = [folder]
+    for linked, deepest in ((False, _DEPTH), (True, _LINKED_DEPTH)):
+        for level in range(deepest + 1):
+            for at in waiting[linked][level]:
+                identity = at.stat()
+                key = identity.st_dev, identity.st_ino
+                below = [] if key in searched else subfolders(at)
+                if searched.setdefault(key, any(map(is_content, below))):
+                    folders.append(at)
+                for child in below:
+                    if not ends_search(child):
+                        waiting[linked or child.is_symlink()][level + 1].append(child)
+    return sorted(folders)
 
 
 def data_folders(tree: Path) -> list[Path]:

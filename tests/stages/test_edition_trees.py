@@ -136,6 +136,67 @@ def test_other_layouts_give_the_same_numbers(tree: Path) -> None:
     assert cli("privacy-metrics", *common).code == 0
 
 
+def collection(tree: Path) -> Path:
+    """Three teams' systems of one suffix: one complete, one as in the challenge's zip, one with
+    scores of its attacker only; the speech recognition and scores of original speech above them."""
+    exp = tree / "exp"
+    for folder in (tree / "data").glob("*_toy"):
+        shutil.rmtree(folder)
+    shutil.copytree(exp, exp / "red" / "first")
+    zipped = exp / "green" / "result_for_submission_toy" / "exp"
+    shutil.copytree(exp / "red" / "first", zipped)
+    for folder in [*zipped.glob("asv_orig/*"), *zipped.glob("asr/*")]:
+        if folder.is_dir() and not folder.name.endswith("_toy"):
+            shutil.rmtree(folder)
+    shutil.move(exp / "asv_anon_toy", exp / "blue" / "asv_anon_toy")
+    for path in [*exp.glob("asv_orig/*_toy"), *exp.glob("asr/*_toy"), exp / "ser"]:
+        shutil.rmtree(path)
+    for path in (exp / "blue").glob("asv_anon_toy/*"):
+        if path.is_dir() and path.name.count("_toy") < 2:
+            shutil.rmtree(path)
+    return exp
+
+
+def test_submissions_of_many_teams(tree: Path) -> None:
+    """Each is a system set of its own; what is the same for all is beside them."""
+    summary = (tree / "exp/asv_anon_toy/results_toy.csv").read_text()
+    exp = collection(tree)
+    options = ("--tree", tree, "--results", "exp", "--conf", "vpc2024", "--format", "json")
+    rows = {row["team"]: row for row in json.loads(cli("check", *options).out)}
+    names = ["blue/toy", "green/toy", "red/first/toy"]
+    assert [name for name in sorted(rows) if name] == names
+    assert {rows[name]["status"] for name in names} == {"ready"}
+    assert [rows[name]["expected"] for name in names] == [8, 24, 24]
+    results = evaluated(tree, "vpc2024")
+    assert results.systems == names and not results.not_evaluated
+    (tree / "expected.csv").write_text(summary)
+    for name in names:
+        found = eers(results, name, "anonymized")
+        expected = expected_eers(tree / "expected.csv")
+        is_complete = name != "blue/toy"
+        assert found == {row for row in expected if is_complete or row[3:5] == ("anon", "anon")}
+    original = {c.condition.system for c in results.verification if c.condition.is_original}
+    assert original == set(names)
+    decoded = {(r.condition.system, r.condition.speech) for r in results.recognition}
+    both = {(name, speech) for name in names[1:] for speech in WORDS}
+    assert decoded == both | {(names[0], "original")}
+    assert {e.condition.system for e in results.emotion} == set(names[1:])
+    shutil.rmtree(exp / "asv_orig")
+    shutil.rmtree(exp / "asr")
+    table_of_all = json.loads(cli("check", *options).out)
+    assert any("original speech" in row["problem"] for row in table_of_all if not row["team"])
+    (green,) = (row for row in table_of_all if row["team"] == "green/toy")
+    assert (green["status"], green["expected"]) == ("ready", 20)
+
+
+def test_results_of_a_suffix_above_the_only_team_that_has_it(tree: Path) -> None:
+    exp = tree / "exp"
+    shutil.move(exp / "asv_anon_toy", exp / "red" / "asv_anon_toy")
+    results = evaluated(tree, "vpc2024")
+    assert results.systems == ["red/toy"] and len(results.verification) == 24
+    assert len(results.emotion) == 4
+
+
 @pytest.mark.parametrize("tree", ["vpc2026_track1"], indirect=True)
 def test_four_languages_with_an_attacker_each(tree: Path) -> None:
     """Track 2: the trial sets of Track 1 by other names."""
