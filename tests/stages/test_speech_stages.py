@@ -197,7 +197,7 @@ def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
     tree.run("anonymize", "--anonymizer", "mcadams")
     run = tree.run("xvectors")
     assert "6 made" in run.out
-    assert run.err.count("25 and 10000 frames") == 2  # of both models; no files give the sizes
+    assert "25 and 10000 frames" in run.err  # no files give the sizes
     model = tree.root / "exp/models/asv"
     alone = tree.root / "alone"
     words = ("--data", tree.data("speech_enrolls"), "--model", model, "--out", alone)
