@@ -12,10 +12,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from latex_support import needs_latex, well_set_paper
 from PIL import Image
 from study_support import small_file
 from support import ROOT, Run, cli, executable, lines_to, run_program, snapshot, times
@@ -134,10 +136,28 @@ def fill_home(home: Path) -> None:
         archive.extractall(home, filter="data")
     (home / "tree2024").rename(home / "Voice-Privacy-Challenge-2024")
     (home / "tree2026").rename(home / "Voice-Privacy-Challenge-2026")
+    submitted(home / "Voice-Privacy-Challenge-2024", home)
     fill_speakers(home / "ten_speakers")
     golden = ROOT / "tests/data/golden/scores/few_trials"
     for name in ("scores", "trials"):
         (home / name).write_bytes(gzip.decompress((golden / f"{name}.gz").read_bytes()))
+
+
+def submitted(tree: Path, home: Path) -> None:
+    """Put the results of a tree into a zip as its challenge packs them, and the rest beside it."""
+    collection = Path(shutil.copytree(tree, home / "challenge-2024"))
+    for path in collection.glob("data/*_toy"):
+        shutil.rmtree(path)
+    path = home / "submissions/red/result_for_submission_toy.zip"
+    path.parent.mkdir(parents=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted((tree / "exp").rglob("*")):
+            name = file.relative_to(tree).as_posix()
+            if "_toy" in name and file.is_file():
+                archive.writestr(name, file.read_bytes())
+    for name in ("asv_anon_toy", "ser", "asv_orig/*_toy*", "asr/*_toy*"):
+        for path in (collection / "exp").glob(name):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def fill_speakers(tree: Path) -> None:
@@ -346,6 +366,13 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
     assert text.count("De-Identification : ") == text.count("voice distinctiveness : ") == 24
     if shutil.which("pdflatex"):
         assert (out / "tables" / "tables.pdf").read_bytes().startswith(b"%PDF")
+
+
+@needs_latex
+def test_every_table_compiles_with_booktabs_alone(ran: Copy, tmp_path: Path) -> None:
+    for path in (ran.demo / "results/tables").rglob("*.tex"):
+        shutil.copy(path, tmp_path)
+    well_set_paper(tmp_path)
 
 
 def test_recipe_adds_scores_and_data_folders_to_the_tree(ran: Copy, tmp_path: Path) -> None:
