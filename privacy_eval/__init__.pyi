@@ -4,6 +4,7 @@ from .asv.backend import PldaBackend as PldaBackend
 from .asv.backend import score_matrix as score_matrix
 from .asv.backend import train_backend as train_backend
 from .asv.model_folder import load_backend as load_backend
+from .attackers.words import words_scores as words_scores
 from .errors import PrivacyEvalError as PrivacyEvalError
 from .io.scores import pair as pair
 from .io.scores import read_scores as read_scores

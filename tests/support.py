@@ -49,8 +49,13 @@ PUBLISHED_FILES = ROOT / "tests" / "data" / "golden" / "published"
 REAL_SPEECH = ROOT.parent / "shared" / "speech"
 #: An experiment tree of real speech with scores of Kaldi.
 REAL_TREE = ROOT.parent / "shared" / "real_tree"
+#: Transcripts, vectors and scores of attackers, whose smaller part is in tests/data.
+ATTACKERS = ROOT.parent / "shared" / "attackers"
 needs_real_speech = pytest.mark.skipif(
     not REAL_SPEECH.is_dir(), reason=f"no golden speech beside the repository ({REAL_SPEECH})"
+)
+needs_attackers = pytest.mark.skipif(
+    not ATTACKERS.is_dir(), reason=f"no golden attackers beside the repository ({ATTACKERS})"
 )
 needs_real_tree = pytest.mark.skipif(
     not REAL_TREE.is_dir(), reason=f"no tree of real speech beside the repository ({REAL_TREE})"

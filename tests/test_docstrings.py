@@ -1,4 +1,4 @@
-"""The public API, and metrics, asv and speech, have complete numpydoc sections.
+"""The public API, and metrics, asv, attackers and speech, have complete numpydoc sections.
 
 ruff checks form and wording of docstrings; these tests, that sections match the code.
 """
@@ -18,7 +18,7 @@ import privacy_eval as pe
 from privacy_eval import metrics
 
 PACKAGE = ROOT / "privacy_eval"
-ROOMS = ("metrics", "asv", "speech")
+ROOMS = ("metrics", "asv", "attackers", "speech")
 Documented = ast.FunctionDef | ast.ClassDef
 
 

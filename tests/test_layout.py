@@ -20,7 +20,7 @@ ROOMS = (
     ("results",),
     ("products",),
     ("tree",),
-    ("asv", "speech"),
+    ("asv", "attackers", "speech"),
     ("protocol",),
     ("io",),
     ("metrics",),

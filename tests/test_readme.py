@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from study_support import small_file
-from support import ROOT, Run, cli, executable, run_program, snapshot, times
+from support import ROOT, Run, cli, executable, lines_to, run_program, snapshot, times
 
 from privacy_eval.metrics import METRICS, Metric
 from privacy_eval.results.json_store import read_results
@@ -134,9 +134,25 @@ def fill_home(home: Path) -> None:
         archive.extractall(home, filter="data")
     (home / "tree2024").rename(home / "Voice-Privacy-Challenge-2024")
     (home / "tree2026").rename(home / "Voice-Privacy-Challenge-2026")
+    fill_speakers(home / "ten_speakers")
     golden = ROOT / "tests/data/golden/scores/few_trials"
     for name in ("scores", "trials"):
         (home / name).write_bytes(gzip.decompress((golden / f"{name}.gz").read_bytes()))
+
+
+def fill_speakers(tree: Path) -> None:
+    """Put data folders with transcripts of ten speakers into a folder, and their vectors."""
+    golden = ROOT / "tests/data/golden/attackers/real_b2"
+    members: dict[str, list[str]] = {}
+    for line in (golden / "test_utt2spk").read_text().splitlines():
+        members.setdefault(line.split()[1], []).append(line.split()[0])
+    for name, files in (("enrolls", ("enrolls", "text")), ("trials", ("trials", "text"))):
+        data = tree / "data" / f"libri_test_{name}"
+        data.mkdir(parents=True)
+        for file in files:
+            shutil.copy(golden / file, data)
+        shutil.copy(golden / "test_utt2spk", data / "utt2spk")
+        lines_to(data / "spk2utt", [f"{s} {' '.join(u)}" for s, u in members.items()])
 
 
 @pytest.fixture(scope="module")

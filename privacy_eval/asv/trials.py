@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_list, read_spk2utt, read_utt2spk
 from ..io.files import Loaded, digest
-from ..io.scores import TrialList
+from ..io.scores import TrialList, format_scores
 from ..io.scp import Vectors
 from ..io.text_table import Column, unique_fields
 from .backend import BackendName, PldaBackend, score_matrix, speaker_means
@@ -60,8 +60,7 @@ class ScoredTrials:
 
     def text(self) -> str:
         """Format a score file as Kaldi's ivector-plda-scoring does."""
-        columns = (self.speaker.tolist(), self.utterance.tolist(), self.score.tolist())
-        return "".join(map("{} {} {:.7g}\n".format, *columns))
+        return format_scores(self.speaker, self.utterance, self.score)
 
 
 def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None) -> Enrollment:

@@ -13,6 +13,7 @@ from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol, load_protocol
+from ..simulate.marked_folder import DEMO_MARKER
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
 from ..tree.conditions import System
 from ..tree.discovery import (
@@ -43,7 +44,7 @@ def load_systems(
     tree: Path = arguments.tree
     if not tree.is_dir():
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
-    protocol = load_protocol(arguments.conf, base=tree)
+    protocol = _protocol_of(tree, arguments.conf)
     results = tree / arguments.results
     out = tree / (arguments.out or arguments.results / "privacy_eval")
     if not needed and not results.exists():
@@ -67,6 +68,12 @@ def load_systems(
     if warn:
         warn_of_folders(systems, results, protocol)
     return systems, protocol, out
+
+
+def _protocol_of(tree: Path, conf: str) -> Protocol:
+    """Return the protocol of a tree; its title says so if the tree is a demo."""
+    protocol = load_protocol(conf, base=tree)
+    return protocol.simulated() if (tree / DEMO_MARKER).is_file() else protocol
 
 
 def require_systems(

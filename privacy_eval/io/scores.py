@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -376,6 +376,21 @@ def pair(
         speaker, utterance = (column.take(score_row) for column in (speaker, utterance))
     ends_open = tuple(file.path for file in (scores, trials) if file.ends_open)
     return PairedTrials(score, is_target, speaker, utterance, missing, extra, ends_open)
+
+
+def format_scores(
+    speakers: Iterable[str], utterances: Iterable[str], scores: NDArray[np.floating]
+) -> str:
+    """Format a score file: float32 in 7 digits, as Kaldi does, and float64 in 17.
+
+    Examples
+    --------
+    >>> format_scores(["s1"], ["u1"], np.array([0.1]))
+    's1 u1 0.10000000000000001\\n'
+    """
+    digits = 7 if scores.dtype == np.float32 else 17
+    line = f"{{}} {{}} {{:.{digits}g}}\n".format
+    return "".join(map(line, speakers, utterances, scores.tolist()))
 
 
 def check_same_trials(key: TrialKey, other: TrialKey) -> None:

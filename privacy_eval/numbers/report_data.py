@@ -150,7 +150,10 @@ def read_report_data(sources: ReportSources) -> ReportData:
     read = [(read_results(path), path) for path in sources.paths]
     if read:
         results = merge([results for results, _ in read])
-        results = results.under(load_protocol(sources.conf)) if sources.conf else results
+        if sources.conf:
+            protocol = load_protocol(sources.conf)
+            simulated = results.protocol.is_simulated
+            results = results.under(protocol.simulated() if simulated else protocol)
     else:
         results = Results(load_protocol(sources.usual_conf))
     register(results.described)

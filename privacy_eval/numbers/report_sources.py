@@ -60,7 +60,9 @@ class ReportSources:
             protocol = read_results(self.paths[0]).protocol
         choices = [self.variant, self.systems]
         choices = choices if any(choices) else []
-        return digest(json.dumps([protocol.to_dict(), files, *choices]).encode())
+        # The files tell whether the data are simulated, which a protocol by name does not.
+        plain = protocol.simulated().to_dict()
+        return digest(json.dumps([plain, files, *choices]).encode())
 
     def subject(self) -> dict[str, object]:
         """Return what products made from these sources depend on."""

@@ -371,8 +371,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     assert {"<privacy-metrics>", "<collect>", "<report>"} <= set(lines)
     assert "\n\nthe main results\n\ntables        new/demo tree/results/tables\n" in run.out
     options = recipe.options(recipe.tree / "new/demo tree/results")
-    protocol = (recipe.copy / "recipes/demo/protocol.yaml").resolve()
-    expected = {"tree": "new/demo tree", "conf": str(protocol), "bootstrap": "500"}
+    expected = {"tree": "new/demo tree", "conf": "vpc2020", "bootstrap": "500"}
     assert {name: options[name] for name in expected} == expected
     run = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
     assert run.code == 0, run.err

@@ -1,0 +1,1 @@
+"""Attackers that need no neural network: words, alignment, score normalization, fusion."""

@@ -1,0 +1,145 @@
+"""text-scores: scores of trials from the words that are spoken."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, UsageError, abbreviate
+from .options import log, path, positive, value
+
+EXAMPLE = (
+    "--enrollment data/libri_test_enrolls --trial data/libri_test_trials_f "
+    "--trials data/libri_test_trials_f/trials --out words_f"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    enrolled = "data folder with text and spk2utt, and enrolls if only these are enrolled"
+    parser.add_argument("--enrollment", required=True, **path("DIR", enrolled))
+    parser.add_argument("--trial", required=True, **path("DIR", "data folder with text"))
+    parser.add_argument("--trials", required=True, **path("F", "trial list or key"))
+    joined = (
+        "join L utterances of a session (the id without its last part); their trials go to "
+        "OUT.trials, their members to OUT.joined"
+    )
+    parser.add_argument("--utterances", **value("L", joined, type=positive))
+    parser.add_argument("--out", required=True, **path("F", "score file"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score the trials; log what the scores do not say."""
+    import numpy as np
+
+    from ..asv.trials import load_enrollment
+    from ..attackers.words import words_scores
+    from ..io.files import write_text
+    from ..io.scores import format_scores
+
+    enrolls = arguments.enrollment / "enrolls"
+    enrolls = enrolls if enrolls.is_file() else None
+    enrollment = load_enrollment(arguments.enrollment / "spk2utt", enrolls).members
+    speakers, names, members, beside = _trials(arguments)
+    unknown = sorted(set(speakers) - set(enrollment))
+    if unknown:
+        raise PrivacyEvalError(
+            f"{arguments.trials}: {len(unknown)} speakers are not enrolled in "
+            f"{arguments.enrollment}: {abbreviate(unknown)}"
+        )
+    enrolled_texts = _texts(arguments.enrollment / "text", enrollment, "enrolled speakers")
+    trial_texts = _texts(arguments.trial / "text", members, "trial utterances")
+    try:
+        scores = words_scores(list(enrolled_texts.values()), list(trial_texts.values()))
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{arguments.enrollment}, {arguments.trial}: {error}") from error
+    row = {speaker: number for number, speaker in enumerate(enrolled_texts)}
+    column = {name: number for number, name in enumerate(trial_texts)}
+    of_trials = scores[[row[s] for s in speakers], [column[n] for n in names]]
+    if not np.any(scores):
+        raise PrivacyEvalError(
+            f"{arguments.trial / 'text'}: no trial has a word that tells the speakers of "
+            f"{arguments.enrollment / 'text'} apart: are both transcripts of one set?"
+        )
+    for file, text in beside.items():
+        write_text(file, text)
+    write_text(arguments.out, format_scores(speakers, names, of_trials))
+    _log_overlap(speakers, [members[n][0] for n in names], members, enrollment)
+    return 0
+
+
+def _trials(
+    arguments: argparse.Namespace,
+) -> tuple[list[str], list[str], Mapping[str, tuple[str, ...]], dict[Path, str]]:
+    """Return enrolled speaker and name of each trial, the utterances of each name, and the texts
+    of the files to write beside the scores."""
+    from ..attackers.words import join_trials
+    from ..io.scores import read_trial_list, read_trials
+
+    if arguments.utterances is None:
+        trials = read_trial_list(arguments.trials)
+        names = trials.utterance.tolist()
+        return trials.speaker.tolist(), names, {name: (name,) for name in names}, {}
+    files = [
+        arguments.out.with_name(f"{arguments.out.name}.{kind}") for kind in ("trials", "joined")
+    ]
+    if arguments.trials.resolve() in [file.resolve() for file in files]:
+        raise UsageError(f"--out {arguments.out} would overwrite {arguments.trials}")
+    key = read_trials(arguments.trials, format=None)
+    try:
+        joined = join_trials(
+            key.speaker, key.utterance, key.is_target.tolist(), arguments.utterances
+        )
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{arguments.trials}: {error}") from error
+    labels = ("target" if target else "nontarget" for target in joined.is_target)
+    lines = zip(joined.speakers, joined.names, labels, strict=True)
+    texts = (
+        "".join(f"{speaker} {name} {label}\n" for speaker, name, label in lines),
+        "".join(f"{name} {' '.join(members)}\n" for name, members in joined.members.items()),
+    )
+    beside = dict(zip(files, texts, strict=True))
+    return list(joined.speakers), list(joined.names), joined.members, beside
+
+
+def _texts(path: Path, groups: Mapping[str, Iterable[str]], what: str) -> dict[str, str]:
+    """Join the transcripts of each group; log how many groups have no words."""
+    from ..io.transcripts import read_transcripts, refuse_utterances
+
+    transcripts = read_transcripts(path)
+    needed = list(dict.fromkeys(u for members in groups.values() for u in members))
+    missing = [utterance for utterance in needed if utterance not in transcripts]
+    refuse_utterances(path, "have no transcript", missing, len(needed))
+    texts = {name: " ".join(transcripts[u] for u in members) for name, members in groups.items()}
+    empty = [name for name, text in texts.items() if not text.strip()]
+    if empty and len(empty) < len(texts):
+        log(
+            f"privacy-eval: warning: {path}: {len(empty)} of {len(texts)} {what} have no words: "
+            f"{abbreviate(empty)}"
+        )
+    return texts
+
+
+def _log_overlap(
+    speakers: list[str],
+    first: list[str],
+    members: Mapping[str, tuple[str, ...]],
+    enrollment: Mapping[str, tuple[str, ...]],
+) -> None:
+    """Log what the trials share with the enrollment: whole utterances, or sessions."""
+    from ..attackers.words import session_is_enrolled
+
+    enrolled = {utterance for of_speaker in enrollment.values() for utterance in of_speaker}
+    both = sorted({u for of_trial in members.values() for u in of_trial} & enrolled)
+    if both:
+        log(
+            f"privacy-eval: warning: {len(both)} trial utterances are enrolled, too: "
+            f"{abbreviate(both)}"
+        )
+    same = int(session_is_enrolled(speakers, first, enrollment).sum())
+    if same:
+        log(
+            f"privacy-eval: {same} of {len(speakers)} trials are of a session that their speaker "
+            "enrolled, whose subject tells words apart, too"
+        )
