@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,10 +135,28 @@ def fill_home(home: Path) -> None:
         archive.extractall(home, filter="data")
     (home / "tree2024").rename(home / "Voice-Privacy-Challenge-2024")
     (home / "tree2026").rename(home / "Voice-Privacy-Challenge-2026")
+    submitted(home / "Voice-Privacy-Challenge-2024", home)
     fill_speakers(home / "ten_speakers")
     golden = ROOT / "tests/data/golden/scores/few_trials"
     for name in ("scores", "trials"):
         (home / name).write_bytes(gzip.decompress((golden / f"{name}.gz").read_bytes()))
+
+
+def submitted(tree: Path, home: Path) -> None:
+    """Put the results of a tree into a zip as its challenge packs them, and the rest beside it."""
+    collection = Path(shutil.copytree(tree, home / "challenge-2024"))
+    for path in collection.glob("data/*_toy"):
+        shutil.rmtree(path)
+    path = home / "submissions/red/result_for_submission_toy.zip"
+    path.parent.mkdir(parents=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted((tree / "exp").rglob("*")):
+            name = file.relative_to(tree).as_posix()
+            if "_toy" in name and file.is_file():
+                archive.writestr(name, file.read_bytes())
+    for name in ("asv_anon_toy", "ser", "asv_orig/*_toy*", "asr/*_toy*"):
+        for path in (collection / "exp").glob(name):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def fill_speakers(tree: Path) -> None:
