@@ -21,3 +21,6 @@ SCALE = (1.0, 10.0)
 MIN_RATINGS = 10
 #: Minimum agreement of an evaluator with the others; less is flagged.
 MIN_AGREEMENT = 0.1
+
+#: The file of a demo tree that tells what was simulated.
+DEMO_MARKER = "demo_tree.json"

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..choices import DEMO_MARKER
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, in_job
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol, load_protocol
-from ..simulate.marked_folder import DEMO_MARKER
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
 from ..tree.conditions import System
 from ..tree.discovery import (
