@@ -17,6 +17,9 @@ local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi 
 {data} (wav.scp, utt2spk, spk2utt, spk2gender), with the list enrolls or trials of the original
 set; stage 0 lists the missing ones."""
 
+#: Printed instead where there are anonymized data sets.
+_THERE = "{data}: anonymized data sets with the suffixes {there}; --anonymizer would make others"
+
 EXAMPLE = "--tree baseline --results exp --anonymizer mcadams"
 
 
@@ -35,17 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.anonymize import Command, McAdams, anonymize_tree
+    from ..tree.discovery import tree_suffixes
     from .inputs import report_outcome, run_settings, tree_access
 
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
     anonymizer = arguments.anonymizer
     if not anonymizer:
-        print(_EXPECTED.format(data=arguments.tree / "data"))
+        there = ", ".join(tree_suffixes(arguments.tree, protocol))
+        data = arguments.tree / "data"
+        print(_THERE.format(data=data, there=there) if there else _EXPECTED.format(data=data))
         return 0
     if anonymizer != _BUILT_IN and not ("{in}" in anonymizer and "{out}" in anonymizer):
         arguments.parser.error(
             f"--anonymizer takes {_BUILT_IN}, or a command with {{in}} and {{out}}"
         )
-    protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = arguments.anon_suffix or [protocol.anon_suffix]
     if len(suffixes) > 1:
         raise PrivacyEvalError("--anonymizer creates the data sets of one --anon-suffix at a time")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .options import add, add_results, path, value
@@ -53,10 +54,12 @@ def _print_tables(sources: ReportSources, options: TableOptions) -> int:
     from ..report.system_tables import system_tables
     from .inputs import log_notes
 
-    data = read_report_data(sources)
+    data = replace(
+        read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
+    )
     check_ranking_metric(options.rank_by)
     results = data.results
-    across, remarks = across_tables(data, options.rank_by, options.attack_model)
+    across, remarks = across_tables(data)
     log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[options.only or "text"]
     tables = across + [

@@ -13,18 +13,28 @@ from ..io.user_metrics import register
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol, load_protocol
-from ..results.arrays import Curves
+from ..results.arrays import StoredArrays
 from ..results.json_store import read_results
 from ..results.outputs import made_by_user
-from ..results.records import Results, VerificationRecord, merge
-from ..tree.conditions import TrialCondition
-from .cells import Cells, cells_from_published, cells_from_results, merge_cells
+from ..results.records import Results, merge
+from ..results.signature import signature
+from .attacks import Attack, attacks
+from .cells import (
+    ORIGINAL_ATTACK,
+    ORIGINAL_COLUMN,
+    Cells,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
+)
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
 from .groups import main_split
 from .identification import Identified, identified
-from .means import Mean, mean_of, mean_replicates
+from .means import Mean, Means
+from .rankings import Ranking, rank, rankings
 from .report_sources import ReportSources
+from .trade_offs import TradeOff, trade_offs, utility_means
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
@@ -40,21 +50,27 @@ class ReportData:
         Of all results files.
     cells : Cells
         Their values, and those of published systems beside them.
-    curves : Curves
-        The arrays stored beside the results files.
+    arrays : StoredArrays
+        Curves, matrices and replicates beside the results files.
     sources : ReportSources
     unsigned : tuple of str
         Notes on results files that this user did not make, or that were edited since.
     whiskers : {"speakers", "independent"}
         Type of the intervals that bars show as whiskers.
+    rank_by : str
+        Metric of the rankings.
+    attack_model : str or None
+        Of the rankings; by default the one that the protocol averages.
     """
 
     results: Results
     cells: Cells = field(default_factory=lambda: Cells({}, ()))
-    curves: Curves = field(default_factory=lambda: Curves(()))
+    arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
     whiskers: Whiskers = "speakers"
+    rank_by: str = "eer"
+    attack_model: str | None = None
 
     @property
     def protocol(self) -> Protocol:
@@ -62,23 +78,51 @@ class ReportData:
         return self.results.protocol
 
     @functools.cached_property
-    def records(self) -> Mapping[TrialCondition, VerificationRecord]:
-        """Records by condition."""
-        return {r.condition: r for r in self.results.verification}
-
-    def mean(self, metric: str, attack_model: str | None, split: str, system: str) -> Mean:
-        """Average a metric as `mean_of`, with its bootstrap replicates where they are stored; each
-        average once."""
-        key = metric, attack_model, split, system
-        if key not in self._means:
-            mean = mean_of(self.cells, self.protocol, *key)
-            replicates = mean_replicates(mean, self.protocol, self.records, self.curves)
-            self._means[key] = replace(mean, replicates=replicates)
-        return self._means[key]
+    def means(self) -> Means:
+        """Averages of the cells, with replicates."""
+        records = {r.condition: r for r in self.results.verification}
+        return Means(self.cells, self.protocol, records, self.arrays)
 
     @functools.cached_property
-    def _means(self) -> dict[tuple[str, str | None, str, str], Mean]:
-        return {}
+    def rankings(self) -> Mapping[str, list[Ranking]]:
+        """Rankings of all systems, and of what all of them have, by split."""
+        metric, attack = self.protocol.shown(self.rank_by), self.attack_model
+        return {
+            s: rankings(self.means, metric=metric, attack_model=attack, split=s)
+            for s in self.protocol.splits
+        }
+
+    @functools.cached_property
+    def main_ranking(self) -> Ranking:
+        """The ranking that sentences describe: by the protocol's EER."""
+        return rank(self.means, metric=self.protocol.eer, split=self.main_split)
+
+    @functools.cached_property
+    def trade_offs(self) -> Mapping[str, list[TradeOff]]:
+        """Privacy and utility of the systems, by split."""
+        return {s: trade_offs(self.means, s) for s in self.protocol.splits}
+
+    @functools.cached_property
+    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Mean]]]:
+        """Average utility by split, system and metric."""
+        return {s: utility_means(self.means, s) for s in self.protocol.splits}
+
+    @functools.cached_property
+    def attacks(self) -> Mapping[str, list[Attack]]:
+        """What every attacker reaches, by evaluated system."""
+        return {s: list(attacks(of.means, of.results)) for s, of in self.by_system.items()}
+
+    @functools.cached_property
+    def original_eer(self) -> Mean:
+        """The EER of original speech on the main split, which is shown beside all systems."""
+        key = self.protocol.eer, ORIGINAL_ATTACK, self.main_split, ORIGINAL_COLUMN
+        return self.means.of(*key)
+
+    @functools.cached_property
+    def signature(self) -> str:
+        """What determines the numbers, in one line; "" without evaluated systems."""
+        results = self.results
+        return signature(results, variant=self.protocol.variant) if results.systems else ""
 
     @functools.cached_property
     def unpublished(self) -> ReportData:
@@ -119,7 +163,7 @@ class ReportData:
         fewer for its speakers."""
         needed: dict[str, float] = {}
         for r in self.results.verification:
-            arrays = (self.curves.of(r) if r.speaker_intervals else None) or {}
+            arrays = (self.arrays.of(r) if r.speaker_intervals else None) or {}
             drawn = arrays.get(f"bootstrap_{self.protocol.variant}_eer")
             speakers = int(arrays.get("bootstrap_speakers", 0))
             if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
@@ -130,7 +174,7 @@ class ReportData:
     @property
     def missing_arrays(self) -> tuple[str, ...]:
         """A note if arrays of records are missing."""
-        missing = self.curves.absent(self.results)
+        missing = self.arrays.absent(self.results)
         if not missing:
             return ()
         return (
@@ -170,7 +214,7 @@ def read_report_data(sources: ReportSources) -> ReportData:
         for of, path in read
         if not made_by_user(path)
     )
-    return ReportData(results, cells, Curves(read), sources, unsigned)
+    return ReportData(results, cells, StoredArrays(read), sources, unsigned)
 
 
 def _selected(results: Results, systems: Sequence[str]) -> Results:

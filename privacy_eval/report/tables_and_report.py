@@ -53,9 +53,11 @@ def tables_product(
         from .system_tables import table_groups
         from .table_files import table_files
 
-        data = read_report_data(sources)
+        data = replace(
+            read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
+        )
         check_ranking_metric(options.rank_by)
-        across, remarks = across_tables(data, options.rank_by, options.attack_model)
+        across, remarks = across_tables(data)
         main_results = summary_table(data)
         first = [main_results] if main_results is not None else []
         groups = [

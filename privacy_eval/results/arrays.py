@@ -19,7 +19,7 @@ from .records import Results, SimilarityRecord, VerificationRecord
 Arrays = Mapping[str, NDArray[Any]]
 
 
-class Curves:
+class StoredArrays:
     """Curves of the records of some results.json files.
 
     Parameters

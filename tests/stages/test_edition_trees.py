@@ -16,7 +16,6 @@ from support import ROOT, cli
 
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.numbers.trade_offs import trade_offs
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 
@@ -239,7 +238,7 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
         assert record.line == rated[record.condition.name].line
     data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
     for split in ("dev", "test"):
-        (one,) = trade_offs(data, split)
+        (one,) = data.trade_offs[split]
         assert one.bounds.keys() == {"wer"} and one.interval is not None
     for path in (tree / "exp/asr").glob("*/wer"):
         path.unlink()
