@@ -13,6 +13,7 @@ from .figure_folder import folder_digest
 from .main_results import summary_table
 from .notes import cautions
 from .page import Section, report_page
+from .publication import Publication
 from .sections import report_sections
 from .side_by_side import across_tables
 from .system_tables import table_groups
@@ -72,6 +73,9 @@ def tables_product(
     )
 
 
+_FOR_ONESELF = Publication()
+
+
 @dataclass(frozen=True)
 class Insert:
     """A section of the report from another source, such as a listening test.
@@ -93,6 +97,7 @@ def report_product(
     *,
     figures: Path | None = None,
     insert: Insert | None = None,
+    publication: Publication = _FOR_ONESELF,
     begin: Progress | None = None,
 ) -> Product:
     """Return the report as a product.
@@ -102,6 +107,7 @@ def report_product(
     figures : Path, optional
         A folder of figures of the same results.
     insert : Insert, optional
+    publication : Publication
     begin : Progress, optional
         Called before each step.
     """
@@ -109,13 +115,13 @@ def report_product(
 
     def make(*_: object) -> Content:
         begin(0, 3, f"{out.name}: reading results")
-        data = sources.read()
+        data = publication.data(sources.read())
         begin(1, 3, f"{out.name}: tables and figures")
         inserted = [insert.compose(data)] if insert is not None else []
         front, sections, remarks = report_sections(data, figures=figures, inserted=inserted)
         begin(2, 3, f"{out.name}: the page")
-        title = f"{data.protocol.title}: evaluation of voice anonymization"
-        content = {out: report_page(title, sections, front).encode()}
+        title = publication.title or f"{data.protocol.title}: evaluation of voice anonymization"
+        content = {out: report_page(title, sections, publication.front(front)).encode()}
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
@@ -131,6 +137,7 @@ def report_product(
             **sources.subject(),
             "listening": insert.key if insert is not None else (),
             "figures": folder_digest(figures) if figures is not None else "",
+            "publication": asdict(publication),
         },
         revision=2,
     )
