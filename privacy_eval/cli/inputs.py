@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, in_job
+from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
@@ -276,8 +276,12 @@ def report_outcome(
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))
+    causes: dict[str, list[str]] = {}
     for name, message in outcome.failed.items():
-        log(f"{name}: {message}")
+        causes.setdefault(message.partition(FIRST)[0], []).append(name)
+    for names in causes.values():
+        others = f" ({len(names)})" if len(names) > 1 else ""
+        log(f"{abbreviate(names)}{others}: {outcome.failed[names[0]]}")
     made = {done: outcome.made, "current": outcome.current}
     if getattr(arguments, "after_jobs", False):  # products of the jobs are current by now
         made = {"in place": [*outcome.made, *outcome.current]}
