@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..errors import counted
-from ..numbers.report_data import ReportData
-from ..results.records import (
-    EmotionRecord,
-    IdentificationRecord,
-    RecognitionRecord,
-    Results,
-    SimilarityRecord,
-    VerificationRecord,
-)
-from .page import Front
 
-Record = TypeVar(
-    "Record",
-    VerificationRecord,
-    SimilarityRecord,
-    IdentificationRecord,
-    EmotionRecord,
-    RecognitionRecord,
-)
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from ..numbers.report_data import ReportData
+    from ..results.records import (
+        EmotionRecord,
+        IdentificationRecord,
+        RecognitionRecord,
+        Results,
+        SimilarityRecord,
+        VerificationRecord,
+    )
+    from .page import Front
+
+    Record = TypeVar(
+        "Record",
+        VerificationRecord,
+        SimilarityRecord,
+        IdentificationRecord,
+        EmotionRecord,
+        RecognitionRecord,
+    )
 
 #: Facts of the first screen that name folders.
 _OF_FOLDERS = ("Results", "Tree")
