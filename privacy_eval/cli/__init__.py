@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree, stage by stage": {
+        "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
         "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
         "train-backend": "train PLDA back ends on x-vectors",
         "subsets": "make the evaluation subsets of the data folders",

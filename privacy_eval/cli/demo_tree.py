@@ -15,13 +15,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", **path("DIR"))
     add(parser, "--seed")
     add(parser, "--conf", default="vpc2020")
+    default = "12, or the challenge's own where its trees have scores: from 2024 on"
     for name, size, text in (
-        ("speakers", 12, "trial speakers per trial set; a third more are enrolled"),
-        ("utterances", 12, "utterances per speaker"),
-        ("systems", 2, "B1, B2, S3, S4, ..."),
+        (
+            "speakers",
+            None,
+            f"trial speakers per trial set; a third more are enrolled (default: {default})",
+        ),
+        ("utterances", None, f"utterances per speaker (default: {default})"),
+        ("systems", 2, "B1, B2, S3, S4, ... (default: 2)"),
     ):
-        sizes = value("N", f"{text} (default: {size})", type=_size(name), default=size)
-        parser.add_argument(f"--{name}", **sizes)
+        parser.add_argument(f"--{name}", **value("N", text, type=_size(name), default=size))
 
 
 def _size(name: str) -> Callable[[str], int]:

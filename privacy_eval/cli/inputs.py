@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from ..asv.backend import PldaBackend
 from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, in_job
+from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..io.scp import Vectors, read_vectors
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol, load_protocol
+from ..simulate.marked_folder import DEMO_MARKER
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
 from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
@@ -44,7 +45,7 @@ def load_systems(
     tree: Path = arguments.tree
     if not tree.is_dir():
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
-    protocol = load_protocol(arguments.conf, base=tree)
+    protocol = _protocol_of(tree, arguments.conf)
     results = tree / arguments.results
     out = tree / (arguments.out or arguments.results / "privacy_eval")
     if not needed and not results.exists():
@@ -68,6 +69,12 @@ def load_systems(
     if warn:
         warn_of_folders(systems, results, protocol)
     return systems, protocol, out
+
+
+def _protocol_of(tree: Path, conf: str) -> Protocol:
+    """Return the protocol of a tree; its title says so if the tree is a demo."""
+    protocol = load_protocol(conf, base=tree)
+    return protocol.simulated() if (tree / DEMO_MARKER).is_file() else protocol
 
 
 def require_systems(
@@ -270,8 +277,12 @@ def report_outcome(
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))
+    causes: dict[str, list[str]] = {}
     for name, message in outcome.failed.items():
-        log(f"{name}: {message}")
+        causes.setdefault(message.partition(FIRST)[0], []).append(name)
+    for names in causes.values():
+        others = f" ({len(names)})" if len(names) > 1 else ""
+        log(f"{abbreviate(names)}{others}: {outcome.failed[names[0]]}")
     made = {done: outcome.made, "current": outcome.current}
     if getattr(arguments, "after_jobs", False):  # products of the jobs are current by now
         made = {"in place": [*outcome.made, *outcome.current]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -45,9 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
             fingerprint = product.read_fingerprint()
             print(f"{arguments.out}: {len(fingerprint.files) if fingerprint else 0} files")
         return 0
-    data = sources.read()
+    data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
     results = data.results
-    across, remarks = across_tables(data, options.rank_by, options.attack_model)
+    across, remarks = across_tables(data)
     log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[only or "text"]
     tables = across + [

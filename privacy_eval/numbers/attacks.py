@@ -1,4 +1,4 @@
-"""What every attacker reaches against every system: means by system, split and attack model."""
+"""What every attacker reaches against a system: means by split and attack model."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..metrics import describe
-from ..protocol.protocol import AttackModel
+from ..metrics import of_kind
+from ..protocol.protocol import AttackModel, Protocol
+from ..results.records import Results
 from .cells import ORIGINAL_COLUMN, system_column
-from .means import Mean
-from .report_data import ReportData
+from .means import Mean, Means
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,16 @@ class Attack:
     system, split : str
     model : AttackModel
     means : mapping
-        By metric, the protocol's EER first. Those of voice similarity do not depend on the attack.
+        By `attack_metrics`, the protocol's EER first.
+    deid : Mean
+        De-identification, which does not depend on the attack.
     """
 
     system: str
     split: str
     model: AttackModel
     means: Mapping[str, Mean]
+    deid: Mean
 
     @property
     def eer(self) -> Mean:
@@ -36,20 +39,20 @@ class Attack:
         return next(iter(self.means.values()))
 
 
-def attacks(data: ReportData, *metrics: str) -> Iterator[Attack]:
-    """Average the protocol's EER and other metrics of every system, split and attack model with
-    any record, original speech included."""
-    evaluated = {
-        (r.condition.system, r.condition.split, r.condition.attack_model)
-        for r in data.results.verification
-    }
-    for system, split, model in itertools.product(
-        data.results.systems, data.protocol.splits, data.protocol.attack_models
-    ):
-        if (system, split, model.id) in evaluated:
+def attack_metrics(protocol: Protocol) -> list[str]:
+    """List the metrics on scores that attacks are compared by, the protocol's EER first."""
+    keys = (key for key, m in of_kind("scores").items() if m.best and m.compared)
+    return list(dict.fromkeys((protocol.eer, *map(protocol.shown, keys))))
+
+
+def attacks(means: Means, results: Results) -> Iterator[Attack]:
+    """Average the values of a single system under every attack model with any record, original
+    speech included."""
+    (system,) = results.systems
+    keys = attack_metrics(means.protocol)
+    evaluated = {(r.condition.split, r.condition.attack_model) for r in results.verification}
+    for split, model in itertools.product(means.protocol.splits, means.protocol.attack_models):
+        if (split, model.id) in evaluated:
             column = ORIGINAL_COLUMN if model.is_original else system_column(system)
-            means = {}
-            for metric in (data.protocol.eer, *metrics):
-                under = model.id if describe(metric).kind == "scores" else None
-                means[metric] = data.mean(metric, under, split, column)
-            yield Attack(system, split, model, means)
+            of_scores = {key: means.of(key, model.id, split, column) for key in keys}
+            yield Attack(system, split, model, of_scores, means.of("deid", None, split, column))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from ..metrics import Caveat, describe
 from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval
 from ..protocol.protocol import Protocol, RecognitionSet
-from ..results.arrays import Curves
+from ..results.arrays import StoredArrays
 from ..results.records import VerificationRecord
 from ..tree.conditions import TrialCondition
 from .cells import Cell, CellKey, Cells, conflicting_originals
@@ -170,32 +170,58 @@ def _weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:
     return float(f"{mean:.{_DIGITS}g}")
 
 
-def mean_replicates(
-    mean: Mean,
-    protocol: Protocol,
-    records: Mapping[TrialCondition, VerificationRecord],
-    curves: Curves,
-) -> MeanReplicates | None:
-    """Read the replicates of a mean; None if any of its parts has none."""
-    name = f"bootstrap_{protocol.variant}_{mean.metric}"
-    weights = {d.id: d.weight for d in protocol.data_sets}
-    conditions = [condition for cell in mean.parts for condition in cell.conditions]
-    if mean.value is None or len(conditions) != len(mean.parts):
-        return None
-    values: list[NDArray[np.float64]] = []
-    speakers: list[int] = []
-    drawn: list[tuple[str, str, str, int]] = []
-    for c in conditions:
-        arrays = curves.of(records[c]) if c in records else None
-        if arrays is None or not {name, *_DESIGN} <= arrays.keys():
+@dataclass(frozen=True)
+class Means:
+    """Averages of values with their bootstrap replicates, each computed once.
+
+    Attributes
+    ----------
+    cells : Cells
+    protocol : Protocol
+        Its data sets and genders are averaged over, with its weights.
+    records : mapping
+        Those of evaluated systems, by condition.
+    arrays : StoredArrays
+        Replicates of the records.
+    """
+
+    cells: Cells
+    protocol: Protocol
+    records: Mapping[TrialCondition, VerificationRecord]
+    arrays: StoredArrays
+    _computed: dict[tuple[str, str | None, str, str], Mean] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def of(self, metric: str, attack_model: str | None, split: str, system: str) -> Mean:
+        """Average a metric as `mean_of`, with its replicates where they are stored."""
+        key = metric, attack_model, split, system
+        if key not in self._computed:
+            mean = mean_of(self.cells, self.protocol, *key)
+            self._computed[key] = replace(mean, replicates=self._replicates(mean))
+        return self._computed[key]
+
+    def _replicates(self, mean: Mean) -> MeanReplicates | None:
+        """Read the replicates of a mean; None if any of its parts has none."""
+        name = f"bootstrap_{self.protocol.variant}_{mean.metric}"
+        weights = {d.id: d.weight for d in self.protocol.data_sets}
+        conditions = [condition for cell in mean.parts for condition in cell.conditions]
+        if mean.value is None or len(conditions) != len(mean.parts):
             return None
-        values.append(weights[c.data_set] * arrays[name].astype(np.float64))
-        design, seed = str(arrays["bootstrap_design"]), int(arrays["bootstrap_seed"])
-        drawn.append((c.data_set, c.gender, design, seed))
-        speakers.append(int(arrays["bootstrap_speakers"]))
-    size = values[0].size
-    if any(of.size != size for of in values) or size < 2 or min(speakers) < 2:
-        return None
-    replicates = np.sum(values, axis=0) / sum(weights[c.data_set] for c in conditions)
-    # The number of replicates goes with what was drawn: the first n of more are the same.
-    return MeanReplicates(replicates, min(speakers), (*drawn, ("", "", "", size)))
+        values: list[NDArray[np.float64]] = []
+        speakers: list[int] = []
+        drawn: list[tuple[str, str, str, int]] = []
+        for c in conditions:
+            arrays = self.arrays.of(self.records[c]) if c in self.records else None
+            if arrays is None or not {name, *_DESIGN} <= arrays.keys():
+                return None
+            values.append(weights[c.data_set] * arrays[name].astype(np.float64))
+            design, seed = str(arrays["bootstrap_design"]), int(arrays["bootstrap_seed"])
+            drawn.append((c.data_set, c.gender, design, seed))
+            speakers.append(int(arrays["bootstrap_speakers"]))
+        size = values[0].size
+        if any(of.size != size for of in values) or size < 2 or min(speakers) < 2:
+            return None
+        replicates = np.sum(values, axis=0) / sum(weights[c.data_set] for c in conditions)
+        # The number of replicates goes with what was drawn: the first n of more are the same.
+        return MeanReplicates(replicates, min(speakers), (*drawn, ("", "", "", size)))

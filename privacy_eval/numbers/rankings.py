@@ -4,18 +4,20 @@ from the stored bootstrap replicates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..metrics import METRICS
+from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import INCOMPLETE
 from ..metrics.comparison import subtract
 from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
-from .means import LEVEL, Mean, MeanReplicates
-from .report_data import ReportData
+from ..protocol.protocol import Protocol
+from ..results.records import VerificationRecord
+from .cells import ORIGINAL_COLUMN, select
+from .means import LEVEL, Mean, MeanReplicates, Means
 
 
 def ranking_metrics() -> list[str]:
@@ -95,6 +97,8 @@ class Ranking:
     metric : str
     attack_model : str or None
     split : str
+    protocol : Protocol
+        Its data sets and genders are averaged over.
     ranked : tuple of RankedSystem
     unranked : mapping
         Systems without a rank, each with the reason.
@@ -106,20 +110,85 @@ class Ranking:
         Those of that system; 0 without replicates.
     least_p_value : float
         The smallest that the replicates and speakers of every system can reach.
+    own : frozenset of str
+        Evaluated systems; the others are published.
+    records : tuple of VerificationRecord
+        Those that averages of evaluated systems are over.
+    caveats : tuple of str
+        Reasons of caveats on systems, not on single values.
+    not_comparable : tuple of str
+        Notes on values that must not be compared.
+    shared_sets : str
+        The data sets (and gender) that all systems have, if only these are averaged over.
+    lacking : tuple of str
+        The systems without values of the others, with the reason.
     """
 
     metric: str
     attack_model: str | None
     split: str
+    protocol: Protocol
     ranked: tuple[RankedSystem, ...]
     unranked: Mapping[str, str]
     replicates: tuple[int, ...]
     least_replicates: float = 0.0
     n_speakers: int = 0
     least_p_value: float = 0.0
+    own: frozenset[str] = frozenset()
+    records: tuple[VerificationRecord, ...] = ()
+    caveats: tuple[str, ...] = ()
+    not_comparable: tuple[str, ...] = ()
+    shared_sets: str = ""
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no system has any of its values."""
+        return not self.ranked and all(r == _NO_VALUES for r in self.unranked.values())
 
 
-def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str) -> Ranking:
+def rankings(
+    means: Means, *, metric: str, attack_model: str | None = None, split: str
+) -> list[Ranking]:
+    """Rank systems and, if some lack values, also over the data sets (and genders) that all
+    systems have; see `rank`."""
+    whole = rank(means, metric=metric, attack_model=attack_model, split=split)
+    shared = _shared_sets(means, whole)
+    if whole.is_empty or shared == means.protocol:
+        return [] if whole.is_empty else [whole]
+    if shared is None:
+        return [whole]
+    part = rank(
+        replace(means, protocol=shared), metric=metric, attack_model=attack_model, split=split
+    )
+    named = ", ".join(d.title for d in shared.data_sets)
+    if shared.genders != means.protocol.genders:
+        named += f" ({', '.join(shared.genders.values())})"
+    reasons = [f"{s}: {why}" for s, why in whole.unranked.items() if why.startswith(_LACKS)]
+    part = replace(part, shared_sets=named, lacking=tuple(reasons))
+    return [whole, part] if whole.ranked else [part]
+
+
+def _shared_sets(means: Means, ranking: Ranking) -> Protocol | None:
+    """Restrict the protocol to the data sets for which every system with any value has all
+    values, of all genders or of one; None if there are none."""
+    protocol, attack = means.protocol, ranking.attack_model
+    present: dict[str, set[tuple[str, str]]] = {}
+    for key in select(means.cells, metric=ranking.metric, attack_model=attack, split=ranking.split):
+        if key.system != ORIGINAL_COLUMN:
+            present.setdefault(key.system, set()).add((key.data_set, key.gender))
+    common = set.intersection(*present.values()) if present else set()
+    choices = []
+    for genders in (tuple(protocol.genders), *((g,) for g in protocol.genders)):
+        whole = tuple(d for d in protocol.data_sets if all((d.id, g) in common for g in genders))
+        choices.append(
+            (len(whole) * len(genders), whole, {g: protocol.genders[g] for g in genders})
+        )
+    number, data_sets, titles = max(choices, key=lambda choice: choice[0])
+    return replace(protocol, data_sets=data_sets, genders=titles) if number else None
+
+
+def rank(means: Means, *, metric: str, attack_model: str | None = None, split: str) -> Ranking:
     """Rank systems by their average over data sets and genders, with the protocol's weights.
 
     The average of each replicate is over the replicates of the conditions: those of the same
@@ -128,11 +197,11 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
 
     Parameters
     ----------
-    data : ReportData
-        Evaluated systems with their replicates, and published ones.
+    means : Means
+        Of evaluated systems, with their replicates, and of published ones.
     metric, attack_model, split : str
-        `metric` is one of `ranking_metrics()`; `attack_model` is None for metrics without
-        attack models, which have no replicates either.
+        `metric` is one of `ranking_metrics()`; the attack model is by default the one that the
+        protocol averages. Metrics without attack models have no replicates either.
 
     Raises
     ------
@@ -141,21 +210,24 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
     """
     if metric not in ranking_metrics():
         raise ValueError(f"no ranking by {metric}, only by {', '.join(ranking_metrics())}")
-    means = {s: data.mean(metric, attack_model, split, s) for s in data.cells.systems}
+    protocol, cells = means.protocol, means.cells
+    if attack_model is None and METRICS[metric].kind == "scores":
+        attack_model = protocol.average_attack_model
+    of_systems = {s: means.of(metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     # A stable sort: equal systems keep the order of the columns.
     complete = (
-        RankedSystem(s, m) for s, m in means.items() if m.value is not None and not m.caveat
+        RankedSystem(s, m) for s, m in of_systems.items() if m.value is not None and not m.caveat
     )
     order = sorted(complete, key=lambda r: -sign * r.value)
     ranked = []
     for index, one in enumerate(order):
         if one.mean.replicates is not None:
-            one = _compared(one, order[index + 1 :], sign, data.cells.own)
+            one = _compared(one, order[index + 1 :], sign, cells.own)
         ranked.append(one)
     unranked = {
         system: _missing(mean) if mean.caveat is None else _REASONS.get(mean.caveat, _UNINFORMATIVE)
-        for system, mean in means.items()
+        for system, mean in of_systems.items()
         if mean.value is None or mean.caveat is not None
     }
     drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
@@ -163,29 +235,39 @@ def rank(data: ReportData, *, metric: str, attack_model: str | None, split: str)
     least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
     n_speakers = min((r.n_speakers for r in drawn), default=0)
     p_values = (_least_p_value(r) for r in drawn)
+    values = select(cells, metric=metric, attack_model=attack_model, split=split).values()
+    caveats = [cell.caveat for cell in values if cell.caveat is not None]
     return Ranking(
         metric=metric,
         attack_model=attack_model,
         split=split,
+        protocol=protocol,
         ranked=tuple(ranked),
         unranked=unranked,
         replicates=numbers,
         least_replicates=least,
         n_speakers=n_speakers,
         least_p_value=max(p_values, default=0.0),
+        own=cells.own,
+        records=tuple(_averaged_records(means, attack_model, split)),
+        caveats=tuple(dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())),
+        not_comparable=cells.not_comparable,
     )
 
 
-def average_ranking(data: ReportData, split: str) -> Ranking:
-    """Rank all systems as the protocol does."""
-    protocol = data.protocol
-    attack = protocol.average_attack_model
-    return rank(data, metric=protocol.eer, attack_model=attack, split=split)
+def _averaged_records(
+    means: Means, attack_model: str | None, split: str
+) -> Iterator[VerificationRecord]:
+    """Yield the records of the data sets and genders that are averaged over."""
+    sets = {(d.id, g) for d in means.protocol.data_sets for g in means.protocol.genders}
+    for c, record in means.records.items():
+        if (c.attack_model, c.split) == (attack_model, split) and (c.data_set, c.gender) in sets:
+            yield record
 
 
 #: Reasons why a system is not ranked; the second is the beginning of one.
-NO_VALUES = "no values"
-LACKS = "no value of"
+_NO_VALUES = "no values"
+_LACKS = "no value of"
 _UNINFORMATIVE = "implausible or uninformative values"
 _REASONS = {INCOMPLETE: "incomplete: trials without a score were left out"}
 
@@ -235,7 +317,7 @@ def _least_p_value(replicates: MeanReplicates) -> float:
 def _missing(mean: Mean) -> str:
     """List the values missing for the average of a system."""
     if not mean.parts:
-        return NO_VALUES
+        return _NO_VALUES
     missing = mean.missing
     names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-    return f"{LACKS} {len(missing)} of {len(missing) + len(mean.parts)}: {names}"
+    return f"{_LACKS} {len(missing)} of {len(missing) + len(mean.parts)}: {names}"

@@ -17,17 +17,27 @@ from ..metrics import Variant
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol, bundled, load_protocol
-from ..results.arrays import Curves
+from ..results.arrays import StoredArrays
 from ..results.json_store import read_results
 from ..results.outputs import made_by_user
-from ..results.records import Results, VerificationRecord, merge
-from ..tree.conditions import TrialCondition
-from .cells import Cells, cells_from_published, cells_from_results, merge_cells
+from ..results.records import Results, merge
+from ..results.signature import signature
+from .attacks import Attack, attacks
+from .cells import (
+    ORIGINAL_ATTACK,
+    ORIGINAL_COLUMN,
+    Cells,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
+)
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
 from .groups import main_split
 from .identification import Identified, identified
-from .means import Mean, mean_of, mean_replicates
+from .means import Mean, Means
+from .rankings import Ranking, rank, rankings
+from .trade_offs import TradeOff, trade_offs, utility_means
 
 # Protocol to use without any results.
 _USUAL = "vpc2020"
@@ -72,13 +82,19 @@ class ReportSources:
             (digest(read_bytes(path)), path.with_name("records").is_dir(), made_by_user(path))
             for path in self.paths
         ]
-        if self.conf or not self.paths:
-            protocol = load_protocol(self._conf)
-        else:  # the same digest whether the protocol of the results is named or not
-            protocol = read_results(self.paths[0]).protocol
+        # The same digest whether the protocol of the results is named or not.
+        results = read_results(self.paths[0]) if self.paths else Results(load_protocol(self._conf))
+        protocol = self._protocol(results)
         choices = [self.variant, self.systems]
         choices = choices if any(choices) else []
         return digest(json.dumps([protocol.to_dict(), files, *choices]).encode())
+
+    def _protocol(self, results: Results) -> Protocol:
+        """Return the protocol to show results under."""
+        if not self.conf:
+            return results.protocol
+        protocol = load_protocol(self.conf)
+        return protocol.simulated() if results.protocol.is_simulated else protocol
 
     def subject(self) -> dict[str, object]:
         """Return what products made from these sources depend on."""
@@ -95,7 +111,7 @@ class ReportSources:
         read = [(read_results(path), path) for path in self.paths]
         if read:
             results = merge([results for results, _ in read])
-            results = results.under(load_protocol(self.conf)) if self.conf else results
+            results = results.under(self._protocol(results)) if self.conf else results
         else:
             results = Results(load_protocol(self._conf))
         register(results.described)
@@ -112,7 +128,7 @@ class ReportSources:
             for of, path in read
             if not made_by_user(path)
         )
-        return ReportData(results, cells, Curves(read), self, unsigned)
+        return ReportData(results, cells, StoredArrays(read), self, unsigned)
 
 
 @dataclass(frozen=True)
@@ -125,21 +141,27 @@ class ReportData:
         Of all results files.
     cells : Cells
         Their values, and those of published systems beside them.
-    curves : Curves
-        The arrays stored beside the results files.
+    arrays : StoredArrays
+        Curves, matrices and replicates beside the results files.
     sources : ReportSources
     unsigned : tuple of str
         Notes on results files that this user did not make, or that were edited since.
     whiskers : {"speakers", "independent"}
         Type of the intervals that bars show as whiskers.
+    rank_by : str
+        Metric of the rankings.
+    attack_model : str or None
+        Of the rankings; by default the one that the protocol averages.
     """
 
     results: Results
     cells: Cells = field(default_factory=lambda: Cells({}, ()))
-    curves: Curves = field(default_factory=lambda: Curves(()))
+    arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
     whiskers: Whiskers = "speakers"
+    rank_by: str = "eer"
+    attack_model: str | None = None
 
     @property
     def protocol(self) -> Protocol:
@@ -147,23 +169,51 @@ class ReportData:
         return self.results.protocol
 
     @functools.cached_property
-    def records(self) -> Mapping[TrialCondition, VerificationRecord]:
-        """Records by condition."""
-        return {r.condition: r for r in self.results.verification}
-
-    def mean(self, metric: str, attack_model: str | None, split: str, system: str) -> Mean:
-        """Average a metric as `mean_of`, with its bootstrap replicates where they are stored; each
-        average once."""
-        key = metric, attack_model, split, system
-        if key not in self._means:
-            mean = mean_of(self.cells, self.protocol, *key)
-            replicates = mean_replicates(mean, self.protocol, self.records, self.curves)
-            self._means[key] = replace(mean, replicates=replicates)
-        return self._means[key]
+    def means(self) -> Means:
+        """Averages of the cells, with replicates."""
+        records = {r.condition: r for r in self.results.verification}
+        return Means(self.cells, self.protocol, records, self.arrays)
 
     @functools.cached_property
-    def _means(self) -> dict[tuple[str, str | None, str, str], Mean]:
-        return {}
+    def rankings(self) -> Mapping[str, list[Ranking]]:
+        """Rankings of all systems, and of what all of them have, by split."""
+        metric, attack = self.protocol.shown(self.rank_by), self.attack_model
+        return {
+            s: rankings(self.means, metric=metric, attack_model=attack, split=s)
+            for s in self.protocol.splits
+        }
+
+    @functools.cached_property
+    def main_ranking(self) -> Ranking:
+        """The ranking that sentences describe: by the protocol's EER."""
+        return rank(self.means, metric=self.protocol.eer, split=self.main_split)
+
+    @functools.cached_property
+    def trade_offs(self) -> Mapping[str, list[TradeOff]]:
+        """Privacy and utility of the systems, by split."""
+        return {s: trade_offs(self.means, s) for s in self.protocol.splits}
+
+    @functools.cached_property
+    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Mean]]]:
+        """Average utility by split, system and metric."""
+        return {s: utility_means(self.means, s) for s in self.protocol.splits}
+
+    @functools.cached_property
+    def attacks(self) -> Mapping[str, list[Attack]]:
+        """What every attacker reaches, by evaluated system."""
+        return {s: list(attacks(of.means, of.results)) for s, of in self.by_system.items()}
+
+    @functools.cached_property
+    def original_eer(self) -> Mean:
+        """The EER of original speech on the main split, which is shown beside all systems."""
+        key = self.protocol.eer, ORIGINAL_ATTACK, self.main_split, ORIGINAL_COLUMN
+        return self.means.of(*key)
+
+    @functools.cached_property
+    def signature(self) -> str:
+        """What determines the numbers, in one line; "" without evaluated systems."""
+        results = self.results
+        return signature(results, variant=self.protocol.variant) if results.systems else ""
 
     @functools.cached_property
     def unpublished(self) -> ReportData:
@@ -204,7 +254,7 @@ class ReportData:
         fewer for its speakers."""
         needed: dict[str, float] = {}
         for r in self.results.verification:
-            arrays = (self.curves.of(r) if r.speaker_intervals else None) or {}
+            arrays = (self.arrays.of(r) if r.speaker_intervals else None) or {}
             drawn = arrays.get(f"bootstrap_{self.protocol.variant}_eer")
             speakers = int(arrays.get("bootstrap_speakers", 0))
             if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
@@ -215,7 +265,7 @@ class ReportData:
     @property
     def missing_arrays(self) -> tuple[str, ...]:
         """A note if arrays of records are missing."""
-        missing = self.curves.absent(self.results)
+        missing = self.arrays.absent(self.results)
         if not missing:
             return ()
         return (

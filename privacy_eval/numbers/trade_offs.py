@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..metrics.caveats import INCOMPLETE
-from .means import Mean
-from .report_data import ReportData
+from .cells import ORIGINAL_COLUMN
+from .means import Mean, Means
 
 UTILITY = ("wer", "uar")
 
@@ -57,20 +57,22 @@ class TradeOff:
         return {m: cell.interval for m, cell in single.items() if cell.interval is not None}
 
 
-def trade_offs(data: ReportData, split: str) -> list[TradeOff]:
+def utility_means(means: Means, split: str) -> dict[str, dict[str, Mean]]:
+    """Average word error rates and recalls of emotions, by system and metric; original speech
+    first."""
+    columns = (ORIGINAL_COLUMN, *means.cells.systems)
+    return {s: {m: means.of(m, None, split, s) for m in UTILITY} for s in columns}
+
+
+def trade_offs(means: Means, split: str) -> list[TradeOff]:
     """List the systems that have an average EER, with their utility; also the incomplete ones."""
-    protocol = data.protocol
-    means = {
-        s: data.mean(protocol.eer, protocol.average_attack_model, split, s)
-        for s in data.cells.systems
+    protocol, utility = means.protocol, utility_means(means, split)
+    eers = {
+        s: means.of(protocol.eer, protocol.average_attack_model, split, s)
+        for s in means.cells.systems
     }
     return [
-        TradeOff(system, mean, _utility(data, split, system))
-        for system, mean in means.items()
-        if mean.value is not None and mean.caveat in (None, INCOMPLETE)
+        TradeOff(s, eer, {m: mean for m, mean in utility[s].items() if mean.value is not None})
+        for s, eer in eers.items()
+        if eer.value is not None and eer.caveat in (None, INCOMPLETE)
     ]
-
-
-def _utility(data: ReportData, split: str, system: str) -> dict[str, Mean]:
-    means = {metric: data.mean(metric, None, split, system) for metric in UTILITY}
-    return {metric: mean for metric, mean in means.items() if mean.value is not None}

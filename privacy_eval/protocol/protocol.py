@@ -31,6 +31,9 @@ SPEECH = (ORIGINAL, ANONYMIZED)
 #: Metrics that a protocol may choose as the EER of its tables.
 EERS = ("eer", "eer_speechbrain", "rocch_eer")
 
+#: Ending of the title where the tree is a demo.
+_SIMULATED = ", simulated data"
+
 #: Suffix of the names of metric studies.
 _STUDY = "_study"
 
@@ -265,6 +268,15 @@ class Protocol:
         """Whether the edition's own evaluation computes all scores: it has no x-vector models,
         and stages 2 and 5 do not apply."""
         return not self.asv_models and any(part.folders for part in self.results_folders)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the title says that the data are simulated."""
+        return self.title.endswith(_SIMULATED)
+
+    def simulated(self) -> Protocol:
+        """Return the protocol of simulated data, whose title says so."""
+        return self if self.is_simulated else replace(self, title=self.title + _SIMULATED)
 
     def shown(self, metric: str) -> str:
         """Return the metric that tables and figures show: for `eer` the protocol's definition."""

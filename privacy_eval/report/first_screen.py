@@ -8,13 +8,11 @@ from datetime import datetime, timezone
 from ..errors import abbreviate, counted
 from ..metrics import describe
 from ..metrics.identification import wilson_interval
-from ..numbers.attacks import Attack, attacks
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.rankings import Ranking, average_ranking
+from ..numbers.rankings import Ranking
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
-from ..results.signature import signature
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .notes import too_few_replicates
@@ -42,8 +40,7 @@ def front(data: ReportData, cautions: Sequence[str]) -> Front:
     if not results.systems:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
         return Front(facts, warnings=tuple(warnings), notes=tuple(_words(data)))
-    split = data.main_split
-    ranking = average_ranking(data, split)
+    split, ranking = data.main_split, data.main_ranking
     places = [system_column(s) for s in results.systems]
     order = [r.system for r in ranking.ranked if r.system in places]
     systems = sorted(
@@ -52,11 +49,10 @@ def front(data: ReportData, cautions: Sequence[str]) -> Front:
     )
     content, *lacking = contents(data)
     warnings += [*lacking, *_not_evaluated(data)]
-    evaluated = [a for a in attacks(data) if a.split == split]
     return Front(
         tuple(_facts(data, split, content)),
         _verdict(data, ranking),
-        tuple((s, tuple(_sentences(data, s, split, evaluated))) for s in systems),
+        tuple((s, tuple(_sentences(data, s, split))) for s in systems),
         tuple(dict.fromkeys(warnings)),
         tuple(_words(data)),
     )
@@ -90,7 +86,7 @@ def _facts(data: ReportData, split: str, content: str) -> Iterator[tuple[str, st
         "Left out",
         ", ".join(filter(None, (partial, absent))) or "nothing: every trial has a score",
     )
-    yield "Signature", signature(results, variant=protocol.variant)
+    yield "Signature", data.signature
 
 
 def _folders(results: Results) -> Iterator[str]:
@@ -128,13 +124,11 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     return f"{sentence}; {tested or other}{published}."
 
 
-def _sentences(
-    data: ReportData, system: str, split: str, evaluated: Sequence[Attack]
-) -> Iterator[str]:
+def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
     protocol = data.protocol
     conditions = len(protocol.data_sets) * len(protocol.genders)
-    evaluated = [a for a in evaluated if a.system == system]
-    original = next((a.eer.text() for a in evaluated if a.model.is_original), None)
+    evaluated = [a for a in data.attacks[system] if a.split == split]
+    original = any(a.model.is_original for a in evaluated)
     records = [
         r
         for r in data.results.identification
@@ -147,7 +141,7 @@ def _sentences(
         if len(one.eer.parts) < conditions:
             sentence += f" ({len(one.eer.parts)} of {conditions} conditions)"
         sentence += "; 50 % is chance"
-        sentence += f", {original} % original speech" if original is not None else ""
+        sentence += f", {data.original_eer.text()} % original speech" if original else ""
         rates = data.identified.get((system, one.model.id, split))
         if rates is not None:
             sentence += (
@@ -156,7 +150,7 @@ def _sentences(
             )
         yield f"{sentence}."
     columns = (ORIGINAL_COLUMN, system_column(system))
-    errors = [data.mean("wer", None, split, column) for column in columns]
+    errors = [data.utility[split][column]["wer"] for column in columns]
     before, after = (mean.text() if mean.value is not None else "" for mean in errors)
     if after:
         change = f"{before} \u2192 {after}" if before else after

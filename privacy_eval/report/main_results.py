@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-
 from ..metrics import NOT_AVAILABLE, describe
-from ..numbers.attacks import attacks
+from ..numbers.attacks import Attack
 from ..numbers.report_data import ReportData
 from .notes import caveat_notes, too_few_replicates
 from .table import ANSWER, Column, Table
@@ -19,12 +17,15 @@ def summary_table(data: ReportData) -> Table | None:
     keys = (protocol.eer, *_METRICS)
     titles = [Column(describe(key).column.title) for key in keys]
     titles.insert(1, Column("95 % interval"))
-    evaluated = [a for a in attacks(data, *_METRICS) if not a.model.is_original]
     groups = []
-    for _, of_system in itertools.groupby(evaluated, key=lambda a: a.system):
+    evaluated: list[Attack] = []
+    for attacks in data.attacks.values():
+        of_system = [a for a in attacks if not a.model.is_original]
+        evaluated += of_system
         rows = []
         for a in of_system:
-            eer, *others = (mean.text() or NOT_AVAILABLE for mean in a.means.values())
+            means = (*(a.means[key] for key in keys[:-1]), a.deid)
+            eer, *others = (mean.text() or NOT_AVAILABLE for mean in means)
             interval = describe(protocol.eer).interval(a.eer.interval)
             place = (a.system, protocol.split_title(a.split), a.model.title)
             rows.append((*place, str(len(a.eer.parts)), eer, interval, *others))

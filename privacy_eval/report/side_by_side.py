@@ -9,22 +9,13 @@ from ..metrics import METRICS
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from .comparison_tables import comparison_tables, submissions_table
-from .ranking_tables import ranking_tables
+from .ranking_tables import ranking_table
 from .table import ANSWER, SIDE_BY_SIDE, Table
 from .utility_tables import utility_tables
 
 
-def across_tables(
-    data: ReportData, metric: str = "eer", attack_model: str | None = None
-) -> tuple[list[Table], list[str]]:
+def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
     """Tables with a column per system, and the rankings; with notes on them.
-
-    Parameters
-    ----------
-    metric : str
-        Of the rankings.
-    attack_model : str, optional
-        Of the rankings; that which the protocol averages, unless given.
 
     Raises
     ------
@@ -32,17 +23,16 @@ def across_tables(
         The protocol has no such attack model, or the metric does not depend on one.
     """
     results, published = data.results, data.sources.published
-    metric = data.protocol.shown(metric)
+    metric, attack_model = data.protocol.shown(data.rank_by), data.attack_model
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
         return [], []
-    options = {"metric": metric, "attack_model": attack_model}
     rankings: list[Table] = []
     for split in data.protocol.splits:
-        tables = ranking_tables(data, split=split, **options)
+        tables = list(map(ranking_table, data.rankings[split]))
         if published and len(results.systems) > 1:
             # With published systems in between, no two submitted ones would be compared.
-            own = ranking_tables(data.unpublished, split=split, **options)
+            own = map(ranking_table, data.unpublished.rankings[split])
             tables += [replace(table, name=f"{table.name}_own") for table in own]
         section = ANSWER if split == data.main_split else SIDE_BY_SIDE
         rankings += [replace(table, section=section) for table in tables]

@@ -24,13 +24,12 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import marked_text
-from ..numbers.attacks import attacks
+from ..numbers.attacks import attack_metrics
 from ..numbers.groups import by_trial_set
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH
 from ..results.records import Results, SimilarityRecord, VerificationRecord
-from ..results.signature import signature
 from ..tree.conditions import SetCondition
 from .identification_tables import (
     identification_speakers_table,
@@ -100,8 +99,7 @@ def table_groups(data: ReportData, across: Iterable[Table] = ()) -> list[list[Ta
         [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
         for base, tables in tables_of.items()
     ]
-    comment = signature(results, variant=results.protocol.variant) if results.systems else ""
-    return [[replace(table, comment=comment) for table in group] for group in groups]
+    return [[replace(table, comment=data.signature) for table in group] for group in groups]
 
 
 def system_tables(data: ReportData, system: str, results_folder: str) -> list[Table]:
@@ -118,7 +116,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     over_folders = []
     if results_folder == whole.results.results_folders(system)[0]:
         split_tables.append(_strongest_attacks(whole.results, system))
-        over_folders = [averages_table(data, system), attack_table(whole, system)]
+        over_folders = [averages_table(data, system), attack_table(data, system)]
     tables = [
         *(split_table.table() for split_table in split_tables),
         speakers_table(part, name),
@@ -460,15 +458,13 @@ def averages_table(data: ReportData, system: str) -> Table:
     return Table("averages", caption, columns, groups, notes=tuple(notes), title=heading)
 
 
-def attack_table(data: ReportData, title: str) -> Table:
+def attack_table(data: ReportData, system: str) -> Table:
     """Weighted averages with their intervals: a row per split and attack model."""
-    protocol = data.protocol
-    ranked = (key for key, m in of_kind("scores").items() if m.best and m.compared)
-    keys = list(dict.fromkeys(map(protocol.shown, ranked)))
+    protocol, keys = data.protocol, attack_metrics(data.protocol)
     groups: dict[str, list[tuple[str, ...]]] = {}
     resampled = set()
-    for attack in attacks(data, *keys):
-        means = [attack.means[key] for key in keys]
+    for attack in data.attacks[system]:
+        means = list(attack.means.values())
         if any(mean.value is not None for mean in means):
             split = protocol.split_title(attack.split)
             texts = (mean_text(mean) for mean in means)
@@ -482,11 +478,11 @@ def attack_table(data: ReportData, title: str) -> Table:
     heading = "Averages over data sets and genders with the protocol's weights"
     explained = " [95 % intervals from resampling speakers]" if resampled else ""
     notes = (
-        *caveat_notes(data.results.verification, keys, marked=True),
+        *caveat_notes(data.by_system[system].results.verification, keys, marked=True),
         *bias_notes([key for key in keys if key in resampled]),
     )
     rows = nonempty(groups.values())
-    caption = f"{heading}: {title}.{explained}"
+    caption = f"{heading}: {system}.{explained}"
     return Table("attacks", caption, columns, rows, notes=notes, fit="shrunk", title=heading)
 
 

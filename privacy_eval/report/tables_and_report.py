@@ -47,8 +47,8 @@ def tables_product(
     """Return a folder of tables as a product."""
 
     def make(*_: object) -> Content:
-        data = sources.read()
-        across, remarks = across_tables(data, options.rank_by, options.attack_model)
+        data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
+        across, remarks = across_tables(data)
         main_results = summary_table(data)
         first = [main_results] if main_results is not None else []
         groups = [

@@ -9,7 +9,7 @@ from ..metrics import Label, describe
 from ..numbers.cells import ORIGINAL_COLUMN, CellKey
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY, TradeOff, trade_offs
+from ..numbers.trade_offs import UTILITY, TradeOff
 from .comparison_tables import table_of_systems
 from .table import SIDE_BY_SIDE, Column, Table
 
@@ -56,7 +56,7 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     """Yield systems with some metric of utility but not another."""
     for system in data.cells.systems:
         means = {
-            m: data.mean(m, None, split, system).value
+            m: data.utility[split][system][m].value
             for m in UTILITY
             if any(d.weight for d in decoded_sets(data.protocol, m))
         }
@@ -67,7 +67,7 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
 def _thresholds(data: ReportData, split: str) -> Table | None:
     """For every threshold of EER the systems at or above it, ranked by WER and by UAR."""
     protocol = data.protocol
-    compared = [t for t in trade_offs(data, split) if t.utility and not t.is_incomplete]
+    compared = [t for t in data.trade_offs[split] if t.utility and not t.is_incomplete]
     if not compared or not protocol.eer_thresholds:
         return None
     metrics = [m for m in UTILITY if any(m in t.utility for t in compared)]

@@ -22,7 +22,7 @@ FIGURE_FORMATS = ("png", "pdf", "tex")
 Arrays = Mapping[str, NDArray[Any]]
 
 
-class Curves:
+class StoredArrays:
     """Curves of the records of some results.json files.
 
     Parameters

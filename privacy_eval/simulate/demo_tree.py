@@ -1,4 +1,5 @@
-"""Write demo trees: simulated x-vectors in a tree with the challenge's layout.
+"""Write demo trees: simulated x-vectors in a tree with the challenge's layout, or scores where the
+edition computes its own.
 
 A tree may exceed memory: its data folders are simulated and written one by one, and simulated
 again where another one is derived from them.
@@ -29,6 +30,7 @@ from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
 from .marked_folder import marked_folder
 from .ratings import simulate_ratings
+from .score_tree import ScoreTree, TrialSize
 from .vectors import Anonymization, Matrix, VectorModel
 
 #: Allowed sizes of a demo tree. Voice similarity needs two speakers and two utterances.
@@ -101,6 +103,12 @@ class _Demo:
         """Number of enrolled speakers: a third more than trial speakers."""
         return self.speakers + math.ceil(self.speakers / 3)
 
+    @property
+    def size(self) -> TrialSize:
+        """Size of every trial set, of one gender."""
+        spoken = self.speakers * self.utterances
+        return TrialSize(self.enrolled, self.speakers, spoken, spoken)
+
     def generator(self, *names: str) -> np.random.Generator:
         """Return an independent random stream for each name."""
         key: Sequence[int] = [self.seed, *(zlib.crc32(name.encode()) for name in names)]
@@ -112,24 +120,26 @@ def write_demo_tree(
     protocol: Protocol,
     *,
     seed: int = 0,
-    speakers: int = 12,
-    utterances: int = 12,
+    speakers: int | None = None,
+    utterances: int | None = None,
     systems: int = 2,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> bool:
     """Write a simulated challenge tree, in its state after anonymization.
 
     It contains data folders, x-vectors, back ends, word error rates and the ratings of a
-    listening test, but no scores. The tree is written atomically. The same seed and sizes give
-    the same bytes.
+    listening test, but no scores. Where the edition's own evaluation computes the scores, it
+    contains what that leaves: trial keys, scores, word errors with transcripts, and recalls of
+    emotions. The tree is written atomically. The same seed and sizes give the same bytes.
 
     Parameters
     ----------
-    speakers : int
+    speakers : int, optional
         Trial speakers of every trial set, of one gender; a third more are enrolled.
-    utterances : int
+    utterances : int, optional
         Trial utterances of each. Trials are those of every enrolled speaker with every
-        utterance, so that their number grows with `speakers` squared.
+        utterance, so that their number grows with `speakers` squared. Without both: 12 each,
+        or, in trees with scores, the challenge's true numbers.
     systems : int
         B1 and B2 are like the challenge's baselines. Further ones, S3, S4, ... (S03 where
         there are ten or more, to be sorted by name), are drawn around them.
@@ -149,18 +159,28 @@ def write_demo_tree(
         `folder` contains something else. The protocol does not define the folders of x-vectors
         and back ends that its results folders need.
     """
+    is_true_size = protocol.has_own_scoring and speakers is None and utterances is None
+    speakers = 12 if speakers is None else speakers
+    utterances = 12 if utterances is None else utterances
     sizes = {"speakers": speakers, "utterances": utterances, "systems": systems}
     for name, size in sizes.items():
         allowed = DEMO_SIZES[name]
         if size not in allowed:
             raise ValueError(f"expected {name} from {allowed[0]} to {allowed[-1]}, not {size}")
+    if is_true_size:
+        sizes = {"systems": systems}
     marker = {"demo_tree": 4, "seed": seed, "plan": protocol.name, **sizes}
     demo = _Demo(protocol, seed, speakers, utterances)
     drawn = _systems(systems, demo)
-    models = _models(protocol, drawn)
+    models = [] if protocol.has_own_scoring else _models(protocol, drawn)
     with marked_folder(folder, "demo_tree", marker) as temporary:
         if temporary is None:
             return False
+        if protocol.has_own_scoring:
+            names = [system.name for system in drawn]
+            of_sets = None if is_true_size else demo.size
+            ScoreTree(temporary, protocol, names, of_sets, demo.generator).write(progress)
+            return True
         _write_speech(temporary, demo, drawn, models, progress)
         for system in drawn:
             _write_recognition(temporary / "exp" / system.name, system, demo)

@@ -98,13 +98,23 @@ def simulate_trials(
         raise ValueError("need two enrolled speakers, and trial speakers among them")
     shape = (enrolled, speakers, utterances)
     e, s, u = (axis.ravel() for axis in np.indices(shape, dtype=np.int64))
-    is_target = e == s
+    return SimulatedTrials(simulate_scores(model, e, s, generator), e == s, e, s, u)
+
+
+def simulate_scores(
+    model: ScoreModel,
+    enrolled_speaker: NDArray[np.int64],
+    trial_speaker: NDArray[np.int64],
+    generator: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Simulate a score for each trial of numbered speakers; equal numbers are the same person."""
+    e, s = enrolled_speaker, trial_speaker
+    enrolled, speakers = e.max() + 1, s.max() + 1
     effect = np.where(
-        is_target,
+        e == s,
         model.separation + model.target_speaker * generator.standard_normal(speakers)[s],
         model.enrolled_speaker * generator.standard_normal(enrolled)[e]
         + model.trial_speaker * generator.standard_normal(speakers)[s]
         + model.pair * generator.standard_normal((enrolled, speakers))[e, s],
     )
-    score = model.offset + model.scale * (effect + generator.standard_normal(e.size))
-    return SimulatedTrials(score, is_target, e, s, u)
+    return np.asarray(model.offset + model.scale * (effect + generator.standard_normal(e.size)))

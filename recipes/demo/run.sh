@@ -32,4 +32,4 @@ mkdir -p -- "$(dirname -- "$dir")"
 privacy-eval demo-tree "$dir" --seed "$seed"
 
 "$recipe/../vpc2020/run.sh" --stage "$stage" --stop-stage "$stop_stage" --tree "$dir" \
-    --results exp --out results --conf "$recipe/protocol.yaml" --nj "$nj" --bootstrap "$bootstrap"
+    --results exp --out results --nj "$nj" --bootstrap "$bootstrap"

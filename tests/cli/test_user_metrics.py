@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +125,8 @@ def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> Non
     across = list(csv.reader(io.StringIO(tables["comparison_later_dev.csv"])))
     assert {tuple(row[-2:]) for row in across[1:]} == {("1.3", "0.7")}
     with registered([]):
-        data = ReportSources(tuple(paths)).read()
-        ranking = ranking_table(data, metric="later", split="dev")
-    assert ranking is not None
+        data = replace(ReportSources(tuple(paths)).read(), rank_by="later")
+        (ranking,) = map(ranking_table, data.rankings["dev"])
     assert [row[1:3] for row in ranking.rows] == [("B2", "0.7"), ("B1", "1.3")]
     ranked = ["tables", *options, "--format", "csv", "--out", str(tmp_path / "ranked")]
     assert main([*ranked, "--rank-by", "later"]) == 0

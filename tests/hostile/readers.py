@@ -73,7 +73,7 @@ from privacy_eval.protocol.published import parse_p_values, parse_values
 from privacy_eval.report.figure_folder import pictures
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table_formats import FORMATS
-from privacy_eval.results.arrays import Curves
+from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import (
     extract_system,
     import_results_txt,
@@ -727,7 +727,7 @@ def _read_curves(path: Path) -> Any:
         RESULTS.verification[0], curves=path.name, curves_sha256=digest(path.read_bytes())
     )
     results = replace(RESULTS, verification=(record,))
-    curves = Curves([(results, path.parents[1] / "results.json")])
+    curves = StoredArrays([(results, path.parents[1] / "results.json")])
     return curves.of(record)
 
 

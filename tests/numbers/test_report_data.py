@@ -13,7 +13,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData, ReportSources
 from privacy_eval.report.comparison_tables import comparison_tables
-from privacy_eval.results.arrays import Arrays, Curves
+from privacy_eval.results.arrays import Arrays, StoredArrays
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.records import SimilarityRecord, VerificationRecord, merge
 
@@ -55,7 +55,7 @@ def test_published_results_alone_have_their_own_protocol() -> None:
     assert ReportSources(published="voice_similarity").read().protocol.name == "vpc2020"
 
 
-class CountedReads(Curves):
+class CountedReads(StoredArrays):
     """Replicates that were never written, and how often they were read."""
 
     def __init__(self) -> None:
@@ -78,11 +78,11 @@ def test_replicates_of_an_average_are_read_once() -> None:
     records = tuple(replace(r, speaker_intervals=intervals) for r in results.verification)
     results, curves = replace(results, verification=records), CountedReads()
     data = ReportData(results, cells_from_results(results), curves)
-    first = data.mean("eer", "lazy-informed", "dev", "M")
+    first = data.means.of("eer", "lazy-informed", "dev", "M")
     assert curves.reads == len(first.parts) == 6
-    assert data.mean("eer", "lazy-informed", "dev", "M").interval == first.interval
+    assert data.means.of("eer", "lazy-informed", "dev", "M").interval == first.interval
     assert curves.reads == 6
-    other = data.mean("eer", "lazy-informed", "test", "M")
+    other = data.means.of("eer", "lazy-informed", "test", "M")
     assert curves.reads == 12 and other.value != first.value
     for _ in range(2):
         assert data.lacking_replicates.keys() == {"M"}

@@ -24,7 +24,7 @@ from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.side_by_side import across_tables
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table_files import table_files
-from privacy_eval.results.arrays import Curves
+from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import read_results, to_json
@@ -91,8 +91,7 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     cells = cells_from_results(results)
     across = {t.name: t for t in comparison_tables(cells, results.protocol)}
     assert "25.000" in across["comparison_toy_dev"].rows[0]
-    ranking = ranking_table(ReportData(results, cells), metric="toy", split="dev")
-    assert ranking is not None
+    (ranking,) = map(ranking_table, ReportData(results, cells, rank_by="toy").rankings["dev"])
     assert [row[1:3] for row in ranking.rows] == [("B", "50.000"), ("A", "25.000")]
     text = to_results_txt(results, "A", "")
     assert "  Toy: 25.0%\n" in text
@@ -112,7 +111,7 @@ def test_the_curve_of_a_new_metric_is_stored(
     systems = find_systems(tree.root, tree.root / "exp", protocol)
     assert not evaluate_tree(systems, tree.root / "out", tree=tree.root).failed
     results = collect(systems, tree.root / "out", protocol, tree=tree.root)
-    stored = Curves([(results, tree.root / "out" / "results.json")])
+    stored = StoredArrays([(results, tree.root / "out" / "results.json")])
     for record in results.verification:
         arrays = stored.of(record)
         assert arrays is not None and arrays["toy_x"].size == record.n_target
@@ -235,6 +234,6 @@ def test_a_mixed_gender_and_other_attack_models_need_yaml_alone(tmp_path: Path) 
     tables = comparison_tables(cells, protocol)
     assert {row[1] for row in tables[0].rows} == {"all speakers", ""}
     assert tables[0].columns[2].title == "Orig" and tables[0].rows[0][2]
-    assert ranking_table(ReportData(results, cells), split="dev") is not None
+    assert ReportData(results, cells).rankings["dev"]
     files = table_files(table_groups(ReportData(results)), "t")
     assert "mixed" in files["A_asv.csv"]

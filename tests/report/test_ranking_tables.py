@@ -34,14 +34,14 @@ from privacy_eval.numbers.cells import (
     cells_from_results,
     merge_cells,
 )
-from privacy_eval.numbers.rankings import Ranking, rank
+from privacy_eval.numbers.rankings import Ranking, rank, rankings
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.report.latex import to_latex
-from privacy_eval.report.ranking_tables import ranking_table, ranking_tables
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_text
-from privacy_eval.results.arrays import DET_BAND, Curves
+from privacy_eval.results.arrays import DET_BAND, StoredArrays
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.outputs import write_outputs
 from privacy_eval.results.records import Results, VerificationRecord, merge
@@ -102,21 +102,18 @@ def data_of(results: Results, stored: object, cells: Cells | None = None) -> Rep
 
 def ranked(results: Results, stored: object, cells: Cells | None = None, **options: Any) -> Ranking:
     options = {"metric": "eer", "attack_model": "ignorant", "split": "dev", **options}
-    return rank(data_of(results, stored, cells), **options)
+    return rank(data_of(results, stored, cells).means, **options)
 
 
 def tables_of(
     results: Results, stored: object, cells: Cells | None = None, **options: Any
 ) -> list[Table]:
-    options = {"attack_model": "ignorant", "split": "dev", **options}
-    return ranking_tables(data_of(results, stored, cells), **options)
+    options = {"metric": "eer", "attack_model": "ignorant", "split": "dev", **options}
+    return list(map(ranking_table, rankings(data_of(results, stored, cells).means, **options)))
 
 
 def table_of(results: Results, stored: object, cells: Cells | None = None, **options: Any) -> Table:
-    options = {"attack_model": "ignorant", "split": "dev", **options}
-    table = ranking_table(data_of(results, stored, cells), **options)
-    assert table is not None
-    return table
+    return ranking_table(ranked(results, stored, cells, **options))
 
 
 # --- order and statements
@@ -253,7 +250,7 @@ def test_only_the_same_draws_are_paired(other: dict[str, Any], protocol: Protoco
 
 def test_no_system_is_better_without_replicates() -> None:
     results = merge([imported(B1, system="B1"), imported(B2, system="B2")])
-    curves = Curves([(results, Path("nowhere/results.json"))])
+    curves = StoredArrays([(results, Path("nowhere/results.json"))])
     table = table_of(results, curves)
     assert [c.title for c in table.columns] == ["#", "System", "EER, %"]
     assert [row[:2] for row in table.rows] == [("1", "B1"), ("2", "B2")]
@@ -380,8 +377,8 @@ def test_published_averages_are_ordered() -> None:
 def test_voice_similarity_has_an_order_only() -> None:
     results = Results(load_protocol("vpc2020"))
     cells = cells_from_published("vpc2020")
-    table = ranking_table(data_of(results, Stored(), cells), metric="gvd_db", split="dev")
-    assert table is not None and table.rows[0][1] == "K2"
+    table = table_of(results, Stored(), cells, metric="gvd_db", attack_model=None)
+    assert table.rows[0][1] == "K2"
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
 
 
@@ -412,9 +409,9 @@ def test_linkability_of_few_targets_is_flagged(
     assert any("Linkability is uninformative" in note for note in table.notes) is noted
 
 
-def test_a_ranking_of_nothing_is_none(protocol: Protocol) -> None:
+def test_a_ranking_of_nothing_is_empty(protocol: Protocol) -> None:
     results = results_of(protocol, {"a": 0.3})
-    assert ranking_table(data_of(results, Stored()), metric="cllr_min", split="dev") is None
+    assert ranked(results, Stored(), metric="cllr_min").is_empty
     with pytest.raises(ValueError, match="no ranking by cllr, only by eer, "):
         ranked(results, Stored(), metric="cllr")
 
@@ -436,7 +433,7 @@ def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> No
     tree = three_conditions(tmp_path)
     tree.libri("exp/results-other")
     results = evaluated(tree, Options(bootstrap=30, seed=4))
-    curves = Curves([(results, tmp_path / "out" / "results.json")])
+    curves = StoredArrays([(results, tmp_path / "out" / "results.json")])
     for record in results.verification:
         arrays = curves.of(record)
         assert arrays is not None
@@ -458,7 +455,7 @@ def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> No
 def test_no_replicates_are_stored_without_a_bootstrap(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     results = evaluated(tree, Options())
-    curves = Curves([(results, tmp_path / "out" / "results.json")])
+    curves = StoredArrays([(results, tmp_path / "out" / "results.json")])
     assert len(results.verification) == 3
     for record in results.verification:
         arrays = curves.of(record)

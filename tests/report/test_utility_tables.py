@@ -15,7 +15,6 @@ from support import PUBLISHED_FILES
 from privacy_eval.io.wer import WerLine
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
 from privacy_eval.numbers.report_data import ReportData, ReportSources
-from privacy_eval.numbers.trade_offs import trade_offs
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_systems
 from privacy_eval.report.figures.drawing import Drawing
@@ -183,7 +182,7 @@ def test_plane_of_forty_systems_names_the_front_only() -> None:
 
 def test_published_systems_beside_ones_own() -> None:
     data = data_of(FOUR, "vpc2024")
-    found = {t.system: t for t in trade_offs(data, "test")}
+    found = {t.system: t for t in data.trade_offs["test"]}
     # Averages of the published test EERs of women and men.
     expected = {"B1": 6.07, "B2": 4.52, "B3": 27.32, "B4": 30.27, "B5": 34.34, "B6": 21.14}
     for system, eer in expected.items():

@@ -290,6 +290,8 @@ def test_data_are_asked_for_and_never_fetched(recipe: Recipe) -> None:
     assert "has no data folder" in run.out and "password" in run.out
     (recipe.tree / "data").mkdir()
     assert "password" not in recipe.stages(1, 1).out
+    (recipe.tree / "exp/models").mkdir()
+    assert recipe.stages(1, 1).out.count("\n") == 1
 
 
 def test_listening_test_is_evaluated_where_there_are_ratings(recipe: Recipe) -> None:
@@ -371,8 +373,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     assert {"<privacy-metrics>", "<collect>", "<report>"} <= set(lines)
     assert "\n\nthe main results\n\ntables        new/demo tree/results/tables\n" in run.out
     options = recipe.options(recipe.tree / "new/demo tree/results")
-    protocol = (recipe.copy / "recipes/demo/protocol.yaml").resolve()
-    expected = {"tree": "new/demo tree", "conf": str(protocol), "bootstrap": "500"}
+    expected = {"tree": "new/demo tree", "conf": "vpc2020", "bootstrap": "500"}
     assert {name: options[name] for name in expected} == expected
     run = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
     assert run.code == 0, run.err
@@ -413,6 +414,46 @@ def test_options_are_checked_once_before_any_work(
     assert (run.code, run.out) == (2, "")
     assert run.err.count(message) == 1
     assert " Stage " not in run.err and "--allow-missing" not in run.err
+
+
+@pytest.mark.parametrize(
+    ("name", "folders", "told"),
+    [
+        ("vpc2020", ["asv_orig", "asv_anon_x"], "recipes/vpc2024/run.sh --tree . --conf vpc2024"),
+        ("vpc2020", ["asv_anon_track2_10_fr_x", "asv_ssl"], "--conf vpc2026_track2"),
+        ("vpc2024", ["asv_ssl", "asv_anon_x"], "--conf vpc2026_track1"),
+        ("vpc2024", ["results-x"], "recipes/vpc2020/run.sh --tree . --conf vpc2020"),
+        ("vpc2024", ["results-x", "results-x.orig"], "--conf vpc2022"),
+        ("vpc2024", ["asv_anon_x"], ""),
+        ("vpc2024", ["another"], ""),
+        ("vpc2020", ["another"], ""),
+        ("vpc2020", ["results-x", "asv_anon_x"], ""),
+    ],
+)
+def test_a_tree_of_another_edition_is_recognized(
+    recipe: Recipe, name: str, folders: list[str], told: str
+) -> None:
+    """In one line that names its recipe; a protocol of one's own is taken as it is."""
+    shutil.rmtree(recipe.tree / "exp")
+    for folder in folders:
+        (recipe.tree / "exp" / folder).mkdir(parents=True)
+    run = recipe.run("--stage", 0, "--stop-stage", 0, name=name, CHECK=REAL)
+    lines = [line for line in run.err.splitlines() if "looks like a tree of" in line]
+    assert run.code == (2 if told else 0), run.err
+    assert (len(lines), told in "".join(lines)) == (bool(told), True)
+    if told:
+        (recipe.tree / "own.yaml").write_text(f"extends: {name}\n")
+        words = ("--stage", 0, "--stop-stage", 0, "--conf", "own.yaml")
+        assert recipe.run(*words, name=name, CHECK=REAL).code == 0
+
+
+@pytest.mark.parametrize("name", ["vpc2020", "vpc2024"])
+def test_help_is_of_the_recipes_edition(recipe: Recipe, name: str) -> None:
+    listed = recipe.run("--help", name=name).out
+    options = {line.split()[0]: line for line in listed.splitlines() if line.startswith("  --")}
+    assert f" {name} " in options["--conf"] and name in options["--published"]
+    other = "vpc2024" if name == "vpc2020" else "vpc2020"
+    assert other not in options["--conf"] + options["--published"]
 
 
 def test_the_last_line_says_what_was_left_out(recipe: Recipe) -> None:

@@ -15,7 +15,6 @@ import pytest
 from support import ROOT, cli
 
 from privacy_eval.numbers.report_data import ReportSources
-from privacy_eval.numbers.trade_offs import trade_offs
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 
@@ -238,7 +237,7 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
         assert record.line == rated[record.condition.name].line
     data = ReportSources((tree / "exp/privacy_eval/results.json",)).read()
     for split in ("dev", "test"):
-        (one,) = trade_offs(data, split)
+        (one,) = data.trade_offs[split]
         assert one.bounds.keys() == {"wer"} and one.interval is not None
     for path in (tree / "exp/asr").glob("*/wer"):
         path.unlink()

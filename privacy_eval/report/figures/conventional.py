@@ -29,7 +29,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `conventional_*` per condition of a system: ECE, DCF, NECE, NBER."""
     seen = set()
     for record in data.results.verification:
-        key, arrays = key_of(record), load(record, data.curves, _ARRAYS)
+        key, arrays = key_of(record), load(record, data.arrays, _ARRAYS)
         system = record.condition.system
         if arrays is None or key is None or (system, *key) in seen:
             continue

@@ -171,7 +171,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     styles = style.system_styles(data.results.systems)
 
     def read(name: str, record: VerificationRecord) -> Line | None:
-        arrays = load(record, data.curves, _ARRAYS)
+        arrays = load(record, data.arrays, _ARRAYS)
         eer = record.values(data.protocol.variant).get(data.protocol.eer)
         if arrays is None or eer is None or not math.isfinite(eer):
             return None

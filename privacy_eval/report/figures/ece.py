@@ -188,7 +188,7 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
 
 def _profile(data: ReportData, name: str, record: VerificationRecord) -> Profile | None:
     variant = data.protocol.variant
-    arrays, values = load(record, data.curves, _ARRAYS), record.values(variant)
+    arrays, values = load(record, data.arrays, _ARRAYS), record.values(variant)
     if arrays is None or not set(_METRICS) <= values.keys():
         return None
     return Profile(

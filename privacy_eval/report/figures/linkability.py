@@ -113,7 +113,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         drawable = [
             s
             for s in data.results.systems
-            if any(load(r, data.curves, _ARRAYS) is not None for r in of_set.get(s, {}).values())
+            if any(load(r, data.arrays, _ARRAYS) is not None for r in of_set.get(s, {}).values())
         ]
         for page, number, part in style.numbered_pages(drawable, MOST_SYSTEMS):
             rows = [_row(system, of_set[system], data) for system in page]
@@ -141,7 +141,7 @@ def _row(
     panels: dict[str, Panel] = {}
     for attack in data.protocol.attack_models:
         record = by_attack.get(attack.id)
-        arrays = None if record is None else load(record, data.curves, _ARRAYS)
+        arrays = None if record is None else load(record, data.arrays, _ARRAYS)
         if record is not None and arrays is not None:
             caveat = record.caveat("linkability")
             value = record.values(data.protocol.variant)["linkability"]

@@ -133,7 +133,7 @@ def _pages(
         blocks = [
             (record.condition.system, record.asv_model, block(arrays, variant))
             for record in itertools.chain.from_iterable(page)
-            if (arrays := data.curves.of(record)) is not None
+            if (arrays := data.arrays.of(record)) is not None
             and all(f"{variant}_{part}" in arrays for part in _PARTS)
         ]
         if blocks:

@@ -19,7 +19,7 @@ from ...metrics import describe
 from ...metrics.caveats import INCOMPLETE
 from ...numbers.cells import select
 from ...numbers.report_data import ReportData
-from ...numbers.trade_offs import UTILITY, TradeOff, trade_offs
+from ...numbers.trade_offs import UTILITY, TradeOff
 from ..table import ANSWER
 from . import style
 from .drawing import Drawing
@@ -31,7 +31,7 @@ _MOST_NAMED = 12
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
-        systems = trade_offs(data, split)
+        systems = data.trade_offs[split]
         metrics = [m for m in UTILITY if any(m in t.utility for t in systems)]
         absent = [t.system for t in systems if len(t.utility) < len(metrics)]
         if not metrics:

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import Protocol
-from ...results.arrays import Arrays, Curves
+from ...results.arrays import Arrays, StoredArrays
 from ...results.records import Results, VerificationRecord
 from ...tree.conditions import TrialCondition
 from . import style
@@ -90,10 +90,10 @@ def conditions(
             yield key, list(records[key].values()), list(records.get(original, {}).values())
 
 
-def load(record: VerificationRecord, curves: Curves, names: Iterable[str]) -> Arrays | None:
+def load(record: VerificationRecord, arrays: StoredArrays, names: Iterable[str]) -> Arrays | None:
     """Load the arrays of a record; None if any of these is missing."""
-    arrays = curves.plotted(record)
-    return arrays if arrays is not None and set(names) <= arrays.keys() else None
+    plotted = arrays.plotted(record)
+    return plotted if plotted is not None and set(names) <= plotted.keys() else None
 
 
 def condition_pages(

@@ -16,7 +16,7 @@ from privacy_eval.metrics.registry import score_curves
 from privacy_eval.numbers.cells import ORIGINAL_COLUMN, Cells, cells_from_published
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.results.arrays import Curves
+from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content
 from privacy_eval.results.records import Results, VerificationRecord
@@ -86,7 +86,7 @@ def data_of_records(folder: Path, records: Iterable[VerificationRecord]) -> Repo
     results = Results(CONFIG, tuple(records))
     path = folder / "results.json"
     path.write_text(to_json(results))
-    return ReportData(results, curves=Curves([(results, path)]))
+    return ReportData(results, arrays=StoredArrays([(results, path)]))
 
 
 def simulated(

@@ -86,7 +86,7 @@ def test_damaged_curves_are_omitted(tmp_path: Path) -> None:
     for miss, false_alarm in (([0.0], [0.0]), ([0.0, 0.0], [1.0, 1.0]), ([1e308], [-1e308])):
         arrays = {"det_miss": np.array(miss), "det_false_alarm": np.array(false_alarm)}
         curves = SimpleNamespace(plotted=lambda _, arrays=arrays: arrays)
-        assert not list(det.figures(replace(data, curves=curves)))  # type: ignore[arg-type]
+        assert not list(det.figures(replace(data, arrays=curves)))  # type: ignore[arg-type]
 
 
 def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     }
     eers = {name: r.values("challenge")["eer"] for name, r in records.items()}
     texts = texts_of(drawn[1].canvas)
-    curves = {n: data.curves.of(records[n]) for n in (ODD, "B1")}
+    curves = {n: data.arrays.of(records[n]) for n in (ODD, "B1")}
     meet = {n: crossing(c["det_miss"], c["det_false_alarm"]) for n, c in curves.items() if c}
     assert texts[:2] == [
         f"{n} ({100 * eers[n]:.2f} %, curve {100 * meet[n]:.2f} %)" for n in (ODD, "B1")

@@ -49,7 +49,7 @@ def test_systems_of_a_condition_in_the_order_of_their_disclosure(tmp_path: Path)
     record = next(
         r for r in results.of("B1").verification if r.condition.attack_model == "lazy-informed"
     )
-    stored = data.curves.of(record)
+    stored = data.arrays.of(record)
     assert stored is not None
     np.testing.assert_array_equal(lines[2].get_xdata(), stored["prior_log_odds"])
     np.testing.assert_array_equal(lines[2].get_ydata(), stored["ece_minimum"])
@@ -123,7 +123,7 @@ def test_conventional_plots_are_of_the_stored_curves(tmp_path: Path) -> None:
     (drawn,) = conventional.figures(data)
     assert drawn.name == "conventional_B1_lazy-informed_libri_test_f"
     assert drawn.canvas.get_suptitle() == "B1, LibriSpeech test, female, lazy-informed"
-    stored = data.curves.of(data.results.verification[0])
+    stored = data.arrays.of(data.results.verification[0])
     assert stored is not None
     cross_entropy, cost, necr, nber = drawn.canvas.axes
     prior = expit(stored["prior_log_odds"])
@@ -141,7 +141,7 @@ def test_conventional_plots_are_of_the_stored_curves(tmp_path: Path) -> None:
 
 def test_actual_curves_above_the_panel_are_noted(tmp_path: Path) -> None:
     bad = record_of(tmp_path, "B1", "ignorant", scores_of(0.0, seed=3))
-    arrays = dict(data_of_records(tmp_path, [bad]).curves.of(bad) or {})
+    arrays = dict(data_of_records(tmp_path, [bad]).arrays.of(bad) or {})
     arrays["ece_actual"] = arrays["ece_zero_evidence"] * 7
     plot = conventional.conventional_plot(arrays)
     titles = [p.title for _, _, p in plot.panels()]

@@ -29,7 +29,7 @@ ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa
 
 
 class Matrices:
-    """Replacement of `Curves`."""
+    """Replacement of `StoredArrays`."""
 
     def of(self, record: object) -> dict[str, np.ndarray]:
         return ARRAYS
@@ -41,7 +41,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
     place = SetCondition(ODD, "", "t", "libri", "test", "f")
     record = SimilarityRecord(place, "original", {}, curves="a.npz")
-    matrices = ReportData(Results(CONFIG, similarity=(record,)), curves=Matrices())  # type: ignore[arg-type]
+    matrices = ReportData(Results(CONFIG, similarity=(record,)), arrays=Matrices())  # type: ignore[arg-type]
     conditions = [r.condition for r in curves.results.verification]
     galleries = ReportData(
         Results(

@@ -18,7 +18,7 @@ from privacy_eval.tree.conditions import SetCondition
 
 @dataclass(frozen=True)
 class Stored:
-    """Replacement of `Curves`: arrays generated from the record."""
+    """Replacement of `StoredArrays`: arrays generated from the record."""
 
     speakers: int = 5
 
@@ -47,7 +47,7 @@ def figures(
     *records: SimilarityRecord, protocol: Any = CONFIG, stored: Any = STORED
 ) -> list[Drawing]:
     results = Results(protocol, similarity=records)
-    return list(matrices.figures(ReportData(results, curves=stored)))
+    return list(matrices.figures(ReportData(results, arrays=stored)))
 
 
 def by_default(*records: SimilarityRecord) -> list[Drawing]:

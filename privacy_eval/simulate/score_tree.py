@@ -1,0 +1,354 @@
+"""Write the folders of a demo tree whose edition computes its own scores: trial keys, scores, word
+errors with transcripts, and recalls of emotions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from ..io.files import write_text
+from ..io.wer import WerLine, format_wer_line
+from ..protocol.protocol import ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
+from ..tree.conditions import TrialCondition, trial_conditions
+from .scores import ScoreModel, simulate_scores
+
+#: Return an independent random stream for each name.
+Streams = Callable[..., np.random.Generator]
+
+
+@dataclass(frozen=True)
+class TrialSize:
+    """Size of a trial set: numbers of enrolled speakers, of speakers of its utterances, of these
+    utterances, and of those that an enrolled speaker said. All enrolled speakers are tested with
+    all utterances."""
+
+    enrolled: int
+    speakers: int
+    utterances: int
+    targets: int
+
+
+#: The challenges' trial sets by data set, split and gender. LibriSpeech: 2022 and 2024, and track
+#: 1 of 2026. Others: track 2 of 2026, in June 2026 (its statistics of MLS).
+TRUE_SIZES: Mapping[tuple[str, str, str], TrialSize] = {
+    ("libri", "dev", "f"): TrialSize(15, 20, 1018, 704),
+    ("libri", "dev", "m"): TrialSize(14, 20, 960, 644),
+    ("libri", "test", "f"): TrialSize(16, 20, 734, 548),
+    ("libri", "test", "m"): TrialSize(13, 20, 762, 449),
+    ("en", "dev", "f"): TrialSize(21, 21, 1588, 1588),
+    ("en", "dev", "m"): TrialSize(21, 21, 1632, 1632),
+    ("en", "test", "f"): TrialSize(21, 21, 1574, 1574),
+    ("en", "test", "m"): TrialSize(21, 21, 1613, 1613),
+    ("de", "dev", "f"): TrialSize(15, 15, 1451, 1451),
+    ("de", "dev", "m"): TrialSize(15, 15, 1484, 1484),
+    ("de", "test", "f"): TrialSize(15, 15, 1429, 1429),
+    ("de", "test", "m"): TrialSize(15, 15, 1440, 1440),
+    ("fr", "dev", "f"): TrialSize(9, 9, 1043, 1043),
+    ("fr", "dev", "m"): TrialSize(9, 9, 1002, 1002),
+    ("fr", "test", "f"): TrialSize(9, 9, 1026, 1026),
+    ("fr", "test", "m"): TrialSize(9, 9, 1028, 1028),
+    ("es", "dev", "f"): TrialSize(10, 10, 1000, 1000),
+    ("es", "dev", "m"): TrialSize(10, 10, 1040, 1040),
+    ("es", "test", "f"): TrialSize(10, 10, 946, 946),
+    ("es", "test", "m"): TrialSize(10, 10, 1071, 1071),
+}
+
+_GENDERS = ("f", "m")
+#: Utterances of an enrolled speaker.
+_ENROLLMENT = 12
+#: Speakers, each of one fold, and utterances of each, in a set of emotion recognition.
+_FOLDS, _EMOTIONAL = 5, 550
+#: Syllables, two of which make a word, and the most words of an utterance.
+_WORDS = tuple(f"{c}{v}" for c in "BDFGKLMNPRSTVZ" for v in "AEIOU")
+_MOST_WORDS = 24
+_NO_WEIGHTS: Mapping[str, None] = {"lm_weight": None, "word_insertion_penalty": None}
+#: EER and word error rate of original speech.
+_ORIGINAL_EER, _ORIGINAL_WER = 0.05, 0.02
+#: Fraction of right emotions in original speech, and the rate of chance.
+_RECALLS, _CHANCE = {"neu": 0.72, "ang": 0.8, "hap": 0.66, "sad": 0.64}, 0.25
+#: Correlation of the scores of systems and attack models in the same trials.
+_COMMON = 0.5
+#: Mean of nontarget scores, and their scale: about those of cosines.
+_OFFSET, _SCALE = 0.1, 0.1
+
+
+@dataclass(frozen=True)
+class _Strength:
+    """How well a system anonymizes, and what it costs.
+
+    Attributes
+    ----------
+    eer : mapping
+        By attack model.
+    wer : float
+        Factor of the word error rate.
+    emotion : float
+        Share that is kept of what recalls exceed chance by.
+    """
+
+    eer: Mapping[str, float]
+    wer: float
+    emotion: float
+
+
+def _strength(system: str, stream: Streams) -> _Strength:
+    """Draw a system's strength; B1 anonymizes lightly and B2 more."""
+    draw = stream("strength", system).uniform
+    semi = {"B1": 0.18, "B2": 0.33}.get(system, draw(0.1, 0.4))
+    lazy = semi + draw(0.03, 0.1)
+    eer = {"ignorant": draw(0.46, 0.5), "lazy-informed": lazy, "semi-informed": semi}
+    return _Strength(eer, draw(1.3, 1.6) + 4 * semi, draw(0.9, 1.1) * (1 - 1.8 * semi))
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """A trial set: its speech, and every enrolled speaker of a gender with all utterances of it.
+
+    Attributes
+    ----------
+    speaker_of : mapping
+        Speaker of each utterance, sorted.
+    gender_of : mapping
+        Gender of each speaker of an utterance.
+    enrolled : mapping
+        Gender of each enrolled speaker.
+    begins : sequence of str
+        Enrolled speaker and utterance of each trial, as lines begin.
+    enrolled_number, speaker_number : int arrays, shape (N,)
+        Of each trial; equal in target trials.
+    """
+
+    speaker_of: Mapping[str, str]
+    gender_of: Mapping[str, str]
+    enrolled: Mapping[str, str]
+    begins: Sequence[str]
+    enrolled_number: NDArray[np.int64]
+    speaker_number: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ScoreTree:
+    """A demo tree of trial keys, scores and results of recognizers; see `write_demo_tree`.
+
+    Attributes
+    ----------
+    tree : Path
+    protocol : Protocol
+    systems : sequence of str
+        Names; each one's anonymization suffix is `_NAME`.
+    size : TrialSize or None
+        Of every trial set and gender; None: the challenge's.
+    stream : callable
+        Returns an independent random generator for names.
+    """
+
+    tree: Path
+    protocol: Protocol
+    systems: Sequence[str]
+    size: TrialSize | None
+    stream: Streams
+
+    def write(self, progress: Callable[[int, int, str], None] | None = None) -> None:
+        """Write the tree; `progress` is called with the number of trial sets written, their
+        total, and a name."""
+        trial_sets = list(self.protocol.trial_sets())
+        spoken: dict[tuple[str, str], list[_Trials]] = {}
+        enrolled: dict[str, dict[str, str]] = {}
+        for done, t in enumerate(trial_sets, start=1):
+            trials = self._trials(t)
+            spoken.setdefault((t.data_set.id, t.split), []).append(trials)
+            enrolled.setdefault(t.enrollment_name, {}).update(trials.enrolled)
+            self._write_scores(t, trials)
+            if progress is not None:
+                progress(done, len(trial_sets), t.trials_name)
+        for name, gender_of in enrolled.items():
+            spoken_by = {f"{s}-e{n:02d}": s for s in sorted(gender_of) for n in range(_ENROLLMENT)}
+            self._write_data(name, spoken_by, gender_of, {"enrolls": spoken_by})
+        for split, recognized in itertools.product(
+            self.protocol.splits, self.protocol.recognition.data_sets
+        ):
+            self._write_recognition(
+                recognized.set_name(split), spoken.get((recognized.id, split), [])
+            )
+        for system in self.systems:
+            self._write_emotions(system)
+
+    def _trials(self, trial_set: TrialSet) -> _Trials:
+        speaker_of: dict[str, str] = {}
+        gender_of: dict[str, str] = {}
+        enrolled: dict[str, str] = {}
+        pairs: list[tuple[str, str]] = []
+        for gender in _GENDERS if trial_set.gender not in _GENDERS else trial_set.gender:
+            size = self.size or TRUE_SIZES.get((trial_set.data_set.id, trial_set.split, gender))
+            if size is None:
+                raise PrivacyEvalError(
+                    f"protocol {self.protocol.name}: the true size of {trial_set.trials_name} is "
+                    "not known; choose --speakers and --utterances"
+                )
+            names = self._speakers(trial_set, gender, max(size.enrolled, size.speakers))
+            spoken = _utterances(names[: size.speakers], size)
+            enrolled.update(dict.fromkeys(names[: size.enrolled], gender))
+            gender_of.update(dict.fromkeys(names[: size.speakers], gender))
+            speaker_of.update(spoken)
+            pairs += itertools.product(names[: size.enrolled], spoken)
+        number = {name: n for n, name in enumerate({**enrolled, **gender_of})}
+        return _Trials(
+            speaker_of,
+            gender_of,
+            enrolled,
+            [f"{e} {u}" for e, u in pairs],
+            np.array([number[e] for e, _ in pairs]),
+            np.array([number[speaker_of[u]] for _, u in pairs]),
+        )
+
+    def _speakers(self, trial_set: TrialSet, gender: str, count: int) -> list[str]:
+        """Name speakers: numbers of one width, in a block for each enrollment set and gender."""
+        sets = dict.fromkeys(t.enrollment_name for t in self.protocol.trial_sets())
+        block = 10 + 2 * list(sets).index(trial_set.enrollment_name) + _GENDERS.index(gender)
+        room = max(100, 10 ** len(str(count)))
+        width = len(str((10 + 2 * len(sets)) * room))
+        return [f"{block * room + n:0{width}d}" for n in range(count)]
+
+    def _write_data(
+        self,
+        name: str,
+        speaker_of: Mapping[str, str],
+        gender_of: Mapping[str, str],
+        lists: Mapping[str, Iterable[str]],
+    ) -> None:
+        of_speakers: dict[str, list[str]] = {}
+        for utterance, speaker in speaker_of.items():
+            of_speakers.setdefault(speaker, []).append(utterance)
+        files: dict[str, Iterable[str]] = {
+            "utt2spk": (f"{u} {s}" for u, s in speaker_of.items()),
+            "spk2utt": (f"{s} {' '.join(u)}" for s, u in of_speakers.items()),
+            "spk2gender": (f"{s} {g}" for s, g in sorted(gender_of.items())),
+            **lists,
+        }
+        for file, lines in files.items():
+            write_text(self.tree / "data" / name / file, "".join(f"{line}\n" for line in lines))
+
+    def _write_scores(self, trial_set: TrialSet, trials: _Trials) -> None:
+        """Write a trial set with its key, and the scores of all attack models of all systems."""
+        name = trial_set.trials_name
+        is_target = trials.enrolled_number == trials.speaker_number
+        labels = np.where(is_target, "target", "nontarget").tolist()
+        key = (f"{b} {label}" for b, label in zip(trials.begins, labels, strict=True))
+        self._write_data(name, trials.speaker_of, trials.gender_of, {"trials": key})
+        pairs = trials.enrolled_number, trials.speaker_number
+        alike = simulate_scores(ScoreModel(0.0), *pairs, self.stream("scores", name))
+        difficulty = self.stream("difficulty", name).normal(0, 0.01)
+        for system, part in itertools.product(self.systems, self.protocol.results_folders):
+            rates = {**_strength(system, self.stream).eer, "original": _ORIGINAL_EER}
+            for c in trial_conditions(self.protocol, part, f"_{system}").values():
+                if c.attack_model is None or (c.data_set, c.split, c.gender) != (
+                    *(trial_set.data_set.id, trial_set.split, trial_set.gender),
+                ):
+                    continue
+                folder = self._folder(c, part, system)
+                if (folder / "scores").exists():  # of original speech, which systems share
+                    continue
+                stream = self.stream("scores", c.asv_model, c.name)
+                own = simulate_scores(ScoreModel(0.0), *pairs, stream)
+                model = ScoreModel.with_eer(min(max(rates[c.attack_model] + difficulty, 0.01), 0.5))
+                mixed = np.sqrt(_COMMON) * alike + np.sqrt(1 - _COMMON) * own
+                scores = _OFFSET + _SCALE * (mixed + model.separation * is_target)
+                lines = zip(trials.begins, scores.tolist(), strict=True)
+                write_text(folder / "scores", "".join(f"{b} {score:.7f}\n" for b, score in lines))
+
+    def _folder(self, condition: TrialCondition, part: ResultsFolder, system: str) -> Path:
+        """Return the folder of a condition, in that of its model (or its data set's model)."""
+        ending = f"_{condition.data_set}{{suffix}}"
+        template = next((f for f in part.folders if f.endswith(ending)), part.folders[0])
+        model = template.replace("{suffix}", f"_{system}")
+        return self.tree / "exp" / model / condition.name.removeprefix("ASV-")
+
+    def _write_recognition(self, name: str, parts: Sequence[_Trials]) -> None:
+        """Write a set with its words, and the transcripts and word errors of all speech."""
+        speaker_of = {u: s for trials in parts for u, s in trials.speaker_of.items()}
+        gender_of = {s: g for trials in parts for s, g in trials.gender_of.items()}
+        if not parts:  # a set of emotion recognition: both speakers of some sessions
+            of_one = self.size.utterances // self.size.speakers if self.size else _EMOTIONAL
+            names = [f"Ses{n:02d}{'FM'[n % 2]}" for n in range(1, _FOLDS + 1)]
+            speaker_of = {f"{s}_{n:04d}": s for s in names for n in range(of_one)}
+            gender_of = {s: s[-1].lower() for s in names}
+        stream = self.stream("words", name)
+        numbers = stream.integers(0, len(_WORDS) ** 2, (len(speaker_of), _MOST_WORDS)).tolist()
+        lengths = stream.integers(_MOST_WORDS // 3, _MOST_WORDS + 1, len(speaker_of)).tolist()
+        spoken = {
+            u: [_WORDS[n // len(_WORDS)] + _WORDS[n % len(_WORDS)] for n in row[:length]]
+            for u, row, length in zip(speaker_of, numbers, lengths, strict=True)
+        }
+        text = {"text": (f"{u} {' '.join(words)}" for u, words in spoken.items())}
+        self._write_data(name, speaker_of, gender_of, text)
+        rates = {"": 1.0, **{f"_{s}": _strength(s, self.stream).wer for s in self.systems}}
+        for suffix, factor in rates.items():
+            folder = self.tree / "exp" / self.protocol.recognition.folders[0] / f"{name}{suffix}"
+            heard, line = _misheard(spoken, _ORIGINAL_WER * factor, self.stream(name, suffix))
+            write_text(folder / "text", "".join(f"{u} {' '.join(w)}\n" for u, w in heard.items()))
+            write_text(folder / "wer", f"{format_wer_line(line)}\n")
+
+    def _write_emotions(self, system: str) -> None:
+        """Write the recalls of a system, by fold."""
+        kept = _strength(system, self.stream).emotion
+        names = ",".join(f"ACC_{emotion}" for emotion in _RECALLS)
+        lines = [f",dataset,split,fold,ser,UAR,{names}"]
+        for data_set, split, speech, fold in itertools.product(
+            self.protocol.emotion, self.protocol.splits, SPEECH, range(1, _FOLDS + 1)
+        ):
+            owner = "" if speech == ORIGINAL else system
+            share = 1.0 if speech == ORIGINAL else kept
+            rates = [_CHANCE + share * (recall - _CHANCE) for recall in _RECALLS.values()]
+            stream = self.stream("emotions", data_set.id, split, owner, f"{fold}")
+            right = 100 * stream.binomial(_EMOTIONAL // 4, rates) / (_EMOTIONAL // 4)
+            place = (data_set.id, split, f"{fold}", "anon" if owner else "original")
+            values = [f"{value:.3f}" for value in (right.mean(), *right)]
+            lines.append(",".join([f"{len(lines) - 1}", *place, *values]))
+        path = self.tree / "exp" / self.protocol.emotion_folder / f"results_folds_{system}.csv"
+        write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _utterances(speakers: Sequence[str], size: TrialSize) -> dict[str, str]:
+    """Name the utterances of speakers, those of the enrolled ones first; as many of each of both
+    as possible."""
+    n_both = min(size.enrolled, size.speakers)
+    groups = (
+        (speakers[:n_both], size.targets),
+        (speakers[n_both:], size.utterances - size.targets),
+    )
+    return {
+        f"{speaker}-{n:04d}": speaker
+        for names, number in groups
+        for i, speaker in enumerate(names)
+        for n in range(number // len(names) + (i < number % len(names)))
+    }
+
+
+def _misheard(
+    spoken: Mapping[str, Sequence[str]], rate: float, stream: np.random.Generator
+) -> tuple[dict[str, list[str]], WerLine]:
+    """Return what a recognizer hears, and its errors. No misheard word is one of the language,
+    and an utterance has insertions or deletions, not both: no alignment has fewer errors."""
+    heard: dict[str, list[str]] = {}
+    counts = {"insertions": 0, "deletions": 0, "substitutions": 0}
+    for utterance, words in spoken.items():
+        other = "insertions" if stream.random() < 0.3 else "deletions"
+        wrong, kinds = (stream.random((2, len(words)))).tolist()
+        heard[utterance] = []
+        for word, draw, kind in zip(words, wrong, kinds, strict=True):
+            error = "" if draw >= rate else "substitutions" if kind < 0.75 else other
+            counts.update({error: counts[error] + 1} if error else {})
+            heard[utterance] += {
+                "": [word],
+                "substitutions": [f"{word}{word}"],
+                "insertions": [word, f"{word}{word}"],
+                "deletions": [],
+            }[error]
+    n_errors, n_words = sum(counts.values()), sum(map(len, spoken.values()))
+    return heard, WerLine(n_errors / n_words, n_errors, n_words, **counts, decode="", **_NO_WEIGHTS)

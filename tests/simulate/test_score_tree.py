@@ -1,0 +1,153 @@
+"""Demo trees of the editions that compute their own scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import changed_protocol, cli, snapshot
+
+import privacy_eval as pe
+from privacy_eval import PrivacyEvalError
+from privacy_eval.io.wer import read_wer_folder
+from privacy_eval.metrics.wer import word_errors
+from privacy_eval.numbers.report_data import ReportSources
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.results.json_store import read_results
+from privacy_eval.simulate import write_demo_tree
+from privacy_eval.simulate.score_tree import TRUE_SIZES
+
+#: Editions, and numbers of systems.
+CONFS = {"vpc2024": 2, "vpc2026_track1": 1, "vpc2026_track2": 1}
+SMALL = ("--speakers", "3", "--utterances", "6")
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small tree of every edition."""
+    folder = tmp_path_factory.mktemp("trees")
+    for conf, systems in CONFS.items():
+        options = ("--conf", conf, *SMALL, "--systems", systems)
+        assert cli("demo-tree", folder / conf, *options).code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree of the challenge's size."""
+    folder = tmp_path_factory.mktemp("whole") / "tree"
+    write_demo_tree(folder, load_protocol("vpc2024"), systems=2)
+    return folder
+
+
+def eer(tree: Path, trials: str, scores: str) -> float:
+    key = pe.read_trials(tree / "data" / trials / "trials")
+    pairs = pe.pair(pe.read_scores(tree / "exp" / scores / "scores"), key)
+    return pe.evaluate(pairs.score[pairs.is_target], pairs.score[~pairs.is_target]).values["eer"]
+
+
+def test_numbers_of_trials_are_the_challenges(whole: Path) -> None:
+    """Targets and nontargets of the evaluation plan of 2024."""
+    published = {
+        "libri_dev_trials_f": (704, 14566),
+        "libri_dev_trials_m": (644, 12796),
+        "libri_test_trials_f": (548, 11196),
+        "libri_test_trials_m": (449, 9457),
+    }
+    for name, counts in published.items():
+        labels = [x.split()[2] for x in (whole / f"data/{name}/trials").read_text().splitlines()]
+        assert (labels.count("target"), labels.count("nontarget")) == counts
+    # Track 2: all trials of a language and split, in the organizers' statistics.
+    totals = {"de_dev": 44025, "fr_test": 18486, "es_test": 20170, "en_dev": 67620}
+    for name, total in totals.items():
+        sizes = [TRUE_SIZES[(*name.split("_"), gender)] for gender in "fm"]
+        assert sum(size.enrolled * size.utterances for size in sizes) == total
+
+
+def test_systems_are_of_sensible_strength(whole: Path) -> None:
+    sets = {"dev": "libri_dev", "test": "libri_test"}
+    for name in sets.values():
+        trials = f"{name}_trials_f"
+        places = {
+            "original": f"asv_orig/{name}_enrolls-{trials}",
+            "ignorant": f"asv_orig/{name}_enrolls-{trials}_B1",
+            "lazy": f"asv_orig/{name}_enrolls_B1-{trials}_B1",
+            "semi": f"asv_anon_B1/{name}_enrolls_B1-{trials}_B1",
+            "stronger": f"asv_anon_B2/{name}_enrolls_B2-{trials}_B2",
+        }
+        rates = {what: eer(whole, trials, place) for what, place in places.items()}
+        assert 0.02 < rates["original"] < 0.09
+        assert 0.1 < rates["semi"] < rates["lazy"] < rates["ignorant"] < 0.6
+        assert rates["semi"] < rates["stronger"] < 0.45
+    first = (whole / "exp/asv_orig" / "libri_dev_enrolls-libri_dev_trials_f/scores").read_text()
+    scores = np.array([float(line.split()[2]) for line in first.splitlines()])
+    assert np.abs(scores).max() < 1  # as cosines
+
+
+@pytest.mark.parametrize("conf", CONFS)
+def test_trees_are_complete_and_named_simulated(conf: str, trees: Path) -> None:
+    tree = trees / conf
+    common = ("--tree", tree, "--results", "exp", "--conf", conf)
+    done = cli("check", *common)
+    assert (done.code, done.out[:10]) == (0, "ready: all"), done.out
+    for verb in ("privacy-metrics", "collect"):
+        done = cli(verb, *common)
+        assert done.code == 0, done.err
+    path = tree / "exp/privacy_eval/results.json"
+    results = read_results(path)
+    n_systems = CONFS[conf]
+    assert results.systems == ["B1", "B2"][:n_systems] and results.not_evaluated == ()
+    assert len(results.verification) == n_systems * 4 * len(list(results.protocol.trial_sets()))
+    spoken = len(results.protocol.recognition.data_sets) * len(results.protocol.splits)
+    assert len(results.recognition) == n_systems * 2 * spoken
+    assert len(results.emotion) == n_systems * 2 * 2
+    assert results.protocol.title.endswith(", simulated data")
+    data = ReportSources((path,), conf=conf).read()
+    assert data.protocol.title == results.protocol.title
+
+
+def test_word_errors_are_those_of_the_transcripts(trees: Path) -> None:
+    def text(path: Path) -> dict[str, str]:
+        lines = (line.partition(" ") for line in path.read_text().splitlines())
+        return {utterance: words for utterance, _, words in lines}
+
+    tree = trees / "vpc2024"
+    for name in ("libri_dev_asr", "IEMOCAP_test"):
+        for suffix in ("", "_B2"):
+            spoken = text(tree / "data" / name / "text")
+            folder = tree / "exp/asr" / f"{name}{suffix}"
+            heard = text(folder / "text")
+            counts = [word_errors(spoken[u], heard[u]) for u in spoken]
+            ((line,), _) = read_wer_folder(folder)
+            assert line.words == sum(c.words for c in counts)
+            assert line.errors == sum(c.errors for c in counts)
+
+
+def test_same_seed_gives_same_bytes_and_systems_are_independent(
+    trees: Path, tmp_path: Path
+) -> None:
+    tree = snapshot(trees / "vpc2026_track1")
+    before = {n: tree[n] for n in tree if not n.startswith("exp/privacy_eval/")}
+    protocol = load_protocol("vpc2026_track1")
+    made = {"speakers": 3, "utterances": 6}
+    write_demo_tree(tmp_path / "more", protocol, systems=2, **made)
+    more = snapshot(tmp_path / "more")
+    assert {n for n in before if before[n] != more[n]} == {"demo_tree.json"}
+    write_demo_tree(tmp_path / "other", protocol, systems=1, seed=1, **made)
+    other = snapshot(tmp_path / "other")
+    changed = {n for n in before if before[n] != other[n]}
+    assert "data/libri_dev_trials_mixed/trials" not in changed
+    assert {n for n in before if n.endswith("/scores")} <= changed
+
+
+def test_a_set_without_a_true_size_needs_one(tmp_path: Path) -> None:
+    protocol = load_protocol("vpc2024")
+    other = changed_protocol(
+        name="own",
+        asv_models=[],
+        results_folders=protocol.to_dict()["results_folders"],
+    )
+    with pytest.raises(PrivacyEvalError, match="vctk_dev_trials_f .*--speakers"):
+        write_demo_tree(tmp_path / "t", other)
+    assert not list(tmp_path.iterdir())
