@@ -47,16 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{arguments.out}: {len(fingerprint.files) if fingerprint else 0} files")
         return 0
     data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
-    results = data.results
     across, remarks = across_tables(data)
     log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[only or "text"]
-    tables = across + [
-        table
-        for system in results.systems
-        for folder in results.results_folders(system)
-        for table in system_tables(data, system, folder)
-    ]
+    tables = across + [t for place in data.by_folder for t in system_tables(data, *place)]
     print("\n".join(render.write(table, style) for table in tables), end="")
     return 0
 
