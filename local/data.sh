@@ -13,6 +13,10 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
+if [ -d "$tree/data" ] && [ -d "$tree/exp/models" ]; then
+    printf '%s/data and exp/models exist; stage 0 lists what is missing.\n' "$tree"
+    exit
+fi
 if [ -d "$tree/data" ]; then
     printf '%s/data exists; stage 0 lists missing sets.\n' "$tree"
 else

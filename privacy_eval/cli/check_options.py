@@ -10,7 +10,7 @@ import argparse
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
-from ..stages.recipe import STAGES, stage_number
+from ..stages.recipe import STAGES, recipe_of, stage_number
 from .options import add, add_tree, log, one_of, path
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def _check_values(options: argparse.Namespace) -> int:
     except PrivacyEvalError as error:
         log(f"privacy-eval: --conf: {error}")
         return 2 if isinstance(error, UsageError) else 1
+    if other := _other_edition(options, protocol):
+        raise UsageError(other)
     problems = _check_names(options, protocol)
     if options.published:
         try:
@@ -100,14 +102,31 @@ def _check_values(options: argparse.Namespace) -> int:
     return 0
 
 
+def _other_edition(options: argparse.Namespace, protocol: Protocol) -> str | None:
+    """Describe the edition that the tree looks like, if it is not the bundled one chosen."""
+    from ..protocol.protocol import bundled
+    from ..tree.editions import looks_like
+
+    tree = options.tree
+    other = (
+        looks_like(tree, tree / options.results, protocol) if options.conf in bundled() else None
+    )
+    if other is None:
+        return None
+    return (
+        f"{tree}: looks like a tree of {other.title}, not of {protocol.title}: "
+        f"{recipe_of(other)} --tree {tree} --conf {other.name}"
+    )
+
+
 def _check_names(options: argparse.Namespace, protocol: Protocol) -> list[str]:
     """Check the names of systems, data sets, results folders and anonymization suffixes."""
-    from .identification import gallery_options
+    from .identification import check_distractors
     from .inputs import load_asv_systems, load_experiment
 
     anonymizes = options.anonymizer and options.stage <= stage_number("anonymize")
     try:
-        gallery_options(options)
+        check_distractors(options)
         if (options.tree / options.results).exists() and not anonymizes:
             load_experiment(options, needed=False, warn=False)
         else:

@@ -57,9 +57,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _options(verb: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of every listed option and its choices, if any."""
+    from ..protocol.protocol import bundled
+    from ..protocol.published import published_names
     from . import parser
 
+    bundles = {"--conf": bundled(), "--published": published_names()}
     for action in parser(verb)._actions:
         if action.help != argparse.SUPPRESS:
             for name in action.option_strings:
-                yield name, [str(value) for value in action.choices or ()]
+                yield name, bundles.get(name, [str(value) for value in action.choices or ()])

@@ -22,7 +22,7 @@ from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
 from ..numbers.means import mean_of
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, load_systems
-from .latex import escape_latex
+from .latex_text import escape_latex
 from .notes import OTHER_SOURCE_MARK, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
@@ -136,7 +136,7 @@ def submissions_table(name: str) -> Table | None:
     if all(s.role == "baseline" for s in published):
         return None
     columns = (
-        Column("Team", align="l", sparse=True),
+        Column("Team", align="l", sparse=True, wrap=8),
         Column("Reference", align="l", sparse=True, wrap=14),
         Column("System", align="l"),
         Column("Role", align="l"),
@@ -201,18 +201,20 @@ def system_columns(
     own : collection of str
         Systems to be highlighted.
     turned : bool
-        Turn long names in LaTeX.
+        Turn long names in the challenge's style.
     """
     # Next to turned names, level ones would be several times as wide.
     longest = max(map(len, systems), default=0)
     most = _LEVEL_BESIDE_TURNED if longest > _MOST_LEVEL else _MOST_LEVEL
     for index, system in enumerate(systems):
-        latex = None
-        if turned and len(system) > most:
-            latex = rf"\rotatebox{{90}}{{\scriptsize {escape_latex(system)}\ }}"
         style = cells.style(system)
-        colour = style.colour if style else None
-        yield Column(system, latex, rule=index == 0, highlight=system in own, colour=colour)
+        yield Column(
+            system,
+            rule=index == 0,
+            highlight=system in own,
+            colour=style.colour if style else None,
+            turned=turned and len(system) > most,
+        )
 
 
 def table_of_systems(

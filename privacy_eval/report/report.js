@@ -60,8 +60,8 @@ const sorted = head => {
 // Cells are escaped as those of the written tables: latex.py, table_formats.py, csv_text.py.
 const glyphs = {"\n": " ", "\r": " ", "\t": " ", "\\": "\\textbackslash{}",
   "^": "\\textasciicircum{}", "~": "\\textasciitilde{}", "<": "\\textless{}",
-  ">": "\\textgreater{}", "|": "\\textbar{}", '"': "\\textquotedbl{}", "'": "\\textquotesingle{}",
-  "`": "\\textasciigrave{}", "\u2013": "\\textendash{}", "\u00a7": "\\S{}", "\u2021": "\\ddag{}"};
+  ">": "\\textgreater{}", "|": "\\textbar{}", '"': "\\char34{}", "'": "\\textquotesingle{}",
+  "`": "\\textasciigrave{}", "\u2013": "\\textendash{}", "\u00a7": "\\S{}", "\u2020": "\\dag{}", "\u2021": "\\ddag{}"};
 const code = c => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`;
 const glyph = c => glyphs[c] || (/[{}$&#%_]/.test(c) ? "\\" + c
   : /[ -~\u00c0-\u00ff]/.test(c) ? c : code(c));

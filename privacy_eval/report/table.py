@@ -55,6 +55,8 @@ class Column:
         LaTeX colour of the title.
     wrap : int or None
         Line width in em, in LaTeX and HTML.
+    turned : bool
+        Its title is turned in the challenge's style.
     interval : bool
         Values may have their interval in brackets, whose bounds are columns in CSV.
     """
@@ -67,6 +69,7 @@ class Column:
     highlight: bool = False
     colour: str | None = None
     wrap: int | None = None
+    turned: bool = False
     interval: bool = False
 
 
@@ -101,8 +104,8 @@ class Table:
     comment : str
         Comment after the table in LaTeX and Markdown sources: how the results were made.
     fit : str
-        LaTeX layout if the page is too small: unchanged ("as is"; many rows make a
-        `longtable`), or the table is "shrunk", or also in "landscape".
+        LaTeX layout of the challenge's style if the page is too small: unchanged ("as is"; many
+        rows make a `longtable`), or the table is "shrunk", or also in "landscape".
     """
 
     name: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..protocol.protocol import Protocol
+
 # Number, scripts (local/<name>.sh, which is also the verb and the log), what, input -> output.
 TABLE = """
  0 | check                         | check the tree                          | inputs, scores -> what is missing, mismatched or implausible
@@ -48,6 +50,11 @@ def parse_stage(line: str) -> Stage:
 
 
 STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
+
+
+def recipe_of(protocol: Protocol) -> str:
+    """Return the recipe that evaluates trees of an edition."""
+    return f"recipes/{'vpc2024' if protocol.has_own_scoring else 'vpc2020'}/run.sh"
 
 
 def stage_number(name: str) -> int:

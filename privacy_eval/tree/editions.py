@@ -17,7 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, ResultsFolder
+from ..protocol.protocol import (
+    ANONYMIZED,
+    ORIGINAL,
+    Protocol,
+    ResultsFolder,
+    bundled,
+    load_protocol,
+)
 from .conditions import (
     ConditionFiles,
     EmotionFiles,
@@ -69,6 +76,37 @@ def edition_systems(
             if any(files.condition.trial == ANONYMIZED for files in system.conditions):
                 systems.append(system)
     return systems
+
+
+def looks_like(tree: Path, results: Path, protocol: Protocol) -> Protocol | None:
+    """Return the bundled edition that a tree is of, judged by the names of its folders, unless
+    that may be `protocol`; None if nothing tells."""
+    own = _signs(tree, results, protocol)
+    if own and not protocol.has_own_scoring:
+        return None
+    signs = [
+        (_signs(tree, results, other), other)
+        for other in map(load_protocol, bundled())
+        if not own or other.has_own_scoring
+    ]
+    rating, likely = max(signs, key=lambda both: both[0])
+    return likely if rating > own else None
+
+
+def _signs(tree: Path, results: Path, protocol: Protocol) -> int:
+    """Rate how well folders fit an edition: by the lengths of the names that it gives to results
+    folders and ASV models, as longer ones say more."""
+    folders = subfolders(results) if results.is_dir() else []
+    kinds = [template for part in protocol.results_folders for template in part.folders]
+    if kinds:
+        there = [kind for kind in kinds if any(_suffix(f, kind) is not None for f in folders)]
+        return sum(map(len, there))
+    named = [folder.name for folder in (results, *folders) if folder.name.startswith("results-")]
+    endings = [
+        p.suffix for p in protocol.results_folders if any(n.endswith(p.suffix) for n in named)
+    ]
+    models = [m.folder for m in protocol.asv_models if any(tree.glob(m.model_folder("*")))]
+    return len(endings) + sum(map(len, [*endings, *models]))
 
 
 def _is_model(protocol: Protocol, folder: Path) -> bool:

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034,SC2154 # the options are read elsewhere
-# Evaluate anonymization systems in an experiment tree in the layout of the VoicePrivacy Challenge:
-# a checkout of its baseline after a run, or an organizer's collection of submissions. Computes
-# privacy metrics, result files, tables, figures and a report from x-vectors or speaker verification
-# scores and trial keys. After anonymization: run.sh --stage 5
+# Evaluate anonymization systems in a tree of VoicePrivacy 2020 or 2022 (those of 2024 and 2026:
+# recipes/vpc2024/run.sh): a checkout of the challenge's baseline after a run, or an organizer's
+# collection of submissions. Computes privacy metrics, result files, tables, figures and a report from
+# x-vectors or speaker verification scores and trial keys. After anonymization: run.sh --stage 5
 #
 # Usage: run.sh [--tree DIR] [--results DIR] [--stage N] [--stop-stage N] [other options]
 #
@@ -17,11 +17,11 @@ stop_stage=100       # last stage to run
 tree=.               # experiment tree, which holds data/ and exp/
 results=exp          # results folder: a results-* folder, or any folder above several
 out=                 # output folder of results, tables and logs (default: privacy_eval in the results folder)
-conf=vpc2020         # evaluation protocol: a name (of conf/) or a YAML file, relative to the tree
+conf=vpc2020         # vpc2020, vpc2022, or a YAML file, relative to the tree
 nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from cmd.sh)
 system=              # evaluate only this system; or a name for the only system
-anonymizer=          # stage 4: mcadams (baseline B2), or 'COMMAND {in} {out}' (see local/anonymize.sh)
+anonymizer=          # stage 4: mcadams (baseline B2), or a command (see local/anonymize.sh)
 variant=2020         # variant of the anonymizer mcadams: 2020 or 2022
 coefficient=         # McAdams coefficient (default: 0.8 in 2020, from 0.5 to 0.9 in 2022)
 per_set=false        # mcadams of 2022: draw different coefficients for every data set
@@ -31,7 +31,7 @@ all_figures=false    # also draw DET curves, ECE profiles, ... of every conditio
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # whiskers of bars: from --bootstrap, or for independent trials (independent)
 metric=              # user-defined metrics, NAME=FILE.py:FUNCTION of TrialScores, blank-separated
-published=           # published results to show as well: vpc2020
+published=           # published results to show as well: vpc2020, vpc2022
 table_style=booktabs # style of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
 shown_variant=       # metric variant in tables, figures and report (default: the protocol's)
 shown_system=        # show only these systems, in this order, blank-separated (default: all)

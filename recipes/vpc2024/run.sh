@@ -26,7 +26,7 @@ all_figures=false    # also draw DET curves, ECE profiles, ... of every conditio
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
 whiskers=speakers    # whiskers of bars: from --bootstrap, or for independent trials (independent)
 metric=              # user-defined metrics, NAME=FILE.py:FUNCTION of TrialScores, blank-separated
-published=           # published results to show as well: vpc2024
+published=           # published results to show as well: vpc2024, vpc2026_track1, vpc2026_track2
 table_style=booktabs # style of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
 shown_variant=       # metric variant in tables, figures and report (default: the protocol's)
 shown_system=        # show only these systems, in this order, blank-separated (default: all)

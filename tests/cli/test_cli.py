@@ -50,6 +50,7 @@ from privacy_eval.cli import GROUPS, VERBS, parser
 from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_usages
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
+from privacy_eval.protocol.published import published_names
 from privacy_eval.stages import recipe as recipe_table
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
 from privacy_eval.stages.recipe import STAGES, parse_stage, stage_number
@@ -278,6 +279,8 @@ COMPLETED = [
     ("metrics --var", {"--variant"}),
     ("metrics --variant c", {"challenge"}),
     ("check --results --qui", {"--quick"}),
+    ("check --conf vpc2026", {"vpc2026_track1", "vpc2026_track2"}),
+    ("tables --published vpc202", {n for n in published_names() if n.startswith("vpc202")}),
 ]
 
 
@@ -723,7 +726,7 @@ def recipe(*arguments: object) -> Run:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     return Run(done.returncode, done.stdout, done.stderr)
 

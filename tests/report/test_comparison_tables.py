@@ -76,7 +76,7 @@ def test_tables_contain_the_published_file_in_its_order() -> None:
         marks = re.compile(r"\\textbf\{([^{}]*)\}| \\\\$")
         in_latex = [
             [marks.sub(r"\1", cell).replace("$-$", "-") for cell in row[2:]]
-            for row in latex_rows(to_latex(table))
+            for row in latex_rows(to_latex(table, "challenge"))
         ]
         assert in_latex == [header[2:], *(list(row[2:]) for g in table.groups for row in g)]
         found = [
@@ -136,7 +136,7 @@ def test_systems_are_grouped_by_team_and_details_wrapped() -> None:
         [team] * n for team, n in zip("BADIKMOS", (2, 2, 1, 1, 1, 5, 2, 4), strict=True)
     ]
     assert {row[2] for row in table.rows} == set(PUBLISHED.systems)
-    assert table.columns[-1].wrap and r"\arraybackslash}p{" in to_latex(table)
+    assert table.columns[-1].wrap and r"\arraybackslash}p{" in to_latex(table, "challenge")
 
 
 # --- best values
@@ -367,7 +367,7 @@ def test_names_are_coloured_by_family_on_demand() -> None:
 def test_an_odd_name_survives_every_format(name: str) -> None:
     table = mixed(name)[0]
     column = [c.title for c in table.columns].index(name)
-    for row in latex_rows(to_latex(table)):
+    for row in latex_rows(to_latex(table, "challenge")):
         assert len(row) == len(table.columns)
     assert r"\input" not in to_latex(table)
     head, *rows = csv.reader(to_csv(table).splitlines())
@@ -469,7 +469,7 @@ def test_reversed_scores_are_never_the_best() -> None:
 
 def test_names_are_turned_where_one_is_long() -> None:
     def turned(*names: str) -> list[str]:
-        return [c.title for c in system_columns(Cells({}, ()), names, turned=True) if c.latex]
+        return [c.title for c in system_columns(Cells({}, ()), names, turned=True) if c.turned]
 
     assert turned("B1", "team_1/a1") == []
     assert turned("B1", "M1c4", "team1/b", "team_1/b12") == ["team1/b", "team_1/b12"]
@@ -493,7 +493,7 @@ def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
 ) -> None:
     tables = [t for t in comparison_tables(cells, PROTOCOL) if t.fit == "landscape"]
     for table in tables:
-        (tmp_path / f"{table.name}.tex").write_text(to_latex(table))
+        (tmp_path / f"{table.name}.tex").write_text(to_latex(table, "challenge"))
     document = latex_document("x", [[f"{table.name}.tex"] for table in tables])
     (tmp_path / "tables.tex").write_text(document)
     compiled(tmp_path)

@@ -290,6 +290,8 @@ def test_data_are_asked_for_and_never_fetched(recipe: Recipe) -> None:
     assert "has no data folder" in run.out and "password" in run.out
     (recipe.tree / "data").mkdir()
     assert "password" not in recipe.stages(1, 1).out
+    (recipe.tree / "exp/models").mkdir()
+    assert recipe.stages(1, 1).out.count("\n") == 1
 
 
 def test_listening_test_is_evaluated_where_there_are_ratings(recipe: Recipe) -> None:
@@ -383,22 +385,24 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
 REAL = f"{sys.executable} -m privacy_eval"
 
 
-@pytest.mark.parametrize("stage", [0, 6])
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("stage", "options", "message"),
     [
-        (["--published", "vpc1999"], "--published: vpc1999: no published results of this name"),
-        (["--conf", "vpc1999"], "vpc1999: unknown protocol; bundled protocols: vpc2020"),
-        (["--conf", "plan/my.yaml"], "a path is relative to "),
-        (["--keys", "no"], "--keys: no: no such folder"),
-        (["--utt2spk", "no"], "--utt2spk: no: no such file"),
-        (["--ratings", "no.csv"], "--ratings: no.csv: no such file or folder"),
-        (["--bootstrap", "1"], "--bootstrap: expected 0 or 2 to"),
-        (["--whiskers", "foo"], "--whiskers: invalid choice: 'foo'"),
-        (["--extractor", "foo"], "--extractor: invalid choice: 'foo'"),
-        (["--system", "B7"], "no system 'B7'; available: x, y"),
-        (["--anon-suffix", "_B7"], "no data set or results with anonymization suffix '_B7'"),
-        (["--results", "exp/results-demo_b1"], "no such folder, but results-demo_B1"),
+        # Before stage 0, which checks the tree, as before any other.
+        (0, ["--published", "vpc1999"], "--published: vpc1999: no published results of this name"),
+        (6, ["--published", "vpc1999"], "--published: vpc1999: no published results of this name"),
+        (6, ["--conf", "vpc1999"], "vpc1999: unknown protocol; bundled protocols: vpc2020"),
+        (6, ["--conf", "plan/my.yaml"], "a path is relative to "),
+        (6, ["--keys", "no"], "--keys: no: no such folder"),
+        (6, ["--utt2spk", "no"], "--utt2spk: no: no such file"),
+        (6, ["--ratings", "no.csv"], "--ratings: no.csv: no such file or folder"),
+        (6, ["--bootstrap", "1"], "--bootstrap: expected 0 or 2 to"),
+        (6, ["--whiskers", "foo"], "--whiskers: invalid choice: 'foo'"),
+        (6, ["--extractor", "foo"], "--extractor: invalid choice: 'foo'"),
+        (0, ["--system", "B7"], "no system 'B7'; available: x, y"),
+        (6, ["--system", "B7"], "no system 'B7'; available: x, y"),
+        (6, ["--anon-suffix", "_B7"], "no data set or results with anonymization suffix '_B7'"),
+        (6, ["--results", "exp/results-demo_b1"], "no such folder, but results-demo_B1"),
     ],
 )
 def test_options_are_checked_once_before_any_work(
@@ -412,6 +416,46 @@ def test_options_are_checked_once_before_any_work(
     assert (run.code, run.out) == (2, "")
     assert run.err.count(message) == 1
     assert " Stage " not in run.err and "--allow-missing" not in run.err
+
+
+@pytest.mark.parametrize(
+    ("name", "folders", "told"),
+    [
+        ("vpc2020", ["asv_orig", "asv_anon_x"], "recipes/vpc2024/run.sh --tree . --conf vpc2024"),
+        ("vpc2020", ["asv_anon_track2_10_fr_x", "asv_ssl"], "--conf vpc2026_track2"),
+        ("vpc2024", ["asv_ssl", "asv_anon_x"], "--conf vpc2026_track1"),
+        ("vpc2024", ["results-x"], "recipes/vpc2020/run.sh --tree . --conf vpc2020"),
+        ("vpc2024", ["results-x", "results-x.orig"], "--conf vpc2022"),
+        ("vpc2024", ["asv_anon_x"], ""),
+        ("vpc2024", ["another"], ""),
+        ("vpc2020", ["another"], ""),
+        ("vpc2020", ["results-x", "asv_anon_x"], ""),
+    ],
+)
+def test_a_tree_of_another_edition_is_recognized(
+    recipe: Recipe, name: str, folders: list[str], told: str
+) -> None:
+    """In one line that names its recipe; a protocol of one's own is taken as it is."""
+    shutil.rmtree(recipe.tree / "exp")
+    for folder in folders:
+        (recipe.tree / "exp" / folder).mkdir(parents=True)
+    run = recipe.run("--stage", 0, "--stop-stage", 0, name=name, CHECK=REAL)
+    lines = [line for line in run.err.splitlines() if "looks like a tree of" in line]
+    assert run.code == (2 if told else 0), run.err
+    assert (len(lines), told in "".join(lines)) == (bool(told), True)
+    if told:
+        (recipe.tree / "own.yaml").write_text(f"extends: {name}\n")
+        words = ("--stage", 0, "--stop-stage", 0, "--conf", "own.yaml")
+        assert recipe.run(*words, name=name, CHECK=REAL).code == 0
+
+
+@pytest.mark.parametrize("name", ["vpc2020", "vpc2024"])
+def test_help_is_of_the_recipes_edition(recipe: Recipe, name: str) -> None:
+    listed = recipe.run("--help", name=name).out
+    options = {line.split()[0]: line for line in listed.splitlines() if line.startswith("  --")}
+    assert f" {name} " in options["--conf"] and name in options["--published"]
+    other = "vpc2024" if name == "vpc2020" else "vpc2020"
+    assert other not in options["--conf"] + options["--published"]
 
 
 def test_the_last_line_says_what_was_left_out(recipe: Recipe) -> None:

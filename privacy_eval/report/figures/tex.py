@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...metrics.pav import FloatArray
-from ..latex import escape_latex
+from ..latex_text import escape_latex
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
 from .style import SIDE, shorten_name
 
