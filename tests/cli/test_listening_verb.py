@@ -75,6 +75,8 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     tables = {n for n in made if n.startswith("tables/") and n.endswith(".tex")}
     assert {Path(n).stem for n in tables} == {
         "tables",
+        "subjective_opinions",
+        "subjective_opinion_tests",
         "subjective_summary",
         "subjective_tests_similarity",
         "subjective_tests_speech",
