@@ -36,7 +36,7 @@ def pip(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=170,
+        timeout=600,
     )
 
 
@@ -69,7 +69,7 @@ def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
 
 

@@ -18,15 +18,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..listening.report import listening_insert
     from ..report.tables_and_report import report_product
     from .inputs import report_sources, write_products
 
+    insert = None
+    if arguments.listening:
+        from ..listening.report import listening_insert
+
+        insert = listening_insert(arguments.listening)
     product = report_product(
         report_sources(arguments, needed=True),
         arguments.out,
         figures=arguments.figures,
-        insert=listening_insert(arguments.listening) if arguments.listening else None,
+        insert=insert,
         begin=beginnings(),
     )
     for _, is_current in write_products([product]):

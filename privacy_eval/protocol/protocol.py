@@ -17,12 +17,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from ..choices import Normalization, Variant
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
 from ..io.schema import from_plain, to_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import Variant
-from ..metrics.wer import Normalization
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..numbers.report_data import ReportData, ReportSources
+from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .figure_folder import folder_digest
-from .main_results import summary_table
-from .notes import cautions
-from .page import Section, report_page
-from .sections import report_sections
-from .side_by_side import across_tables
-from .system_tables import table_groups
-from .table import Style
-from .table_files import table_files
+
+if TYPE_CHECKING:
+    from ..numbers.report_data import ReportData
+    from .page import Section
+    from .table import Style
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,18 @@ def tables_product(
     """Return a folder of tables as a product."""
 
     def make(*_: object) -> Content:
-        data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
+        from ..numbers.rankings import check_ranking_metric
+        from ..numbers.report_data import read_report_data
+        from .main_results import summary_table
+        from .notes import cautions
+        from .side_by_side import across_tables
+        from .system_tables import table_groups
+        from .table_files import table_files
+
+        data = replace(
+            read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
+        )
+        check_ranking_metric(options.rank_by)
         across, remarks = across_tables(data)
         main_results = summary_table(data)
         first = [main_results] if main_results is not None else []
@@ -108,8 +117,12 @@ def report_product(
     begin = begin or (lambda *_: None)
 
     def make(*_: object) -> Content:
+        from ..numbers.report_data import read_report_data
+        from .page import report_page
+        from .sections import report_sections
+
         begin(0, 3, f"{out.name}: reading results")
-        data = sources.read()
+        data = read_report_data(sources)
         begin(1, 3, f"{out.name}: tables and figures")
         inserted = [insert.compose(data)] if insert is not None else []
         front, sections, remarks = report_sections(data, figures=figures, inserted=inserted)

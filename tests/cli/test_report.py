@@ -35,6 +35,7 @@ from support import (
     undrawn,
 )
 
+from privacy_eval.choices import FIGURE_FORMATS
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
 from privacy_eval.numbers.rankings import ranking_metrics, rankings
@@ -46,7 +47,6 @@ from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
-from privacy_eval.results.arrays import FIGURE_FORMATS
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge
 

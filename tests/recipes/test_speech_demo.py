@@ -6,12 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ROOT, Run, run_program, snapshot
+from support import ROOT, Run, run_program, snapshot, until
 
 RUN = ROOT / "recipes/speech_demo/run.sh"
 #: Enough to see that it works; not for numbers.
@@ -81,9 +80,10 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path) -> Non
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        time.sleep(5)  # while x-vectors are extracted, more or less
+        assert until(lambda: [*made.rglob("xvector.scp")] or process.poll() is not None)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        assert process.returncode == -signal.SIGKILL
         assert recipe(made, *SMALL).code == 0
         assert products(made) == whole
     finally:
