@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import math
 import re
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attacker_support import spk2utt_lines
 from latex_support import needs_latex, well_set_paper
 from PIL import Image
 from study_support import small_file
@@ -177,16 +179,20 @@ def submitted(tree: Path, home: Path) -> None:
 def fill_speakers(tree: Path) -> None:
     """Put data folders with transcripts of ten speakers into a folder, and their vectors."""
     golden = ROOT / "tests/data/golden/attackers/real_b2"
-    members: dict[str, list[str]] = {}
-    for line in (golden / "test_utt2spk").read_text().splitlines():
-        members.setdefault(line.split()[1], []).append(line.split()[0])
     for name, files in (("enrolls", ("enrolls", "text")), ("trials", ("trials", "text"))):
         data = tree / "data" / f"libri_test_{name}"
         data.mkdir(parents=True)
         for file in files:
             shutil.copy(golden / file, data)
         shutil.copy(golden / "test_utt2spk", data / "utt2spk")
-        lines_to(data / "spk2utt", [f"{s} {' '.join(u)}" for s, u in members.items()])
+        lines_to(data / "spk2utt", spk2utt_lines(golden / "test_utt2spk"))
+    vectors = tree / "vectors"
+    vectors.mkdir()
+    for part, kind in itertools.product(("train", "test"), ("orig", "anon")):
+        shutil.copy(golden / f"{part}_{kind}.ark.gz", vectors)
+    data = tree / "data/train"
+    data.mkdir()
+    lines_to(data / "spk2utt", spk2utt_lines(golden / "train_utt2spk"))
 
 
 @pytest.fixture(scope="module")

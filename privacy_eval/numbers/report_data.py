@@ -26,6 +26,7 @@ from .cells import (
     cells_from_published,
     cells_from_results,
     merge_cells,
+    system_column,
 )
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
@@ -91,6 +92,15 @@ class ReportData:
             s: rankings(self.means, metric=metric, attack_model=attack, split=s)
             for s in self.protocol.splits
         }
+
+    @property
+    def systems_by_rank(self) -> list[str]:
+        """The evaluated systems as they are ranked, those without a rank last; chosen ones as they
+        were chosen."""
+        if self.sources.systems:
+            return list(self.results.systems)
+        order = {r.system: n for n, r in enumerate(self.main_ranking.ranked)}
+        return sorted(self.results.systems, key=lambda s: order.get(system_column(s), len(order)))
 
     @functools.cached_property
     def main_ranking(self) -> Ranking:

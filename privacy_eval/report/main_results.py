@@ -19,7 +19,7 @@ def summary_table(data: ReportData) -> Table | None:
     """Make a row for every system, split and attack model, below those of original speech; columns
     of the metrics that any system has. None without evaluated systems."""
     results, protocol = data.results, data.protocol
-    systems = [*data.attacks.values()]
+    systems = [data.attacks[system] for system in data.systems_by_rank]
     original = {a.split: a for of in systems[::-1] for a in of if a.model.is_original}
     groups = [[_means(a, data) for a in original.values()]]
     for attacks in systems:

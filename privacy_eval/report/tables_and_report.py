@@ -11,6 +11,7 @@ from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .figure_folder import folder_digest
+from .publication import Publication
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -81,6 +82,9 @@ def tables_product(
     )
 
 
+_FOR_ONESELF = Publication()
+
+
 @dataclass(frozen=True)
 class Insert:
     """A section of the report from another source, such as a listening test.
@@ -102,6 +106,7 @@ def report_product(
     *,
     figures: Path | None = None,
     insert: Insert | None = None,
+    publication: Publication = _FOR_ONESELF,
     begin: Progress | None = None,
 ) -> Product:
     """Return the report as a product.
@@ -111,6 +116,7 @@ def report_product(
     figures : Path, optional
         A folder of figures of the same results.
     insert : Insert, optional
+    publication : Publication
     begin : Progress, optional
         Called before each step.
     """
@@ -122,13 +128,13 @@ def report_product(
         from .sections import report_sections
 
         begin(0, 3, f"{out.name}: reading results")
-        data = read_report_data(sources)
+        data = publication.data(read_report_data(sources))
         begin(1, 3, f"{out.name}: tables and figures")
         inserted = [insert.compose(data)] if insert is not None else []
         front, sections, remarks = report_sections(data, figures=figures, inserted=inserted)
         begin(2, 3, f"{out.name}: the page")
-        title = f"{data.protocol.title}: evaluation of voice anonymization"
-        content = {out: report_page(title, sections, front).encode()}
+        title = publication.title or f"{data.protocol.title}: evaluation of voice anonymization"
+        content = {out: report_page(title, sections, publication.front(front)).encode()}
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
@@ -144,6 +150,7 @@ def report_product(
             **sources.subject(),
             "listening": insert.key if insert is not None else (),
             "figures": folder_digest(figures) if figures is not None else "",
+            "publication": asdict(publication),
         },
         revision=2,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import functools
+import html
 import itertools
 import json
 import re
@@ -833,6 +834,55 @@ def test_provenance_lists_the_inputs(measured: SpeechTree, tmp_path: Path) -> No
         assert f"{name} {digest(path.read_bytes())[:12]}" in text
         assert digest(path.read_bytes()) not in text
     assert "bootstrap: 20" in text
+
+
+def test_a_report_to_publish_names_no_path(
+    measured: SpeechTree, drawings: Path, tmp_path: Path
+) -> None:
+    """Everything else is in it, as in the report."""
+    words = {"--title": "Results <2024>", "--date": "1 May 2024", "--sentence": "A & B thank all."}
+    said = (word for pair in words.items() for word in pair)
+    out, results = tmp_path / "public.html", results_of(measured)
+    figures = ("--figures", drawings)
+    page = report(out, results, "--public", *said, *figures)
+    text = html.unescape(out.read_text(encoding="utf-8"))
+    assert f"<h1>{words.pop('--title')}</h1>" in text
+    assert list(words.values()) == page.texts["Answer"][:2]
+    files = [*measured.root.rglob("*")]
+    paths = {str(p.relative_to(measured.root)) for p in files if p.parent != measured.root}
+    folders = {path.name for path in files if path.is_dir() and path.name.startswith("results")}
+    assert len(paths) > 50 and folders
+    text = re.sub(r"base64,[A-Za-z0-9+/=]*", "", text)
+    assert not [path for path in {*paths, *folders, str(tmp_path)} if path in text]
+    ours = report(tmp_path / "report.html", results, *figures)
+    assert any("scores in " in fact for fact in ours.texts["Answer"])
+    assert (page.tables, page.images) == (ours.tables, ours.images)
+    for title in set(ours.titles) - {"Answer", MADE}:
+        assert page.texts[title] == ours.texts[title]
+    made = "\n".join(page.texts[MADE])
+    assert all(digest(p.read_bytes())[:12] in made for p in measured.all_scores.values())
+
+
+def test_a_public_report_hides_where_damage_is(tmp_path: Path) -> None:
+    results = replace(imported(B1), not_evaluated=("x ASV-y (/home/me/tree/scores:3: no number)",))
+    text = "\n".join(
+        line
+        for lines in report(
+            tmp_path / "r.html", store(tmp_path / "r.json", results), "--public"
+        ).texts.values()
+        for line in lines
+    )
+    assert "/home" not in text and "missing or was left out" in text
+
+
+def test_main_results_are_in_the_order_of_the_ranking(tmp_path: Path) -> None:
+    """The first name is that of the worse system."""
+    worse, better = imported(B2, system="a worse"), imported(B1, system="b better")
+    path = store(tmp_path / "r.json", merge([worse, better]))
+    for chosen, first in ((), "b better"), (("a worse", "b better"), "a worse"):
+        options = [word for name in chosen for word in ("--system", name)]
+        assert cli("tables", "--results", path, *options, "--out", tmp_path / first).code == 0
+        assert rows_of(tmp_path / first / "summary.csv")[0]["System"] == first
 
 
 def test_a_report_without_figures_and_other_systems(
