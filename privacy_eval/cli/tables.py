@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..report import table_formats
     from ..report.notes import cautions
+    from ..report.paper_tables import paper_tables
     from ..report.side_by_side import across_tables
     from ..report.system_tables import system_tables
     from ..report.tables_and_report import TableOptions, tables_product
@@ -49,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
     results = data.results
     across, remarks = across_tables(data)
+    across = [*paper_tables(data), *across]
     log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[only or "text"]
     tables = across + [
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         for folder in results.results_folders(system)
         for table in system_tables(data, system, folder)
     ]
-    print("\n".join(render.write(table, style) for table in tables), end="")
+    print("\n".join(render.file(table, style) for table in tables), end="")
     return 0
 
 

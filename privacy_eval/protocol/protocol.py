@@ -21,7 +21,7 @@ from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
 from ..io.schema import from_plain, to_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import Variant
+from ..metrics import METRICS, Variant
 from ..metrics.wer import Normalization
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"
@@ -106,6 +106,7 @@ class RecognitionSet:
     row: str
     name: str
     weight: float
+    title: str = ""
 
     def row_name(self, split: str) -> str:
         """Return the set's name in per-system tables."""
@@ -130,6 +131,29 @@ class Recognition:
     average_model: str | None = None
     folders: tuple[str, ...] = ()
     normalization: Normalization = "none"
+
+
+#: Name, among the metrics of a paper's table, of the ranks within the thresholds of the EER.
+THRESHOLDS = "eer_thresholds"
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of the edition's papers.
+
+    Attributes
+    ----------
+    metrics : tuple of str
+        A block for each, in order; `eer_thresholds` are the ranks by utility.
+    attack_models : tuple of str
+        Of the metrics on scores; by default the one of the averages.
+    splits : {"apart", "together"}
+        A table for each split, or one of all.
+    """
+
+    metrics: tuple[str, ...]
+    attack_models: tuple[str, ...] = ()
+    splits: Literal["apart", "together"] = "apart"
 
 
 @dataclass(frozen=True)
@@ -236,6 +260,7 @@ class Protocol:
     emotion: tuple[RecognitionSet, ...] = ()
     emotion_folder: str = ""
     eer_thresholds: tuple[float, ...] = ()
+    paper: tuple[PaperTable, ...] = ()
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
@@ -249,6 +274,11 @@ class Protocol:
     def split_title(self, split: str) -> str:
         """Return the heading of a split's columns."""
         return self.split_titles.get(split, split)
+
+    def split_name(self, split: str) -> str:
+        """Return the heading of a split within a sentence."""
+        title = self.split_title(split)
+        return title[:1].lower() + title[1:]
 
     def data_set(self, name: str) -> DataSet:
         """Return a data set by its id."""
@@ -493,6 +523,11 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
     )
+    for table in p.paper:
+        unknown = {*table.metrics} - {THRESHOLDS, *METRICS}
+        _need(not unknown, f"paper: unknown metrics {sorted(unknown)}")
+        unknown = {*table.attack_models} - {*attacks}
+        _need(not unknown, f"paper: unknown attack models {sorted(unknown)}")
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")

@@ -62,4 +62,5 @@ def summary_table(data: ReportData) -> Table | None:
         notes=tuple(notes),
         fit="shrunk",
         section=ANSWER,
+        front=True,
     )

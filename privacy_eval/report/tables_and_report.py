@@ -13,10 +13,11 @@ from .figure_folder import folder_digest
 from .main_results import summary_table
 from .notes import cautions
 from .page import Section, report_page
+from .paper_tables import paper_tables
 from .sections import report_sections
 from .side_by_side import across_tables
 from .system_tables import table_groups
-from .table import Style
+from .table import Style, Table
 from .table_files import table_files
 
 
@@ -50,11 +51,13 @@ def tables_product(
         data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
         across, remarks = across_tables(data)
         main_results = summary_table(data)
-        first = [main_results] if main_results is not None else []
-        groups = [
-            [replace(table, notes=(*data.unsigned, *table.notes)) for table in group]
-            for group in table_groups(data, first + across)
-        ]
+        first = [*paper_tables(data), *([main_results] if main_results is not None else [])]
+
+        def noted(table: Table) -> Table:
+            notes = (*data.unsigned, *table.notes)
+            return replace(table, notes=notes, parts=tuple(map(noted, table.parts)))
+
+        groups = [list(map(noted, group)) for group in table_groups(data, first + across)]
         files = table_files(groups, data.protocol.title, style=options.style, only=options.only)
         content = {out / name: text.encode() for name, text in files.items()}
         remarks = [*cautions(data), *remarks]
@@ -69,6 +72,7 @@ def tables_product(
         make,
         subject={"version": __version__, **sources.subject()},
         options=asdict(options),
+        revision=2,
     )
 
 
