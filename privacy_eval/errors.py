@@ -11,6 +11,10 @@ from collections.abc import Sequence
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
 
 
+#: Precedes the item of a message that is otherwise the same for many items.
+FIRST = "; first: "
+
+
 class PrivacyEvalError(Exception):
     """Invalid input. The message names the file, the line and what was expected.
 

@@ -39,6 +39,8 @@ if command -v shellcheck >/dev/null; then
 else
     printf '== shellcheck: left out, because it is not installed\n'
 fi
+# Where Python may write no bytecode, every process would compile all tests again.
+unset PYTHONDONTWRITEBYTECODE
 # Last, so that the output ends with its summary.
 printf '== pytest\n'
 # Test files are distributed to one process more than there are cores, as some tests wait.

@@ -23,7 +23,7 @@ def compiled(folder: Path, name: str = "tables.tex", runs: int = 1) -> str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
         log = (folder / name).with_suffix(".log").read_text(errors="replace")
         assert done.returncode == 0, log[-3000:]

@@ -139,8 +139,8 @@ def executable(path: Path, text: str) -> Path:
     return path
 
 
-def until(condition: Callable[[], object], seconds: float = 20) -> bool:
-    """Whether a condition holds within some seconds."""
+def until(condition: Callable[[], object], seconds: float = 300) -> bool:
+    """Wait for a condition, much longer than it takes on a busy machine; whether it holds."""
     limit = time.monotonic() + seconds
     while not (holds := bool(condition())) and time.monotonic() < limit:
         time.sleep(0.02)

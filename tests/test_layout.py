@@ -24,7 +24,7 @@ ROOMS = (
     ("protocol",),
     ("io",),
     ("metrics",),
-    ("errors", "version"),
+    ("choices", "errors", "version"),
 )
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 

@@ -16,7 +16,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import OutputError, PrivacyEvalError, UsageError
@@ -119,14 +119,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _user_metrics(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def _user_metrics(arguments: argparse.Namespace) -> Iterator[None]:
     """Register the metrics of `--metric` while the verb runs; forget at its end also those that
     results describe."""
-    if "user_metrics" not in vars(arguments):
-        return contextlib.nullcontext()
-    from ..io.user_metrics import load_user_metrics, registered
+    own = vars(arguments).get("user_metrics", ())
+    registry = "privacy_eval.metrics.registry"  # not loaded for verbs that may not need it
+    if own or registry in sys.modules:
+        from ..io.user_metrics import load_user_metrics, registered
 
-    return registered(load_user_metrics(arguments.user_metrics))
+        with registered(load_user_metrics(own)):
+            yield
+        return
+    try:
+        yield
+    finally:
+        if registry in sys.modules:
+            from ..metrics.registry import forget_all_but_built_in
+
+            forget_all_but_built_in()
 
 
 def _ignore_matplotlibrc() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from .mcadams import add_coefficients
@@ -28,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(parser)
     add(parser, "--allow-pipes", *JOBS, "--isolate", "--details")
     anonymizer = (
-        f"{_BUILT_IN} (baseline B2), or 'COMMAND {{in}} {{out}}', run for every data folder"
+        f"{_BUILT_IN} (baseline B2), 'COMMAND {{wav_in}} {{wav_out}}', run for every utterance, or "
+        "'COMMAND {in} {out}', for every data folder"
     )
     parser.add_argument("--anonymizer", **value("NAME", anonymizer))
     add_coefficients(parser)
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
-    from ..stages.anonymize import Command, McAdams, anonymize_tree
+    from ..stages.anonymize import FILES, FOLDERS, Command, McAdams, anonymize_tree
     from ..tree.discovery import tree_suffixes
     from .inputs import report_outcome, run_settings, tree_access
 
@@ -48,9 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
         data = arguments.tree / "data"
         print(_THERE.format(data=data, there=there) if there else _EXPECTED.format(data=data))
         return 0
-    if anonymizer != _BUILT_IN and not ("{in}" in anonymizer and "{out}" in anonymizer):
+    places = {place for place in (*FILES, *FOLDERS) if place in anonymizer}
+    if anonymizer != _BUILT_IN and places not in (set(FILES), set(FOLDERS)):
         arguments.parser.error(
-            f"--anonymizer takes {_BUILT_IN}, or a command with {{in}} and {{out}}"
+            f"--anonymizer takes {_BUILT_IN}, or a command with {' and '.join(FILES)}, or with "
+            f"{' and '.join(FOLDERS)}"
         )
     suffixes = arguments.anon_suffix or [protocol.anon_suffix]
     if len(suffixes) > 1:
@@ -59,11 +63,13 @@ def run(arguments: argparse.Namespace) -> int:
         tree_access(arguments),
         protocol,
         suffixes[0],
-        fill(McAdams, arguments) if anonymizer == _BUILT_IN else Command(anonymizer),
+        fill(McAdams, arguments)
+        if anonymizer == _BUILT_IN
+        else Command(anonymizer, arguments.tree, Path.cwd()),
         run_settings(arguments),
         per_set=arguments.per_set,
     )
     if not any(vars(outcome).values()):
         log(f"privacy-eval: {arguments.tree / 'data'}: found no speech for any data set")
-    what = "speakers' speech" if anonymizer == _BUILT_IN else "data folders"
+    what = "data folders" if places == set(FOLDERS) else "speakers' speech"
     return report_outcome(arguments, outcome, what, "anonymized")

@@ -121,12 +121,12 @@ def _other_edition(options: argparse.Namespace, protocol: Protocol) -> str | Non
 
 def _check_names(options: argparse.Namespace, protocol: Protocol) -> list[str]:
     """Check the names of systems, data sets, results folders and anonymization suffixes."""
-    from .identification import gallery_options
+    from .identification import check_distractors
     from .inputs import load_asv_systems, load_experiment
 
     anonymizes = options.anonymizer and options.stage <= stage_number("anonymize")
     try:
-        gallery_options(options)
+        check_distractors(options)
         if (options.tree / options.results).exists() and not anonymizes:
             load_experiment(options, needed=False, warn=False)
         else:

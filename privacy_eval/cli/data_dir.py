@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _next(tree: Path, new: NewTree) -> list[str]:
     """Return the next steps for the user, as lines to print."""
-    from ..asv.model_folder import BACKEND_FILES
+    from ..asv.tree_vectors import BACKEND_FILES
     from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
 
     needed = [EXTRACTOR_FILES[0], *(() if new.is_trained else BACKEND_FILES)]

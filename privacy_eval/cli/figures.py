@@ -38,9 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     run = run_settings(arguments, finish=False)
 
     def drawings() -> Iterator[Drawing]:
+        from ..numbers.report_data import read_report_data
+
         if run.begin is not None:
             run.begin(0, 0, "reading results")
-        data = sources.read()
+        data = read_report_data(sources)
         log_notes(data.missing_arrays)
         yield from all_figures(data, **options)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import UsageError
 from .options import (
     JOBS,
     add,
@@ -24,7 +25,6 @@ from .options import (
 if TYPE_CHECKING:
     from ..asv.galleries import Identification
     from ..metrics import Interval
-    from ..stages.identification import GalleryOptions
 
 EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
 
@@ -59,26 +59,23 @@ def run(arguments: argparse.Namespace) -> int:
     return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
-def gallery_options(arguments: argparse.Namespace) -> GalleryOptions:
-    """Return the options of the stage."""
-    from ..errors import UsageError
-    from ..stages.identification import GalleryOptions
-
+def check_distractors(arguments: argparse.Namespace) -> None:
+    """Refuse distractors that are no data set of the tree."""
     name, data = arguments.distractors, arguments.tree / "data"
     if name is not None and ("/" in name or not (data / name).is_dir()):
         raise UsageError(f"--distractors: {data}: no data set {name!r}")
-    return fill(GalleryOptions, arguments)
 
 
 def _stage(arguments: argparse.Namespace) -> int:
-    from ..stages.identification import make_identifications
+    from ..stages.identification import GalleryOptions, make_identifications
     from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
 
     experiment = load_experiment(arguments)
     if log_if_no_vectors(experiment.asv, "identification"):
         return 0
     log_notes(experiment.asv.notes)
-    options = gallery_options(arguments)
+    check_distractors(arguments)
+    options = fill(GalleryOptions, arguments)
     outcome = make_identifications(experiment, run_settings(arguments), options)
     return report_outcome(arguments, outcome, "identifications", "computed")
 

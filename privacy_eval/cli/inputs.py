@@ -7,18 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..asv.backend import PldaBackend
-from ..asv.model_folder import BACKEND_FILES, load_backend
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, in_job
+from ..choices import DEMO_MARKER
+from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
-from ..io.scp import Vectors, read_vectors
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol, load_protocol
-from ..simulate.marked_folder import DEMO_MARKER
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
-from ..stages.privacy_metrics import Options
 from ..tree.conditions import System
 from ..tree.discovery import (
     check_suffixes,
@@ -32,7 +28,10 @@ from .jobs import Jobs
 from .options import beginnings, fill, log, progress
 
 if TYPE_CHECKING:
-    from ..numbers.report_data import ReportSources
+    from ..asv.backend import PldaBackend
+    from ..io.scp import Vectors
+    from ..numbers.report_sources import ReportSources
+    from ..stages.privacy_metrics import Options
 
 
 def load_systems(
@@ -117,6 +116,8 @@ def tree_access(arguments: argparse.Namespace) -> TreeAccess:
 
 
 def metric_options(arguments: argparse.Namespace, base: Path) -> Options:
+    from ..stages.privacy_metrics import Options
+
     utt2spk = None if arguments.utt2spk is None else base / arguments.utt2spk
     return fill(Options, arguments, utt2spk=utt2spk)
 
@@ -186,7 +187,7 @@ def log_unsigned(out: Path, names: Sequence[str]) -> None:
 
 def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
     """Return the results to show; raise an error if there are none and they are needed."""
-    from ..numbers.report_data import ReportSources
+    from ..numbers.report_sources import ReportSources
 
     if needed and not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
@@ -231,6 +232,9 @@ def run_settings(arguments: argparse.Namespace, *, finish: bool = True, nj: int 
 
 
 def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
+    from ..asv.model_folder import load_backend
+    from ..asv.tree_vectors import BACKEND_FILES
+
     if arguments.backend != "plda":
         return None
     if arguments.model is None:
@@ -243,6 +247,8 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
 
 
 def load_vectors(arguments: argparse.Namespace, path: Path) -> Vectors:
+    from ..io.scp import read_vectors
+
     return read_vectors(
         path,
         tree=arguments.scp_base or Path(),
@@ -276,8 +282,12 @@ def report_outcome(
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))
+    causes: dict[str, list[str]] = {}
     for name, message in outcome.failed.items():
-        log(f"{name}: {message}")
+        causes.setdefault(message.partition(FIRST)[0], []).append(name)
+    for names in causes.values():
+        others = f" ({len(names)})" if len(names) > 1 else ""
+        log(f"{abbreviate(names)}{others}: {outcome.failed[names[0]]}")
     made = {done: outcome.made, "current": outcome.current}
     if getattr(arguments, "after_jobs", False):  # products of the jobs are current by now
         made = {"in place": [*outcome.made, *outcome.current]}

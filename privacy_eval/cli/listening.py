@@ -8,18 +8,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..choices import MIN_AGREEMENT, MIN_RATINGS, SCALE
 from ..errors import PrivacyEvalError
-from ..io.ratings import SCALE, TEMPLATE, rating_files, read_ratings
-from ..listening.evaluation import (
-    MIN_AGREEMENT,
-    MIN_RATINGS,
-    ListeningTest,
-    ListeningTestCurves,
-    evaluate_ratings,
-)
 from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
 
 if TYPE_CHECKING:
+    from ..listening.evaluation import ListeningTest, ListeningTestCurves
     from ..products.freshness import Product
     from ..protocol.protocol import Protocol
     from ..report.figures.drawing import Drawing
@@ -68,6 +62,8 @@ class _Template(argparse.Action):
     """Print a template and exit, even if required options are missing, like --help."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from ..io.ratings import TEMPLATE
+
         sys.stdout.write(TEMPLATE)
         parser.exit()
 
@@ -77,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..listening.report import FIGURES, RESULTS, figures_source
     from ..listening.store import read_listening_test
     from ..listening.tables import listening_test_tables, objective_and_subjective, summary
-    from ..numbers.report_data import ReportSources
+    from ..numbers.report_data import read_report_data
+    from ..numbers.report_sources import ReportSources
     from ..protocol.protocol import load_protocol
     from ..report.figures import write_figures
     from ..report.table_files import write_tables
@@ -94,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.results and not arguments.ratings:
         raise PrivacyEvalError("--ratings is missing: --results are shown beside ratings")
     sources = ReportSources(tuple(arguments.results or ()), arguments.conf)
-    results = sources.read().results if sources.paths else None
+    results = read_report_data(sources).results if sources.paths else None
     protocol = results.protocol if results else load_protocol(arguments.conf or "vpc2020")
     subjective: ListeningTest | None = None
     curves: ListeningTestCurves | None = None
@@ -139,6 +136,8 @@ def _evaluation(
 ) -> Product:
     """Return the evaluated ratings as a product."""
     from ..io.files import relative
+    from ..io.ratings import rating_files, read_ratings
+    from ..listening.evaluation import evaluate_ratings
     from ..listening.store import FILES, listening_files
     from ..products.freshness import NOTE, Content, Product
     from ..protocol.published import load_systems

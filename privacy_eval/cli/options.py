@@ -12,13 +12,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..choices import FIGURE_FORMATS as FIGURE_FORMATS
 from ..errors import PrivacyEvalError, in_job, printable
 
 # More would take too long and add no precision.
 _MOST_REPLICATES = 1_000_000
-
-#: Formats of figures, listed here so that `--help` need not import the plotting code.
-FIGURE_FORMATS = ("png", "pdf", "tex")
 
 T = TypeVar("T")
 

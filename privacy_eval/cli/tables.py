@@ -6,11 +6,11 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
 from .options import add, add_results, path, value
 
 if TYPE_CHECKING:
-    from ..numbers.report_data import ReportSources
+    from ..numbers.report_sources import ReportSources
+    from ..report.tables_and_report import TableOptions
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
@@ -30,16 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..report import table_formats
-    from ..report.notes import cautions
-    from ..report.paper_tables import paper_tables
-    from ..report.side_by_side import across_tables
-    from ..report.system_tables import system_tables
     from ..report.tables_and_report import TableOptions, tables_product
-    from .inputs import log_notes, report_sources, write_products
+    from .inputs import report_sources, write_products
 
     sources = report_sources(arguments, needed=True)
-    _check_ranking_metric(arguments.rank_by, sources)
     style, only = arguments.table_style, arguments.format
     options = TableOptions(style, only, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:
@@ -47,27 +41,34 @@ def run(arguments: argparse.Namespace) -> int:
             fingerprint = product.read_fingerprint()
             print(f"{arguments.out}: {len(fingerprint.files) if fingerprint else 0} files")
         return 0
-    data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
+    return _print_tables(sources, options)
+
+
+def _print_tables(sources: ReportSources, options: TableOptions) -> int:
+    """Print all tables in one format."""
+    from ..numbers.rankings import check_ranking_metric
+    from ..numbers.report_data import read_report_data
+    from ..report import table_formats
+    from ..report.notes import cautions
+    from ..report.paper_tables import paper_tables
+    from ..report.side_by_side import across_tables
+    from ..report.system_tables import system_tables
+    from .inputs import log_notes
+
+    data = replace(
+        read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
+    )
+    check_ranking_metric(options.rank_by)
     results = data.results
     across, remarks = across_tables(data)
     across = [*paper_tables(data), *across]
     log_notes([*data.missing_arrays, *cautions(data), *remarks])
-    render = table_formats.FORMATS[only or "text"]
+    render = table_formats.FORMATS[options.only or "text"]
     tables = across + [
         table
         for system in results.systems
         for folder in results.results_folders(system)
         for table in system_tables(data, system, folder)
     ]
-    print("\n".join(render.file(table, style) for table in tables), end="")
+    print("\n".join(render.file(table, options.style) for table in tables), end="")
     return 0
-
-
-def _check_ranking_metric(metric: str, sources: ReportSources) -> None:
-    """Refuse a metric that neither this version nor the results rank by."""
-    from ..numbers.rankings import ranking_metrics
-
-    if metric not in ranking_metrics():
-        sources.read()  # registers the metrics that the results describe
-    if metric not in (expected := ranking_metrics()):
-        raise UsageError(f"--rank-by: no ranking by {metric!r}, only by {', '.join(expected)}")

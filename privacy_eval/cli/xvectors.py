@@ -53,15 +53,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stage(arguments: argparse.Namespace) -> int:
+    from ..products.freshness import Outcome
     from ..protocol.protocol import load_protocol
-    from ..stages.xvectors import EXTRACTOR, make_vectors
+    from ..stages.asv_scores import vector_sets
     from .inputs import load_asv_systems, report_outcome, run_settings
 
     asv = load_asv_systems(arguments, load_protocol(arguments.conf, base=arguments.tree))
     if arguments.extractor:
         return _extract_with_kaldi(arguments, asv)
-    outcome = make_vectors(asv, run_settings(arguments))
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
+    if not vector_sets(asv):  # no speech: nothing to load the extractor for
+        return report_outcome(arguments, Outcome(), what)
+    from ..stages.xvectors import EXTRACTOR, make_vectors
+
+    outcome = make_vectors(asv, run_settings(arguments))
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
 from ..io.files import file_names, read_text
 from ..io.results_txt import format_metrics
@@ -47,7 +48,6 @@ from ..report.figures.draw import draw_into
 from ..report.figures.drawing import Drawing, write
 from ..report.figures.ece import Over, Profile, profile_panel
 from ..report.figures.plot import Plot
-from ..results.arrays import FIGURE_FORMATS
 
 #: Default label of a profile.
 DEFAULT_LABEL = "ZEBRA profile"

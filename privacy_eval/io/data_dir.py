@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, counted
 from .files import MAX_TEXT_BYTES, Loaded, atomic_folder, load, read_bytes
-from .text_table import Column, decode_id, line_number, read_columns
+
+if TYPE_CHECKING:
+    from .text_table import Column
 
 #: Files that Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
@@ -107,6 +110,8 @@ def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
         With file and line: a speaker without utterances, a duplicate speaker or utterance, a
         line that is not UTF-8; an empty file.
     """
+    from .text_table import decode_id
+
     utterances_of: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
@@ -142,6 +147,8 @@ def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
     PrivacyEvalError
         With file and line: a malformed line, a duplicate speaker, another gender.
     """
+    from .text_table import line_number
+
     speakers, genders = _read_unique(path, "speaker", "f|m")
     lower = (gender.lower() for gender in genders.tolist())
     gender_of = dict(zip(speakers.tolist(), lower, strict=True))
@@ -156,6 +163,8 @@ def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
 
 def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Column]:
     """Read a file of two columns whose keys are distinct."""
+    from .text_table import line_number, read_columns
+
     (keys, values), _ = read_columns(path, (key, value))
     seen: set[str] = set()
     for row, name in enumerate(keys.tolist()):

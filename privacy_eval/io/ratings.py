@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import SCALE
 from ..errors import PrivacyEvalError, abbreviate
 from .csv_text import csv_rows
 from .files import digest, read_text
@@ -26,8 +27,6 @@ RATING_METRICS = ("naturalness", "intelligibility", "similarity")
 ORIGINAL_SYSTEM = "Original"
 #: The column of the ratings in a file of one metric.
 SCORE = "score"
-#: The lowest and highest rating of the 2020 challenge's listening test.
-SCALE = (1.0, 10.0)
 
 _REQUIRED = ("evaluator", "system", "trial")
 _TRIAL_SET = ("data_set", "gender")

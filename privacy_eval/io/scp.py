@@ -102,7 +102,8 @@ class Vectors:
         if missing:
             raise PrivacyEvalError(
                 f"{self.path}: no vector for {len(missing)} ids of {needed_for}: "
-                f"{abbreviate(missing)}"
+                f"{abbreviate(missing)} (utterances without voiced frames have none; "
+                "--allow-missing leaves them out)"
             )
         return np.array([self._row[name] for name in ids], dtype=np.int64)
 

@@ -25,6 +25,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import MIN_AGREEMENT, MIN_RATINGS
 from ..errors import PrivacyEvalError
 from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, score_metrics
@@ -47,12 +48,6 @@ SIMILARITY = "similarity"
 
 #: Metrics of speaker verification by similarity ratings; other tasks have the EERs only.
 DETECTION_METRICS = ("eer", "rocch_eer", "cllr_min", "cllr")
-
-#: Minimum number of an evaluator's ratings of a metric; fewer are flagged.
-MIN_RATINGS = 10
-
-#: Minimum agreement of an evaluator with the others; less is flagged.
-MIN_AGREEMENT = 0.1
 
 ONE_VALUE, FEW_RATINGS, DISAGREES = "one value", "few ratings", "disagrees"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes
-from ..numbers.report_data import ReportData, ReportSources
+from ..numbers.report_data import ReportData
+from ..numbers.report_sources import ReportSources
 from ..report.figure_folder import drawn_from, folder_digest, pictures
 from ..report.page import Section
 from ..report.tables_and_report import Insert

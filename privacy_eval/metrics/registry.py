@@ -751,6 +751,12 @@ def registered(metrics: Iterable[Metric]) -> Iterator[None]:
         METRICS.update(before)
 
 
+def forget_all_but_built_in() -> None:
+    """Forget metrics that results describe."""
+    for key in METRICS.keys() - BUILT_IN:
+        del METRICS[key]
+
+
 def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[str, float]:
     """Compute every metric on scores.
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import VARIANTS as VARIANTS
+from ..choices import Variant as Variant
 from ..errors import PrivacyEvalError
 from .pav import FloatArray, Groups, IntArray, PavBlocks, Sets, pav, with_laplace
 
 BoolArray = NDArray[np.bool_]
 #: Detection cost, a function of (missed targets, rejected nontargets, n_target, n_nontarget).
 ErrorCost = Callable[[IntArray, IntArray, IntArray, IntArray], FloatArray]
-
-Variant = Literal["challenge", "exact"]
-VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
 
 def check_variant(variant: str) -> None:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import NORMALIZATIONS as NORMALIZATIONS
+from ..choices import Normalization as Normalization
 from ..errors import PrivacyEvalError, missing_library
 from .confidence import BootstrapReplicates, seeded_by, text_digest
-
-Normalization = Literal["none", "vpc2026"]
-NORMALIZATIONS: tuple[Normalization, ...] = get_args(Normalization)
 
 #: Characters that VoicePrivacy 2026 (track 2) deletes without a blank. Inverted marks of Spanish
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,

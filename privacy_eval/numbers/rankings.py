@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import INCOMPLETE
 from ..metrics.comparison import subtract
@@ -23,6 +24,12 @@ from .means import LEVEL, Mean, MeanReplicates, Means
 def ranking_metrics() -> list[str]:
     """List the metrics for rankings: those with a best value, of trial sets."""
     return [key for key, m in METRICS.items() if m.best is not None and key not in ("wer", "uar")]
+
+
+def check_ranking_metric(metric: str) -> None:
+    """Refuse a metric that neither this version nor the results read so far rank by."""
+    if metric not in (expected := ranking_metrics()):
+        raise UsageError(f"--rank-by: no ranking by {metric!r}, only by {', '.join(expected)}")
 
 
 @dataclass(frozen=True)

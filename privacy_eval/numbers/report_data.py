@@ -4,19 +4,15 @@ published systems beside them, and stored arrays."""
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 from ..errors import PrivacyEvalError, abbreviate, printable
-from ..io.files import digest, read_bytes
 from ..io.user_metrics import register
-from ..metrics import Variant
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
-from ..protocol.protocol import Protocol, bundled, load_protocol
+from ..protocol.protocol import Protocol, load_protocol
 from ..results.arrays import StoredArrays
 from ..results.json_store import read_results
 from ..results.outputs import made_by_user
@@ -30,6 +26,7 @@ from .cells import (
     cells_from_published,
     cells_from_results,
     merge_cells,
+    system_column,
 )
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
@@ -37,98 +34,11 @@ from .groups import main_split
 from .identification import Identified, identified
 from .means import Mean, Means
 from .rankings import Ranking, rank, rankings
+from .report_sources import ReportSources
 from .trade_offs import TradeOff, trade_offs, utility_means
-
-# Protocol to use without any results.
-_USUAL = "vpc2020"
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
-
-
-@dataclass(frozen=True)
-class ReportSources:
-    """Sources of tables, figures and the report.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-        The results files; without any there are no records.
-    conf : str or None
-        Name or file of a protocol, instead of that of the results.
-    published : str
-        Name of the published results beside them; "" for none.
-    variant : str or None
-        Of the metrics, instead of the protocol's.
-    systems : tuple of str
-        The only systems shown, in this order; () for all.
-    """
-
-    paths: tuple[Path, ...] = ()
-    conf: str | None = None
-    published: str = ""
-    variant: Variant | None = None
-    systems: tuple[str, ...] = ()
-
-    @property
-    def _conf(self) -> str:
-        """The protocol without results: that of the published ones, if they name one."""
-        return self.conf or (self.published if self.published in bundled() else _USUAL)
-
-    def digest(self) -> str:
-        """Return a digest of the results files, the protocol, and whether their arrays exist and
-        this user made them."""
-        files = [
-            (digest(read_bytes(path)), path.with_name("records").is_dir(), made_by_user(path))
-            for path in self.paths
-        ]
-        # The same digest whether the protocol of the results is named or not.
-        results = read_results(self.paths[0]) if self.paths else Results(load_protocol(self._conf))
-        protocol = self._protocol(results)
-        choices = [self.variant, self.systems]
-        choices = choices if any(choices) else []
-        return digest(json.dumps([protocol.to_dict(), files, *choices]).encode())
-
-    def _protocol(self, results: Results) -> Protocol:
-        """Return the protocol to show results under."""
-        if not self.conf:
-            return results.protocol
-        protocol = load_protocol(self.conf)
-        return protocol.simulated() if results.protocol.is_simulated else protocol
-
-    def subject(self) -> dict[str, object]:
-        """Return what products made from these sources depend on."""
-        return {"results": self.digest(), "published": self.published}
-
-    def read(self) -> ReportData:
-        """Read all of them.
-
-        Raises
-        ------
-        PrivacyEvalError
-            Damaged results, results under different protocols, unknown published results.
-        """
-        read = [(read_results(path), path) for path in self.paths]
-        if read:
-            results = merge([results for results, _ in read])
-            results = results.under(self._protocol(results)) if self.conf else results
-        else:
-            results = Results(load_protocol(self._conf))
-        register(results.described)
-        if self.variant:
-            results = results.under(replace(results.protocol, variant=self.variant))
-        if self.systems:
-            results = _selected(results, self.systems)
-        cells = cells_from_results(results)
-        if self.published:
-            cells = merge_cells([cells, cells_from_published(self.published)])
-        unsigned = tuple(
-            f"{path.name} ({abbreviate(of.systems)}): {UNSIGNED}, or edited since; its numbers are "
-            "shown as they are"
-            for of, path in read
-            if not made_by_user(path)
-        )
-        return ReportData(results, cells, StoredArrays(read), self, unsigned)
 
 
 @dataclass(frozen=True)
@@ -182,6 +92,15 @@ class ReportData:
             s: rankings(self.means, metric=metric, attack_model=attack, split=s)
             for s in self.protocol.splits
         }
+
+    @property
+    def systems_by_rank(self) -> list[str]:
+        """The evaluated systems as they are ranked, those without a rank last; chosen ones as they
+        were chosen."""
+        if self.sources.systems:
+            return list(self.results.systems)
+        order = {r.system: n for n, r in enumerate(self.main_ranking.ranked)}
+        return sorted(self.results.systems, key=lambda s: order.get(system_column(s), len(order)))
 
     @functools.cached_property
     def main_ranking(self) -> Ranking:
@@ -272,6 +191,40 @@ class ReportData:
             f"curves of {missing} records are missing (folder records/ beside results.json): no "
             "figures of these, no bootstrap over speakers",
         )
+
+
+def read_report_data(sources: ReportSources) -> ReportData:
+    """Read all sources.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Damaged results, results under different protocols, unknown published results.
+    """
+    read = [(read_results(path), path) for path in sources.paths]
+    if read:
+        results = merge([results for results, _ in read])
+        if sources.conf:
+            protocol = load_protocol(sources.conf)
+            simulated = results.protocol.is_simulated
+            results = results.under(protocol.simulated() if simulated else protocol)
+    else:
+        results = Results(load_protocol(sources.usual_conf))
+    register(results.described)
+    if sources.variant:
+        results = results.under(replace(results.protocol, variant=sources.variant))
+    if sources.systems:
+        results = _selected(results, sources.systems)
+    cells = cells_from_results(results)
+    if sources.published:
+        cells = merge_cells([cells, cells_from_published(sources.published)])
+    unsigned = tuple(
+        f"{path.name} ({abbreviate(of.systems)}): {UNSIGNED}, or edited since; its numbers are "
+        "shown as they are"
+        for of, path in read
+        if not made_by_user(path)
+    )
+    return ReportData(results, cells, StoredArrays(read), sources, unsigned)
 
 
 def _selected(results: Results, systems: Sequence[str]) -> Results:

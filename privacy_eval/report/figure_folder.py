@@ -10,17 +10,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
 from ..io.files import digest, locked_folder, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
-from ..numbers.report_data import ReportSources
+from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
-from ..results.arrays import FIGURE_FORMATS
 from ..version import __version__
-from .page import Picture
+
+if TYPE_CHECKING:
+    from .page import Picture
 
 #: Names, sections and captions of the figures in a folder.
 CAPTIONS = "captions.json"
@@ -96,8 +98,8 @@ def folder_digest(folder: Path) -> str:
     )
 
 
-def pictures(folder: Path) -> list[Picture]:
-    """Return the figures in a folder, in order.
+def captions(folder: Path) -> dict[str, dict[str, str]]:
+    """Return section and caption of the figures in a folder by their names, in order.
 
     Raises
     ------
@@ -114,7 +116,14 @@ def pictures(folder: Path) -> list[Picture]:
         raise PrivacyEvalError(
             f"{folder / CAPTIONS}: expected names, sections and captions of figures"
         )
+    return entries
+
+
+def pictures(folder: Path) -> list[Picture]:
+    """Return the figures in a folder, in order; raises as `captions` does."""
+    from .page import Picture
+
     return [
         Picture(folder / f"{name}.png", entry["caption"], section=entry["section"])
-        for name, entry in entries.items()
+        for name, entry in captions(folder).items()
     ]

@@ -41,18 +41,12 @@ def front(data: ReportData, cautions: Sequence[str]) -> Front:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
         return Front(facts, warnings=tuple(warnings), notes=tuple(_words(data)))
     split, ranking = data.main_split, data.main_ranking
-    places = [system_column(s) for s in results.systems]
-    order = [r.system for r in ranking.ranked if r.system in places]
-    systems = sorted(
-        results.systems,
-        key=lambda s: order.index(system_column(s)) if system_column(s) in order else len(order),
-    )
     content, *lacking = contents(data)
     warnings += [*lacking, *_not_evaluated(data)]
     return Front(
         tuple(_facts(data, split, content)),
         _verdict(data, ranking),
-        tuple((s, tuple(_sentences(data, s, split))) for s in systems),
+        tuple((s, tuple(_sentences(data, s, split))) for s in data.systems_by_rank),
         tuple(dict.fromkeys(warnings)),
         tuple(_words(data)),
     )

@@ -19,8 +19,8 @@ def summary_table(data: ReportData) -> Table | None:
     titles.insert(1, Column("95 % interval"))
     groups = []
     evaluated: list[Attack] = []
-    for attacks in data.attacks.values():
-        of_system = [a for a in attacks if not a.model.is_original]
+    for system in data.systems_by_rank:
+        of_system = [a for a in data.attacks[system] if not a.model.is_original]
         evaluated += of_system
         rows = []
         for a in of_system:

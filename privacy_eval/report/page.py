@@ -87,6 +87,8 @@ class Front:
 
     Attributes
     ----------
+    lead : tuple of str
+        Lines right below the title.
     facts : tuple of (str, str)
         Results, tree and protocol of the report.
     verdict : str
@@ -107,6 +109,7 @@ class Front:
     notes: tuple[tuple[str, str], ...] = ()
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    lead: tuple[str, ...] = ()
 
 
 #: Maximum number of systems whose sentences are unfolded: the best ones.
@@ -149,6 +152,7 @@ def _front(front: Front) -> Markup:
         columns.append(tag("div", *map(_figure, front.pictures)))
     parts = [
         tag("h2", "Answer", class_="unseen"),
+        *(tag("p", line, class_="lead") for line in front.lead),
         _pairs(front.facts, "facts"),
         tag("p", front.verdict, class_="verdict") if front.verdict else "",
         tag("aside", tag("h3", "Read with care"), warnings, class_="warnings")

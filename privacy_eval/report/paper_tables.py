@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..errors import PrivacyEvalError
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import note_of
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey
@@ -104,6 +105,8 @@ def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> It
         if key == THRESHOLDS:
             yield from _ranks(data, splits[-1])
             continue
+        if key not in METRICS:
+            raise PrivacyEvalError(f"protocol {protocol.name}: paper: unknown metric {key}")
         metric = METRICS[protocol.shown(key)]
         attacks: list[AttackModel | None] = [None]
         if metric.kind == "scores":
@@ -122,7 +125,9 @@ def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> It
 
 
 def _attack_models(protocol: Protocol, declared: PaperTable) -> Sequence[str]:
-    return declared.attack_models or (protocol.average_attack_model,)
+    present = {a.id for a in protocol.attack_models}
+    named = tuple(a for a in declared.attack_models if a in present)
+    return named or (protocol.average_attack_model,)
 
 
 def _rows(

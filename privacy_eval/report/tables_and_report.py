@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..numbers.report_data import ReportData, ReportSources
+from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from .figure_folder import folder_digest
-from .main_results import summary_table
-from .notes import cautions
-from .page import Section, report_page
-from .paper_tables import paper_tables
-from .sections import report_sections
-from .side_by_side import across_tables
-from .system_tables import table_groups
-from .table import Style, Table
-from .table_files import table_files
+from .publication import Publication
+
+if TYPE_CHECKING:
+    from ..numbers.report_data import ReportData
+    from .page import Section
+    from .table import Style, Table
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,19 @@ def tables_product(
     """Return a folder of tables as a product."""
 
     def make(*_: object) -> Content:
-        data = replace(sources.read(), rank_by=options.rank_by, attack_model=options.attack_model)
+        from ..numbers.rankings import check_ranking_metric
+        from ..numbers.report_data import read_report_data
+        from .main_results import summary_table
+        from .notes import cautions
+        from .paper_tables import paper_tables
+        from .side_by_side import across_tables
+        from .system_tables import table_groups
+        from .table_files import table_files
+
+        data = replace(
+            read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
+        )
+        check_ranking_metric(options.rank_by)
         across, remarks = across_tables(data)
         main_results = summary_table(data)
         first = [*paper_tables(data), *([main_results] if main_results is not None else [])]
@@ -76,6 +86,9 @@ def tables_product(
     )
 
 
+_FOR_ONESELF = Publication()
+
+
 @dataclass(frozen=True)
 class Insert:
     """A section of the report from another source, such as a listening test.
@@ -97,6 +110,7 @@ def report_product(
     *,
     figures: Path | None = None,
     insert: Insert | None = None,
+    publication: Publication = _FOR_ONESELF,
     begin: Progress | None = None,
 ) -> Product:
     """Return the report as a product.
@@ -106,20 +120,25 @@ def report_product(
     figures : Path, optional
         A folder of figures of the same results.
     insert : Insert, optional
+    publication : Publication
     begin : Progress, optional
         Called before each step.
     """
     begin = begin or (lambda *_: None)
 
     def make(*_: object) -> Content:
+        from ..numbers.report_data import read_report_data
+        from .page import report_page
+        from .sections import report_sections
+
         begin(0, 3, f"{out.name}: reading results")
-        data = sources.read()
+        data = publication.data(read_report_data(sources))
         begin(1, 3, f"{out.name}: tables and figures")
         inserted = [insert.compose(data)] if insert is not None else []
         front, sections, remarks = report_sections(data, figures=figures, inserted=inserted)
         begin(2, 3, f"{out.name}: the page")
-        title = f"{data.protocol.title}: evaluation of voice anonymization"
-        content = {out: report_page(title, sections, front).encode()}
+        title = publication.title or f"{data.protocol.title}: evaluation of voice anonymization"
+        content = {out: report_page(title, sections, publication.front(front)).encode()}
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
@@ -135,6 +154,7 @@ def report_product(
             **sources.subject(),
             "listening": insert.key if insert is not None else (),
             "figures": folder_digest(figures) if figures is not None else "",
+            "publication": asdict(publication),
         },
         revision=2,
     )

@@ -16,9 +16,6 @@ from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
 from .records import Results, SimilarityRecord, VerificationRecord
 
-#: Formats of figures; only curves can be written as TeX.
-FIGURE_FORMATS = ("png", "pdf", "tex")
-
 Arrays = Mapping[str, NDArray[Any]]
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..products.freshness import NOTE, Product, file_set, write_set
-from .challenge_text import to_results_txt
-from .csv_export import to_csv, to_speakers_csv
-from .json_store import to_json
-from .records import Results
+
+if TYPE_CHECKING:
+    from .records import Results
 
 #: The fingerprint of the files.
 _NOTE = f".results{NOTE}"
@@ -44,6 +44,10 @@ def output_files(results: Results) -> dict[str, str]:
     a line `# SYSTEM` before each part; for other results folders of the protocol, their suffix is
     added to the names. Left-out results are listed in left_out.txt.
     """
+    from .challenge_text import to_results_txt
+    from .csv_export import to_csv, to_speakers_csv
+    from .json_store import to_json
+
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
     if results.not_evaluated:
         lines = (" ".join(line.split()) for line in results.not_evaluated)

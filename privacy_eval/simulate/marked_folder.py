@@ -13,9 +13,6 @@ from ..errors import PrivacyEvalError
 from ..io.files import atomic_folder, sweep, write_text
 from ..io.json_text import load_json
 
-#: What marks a demo tree.
-DEMO_MARKER = "demo_tree.json"
-
 
 @contextlib.contextmanager
 def marked_folder(folder: Path, kind: str, marker: Mapping[str, Any]) -> Iterator[Path | None]:

@@ -6,21 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..asv.backend import BackendName, PldaBackend
-from ..asv.model_folder import (
-    BACKEND_FILES,
-    StoredBackend,
-    TreeVectors,
-    backend_folder,
-    load_backend,
-)
-from ..asv.trials import Enrollment, load_enrollment
+from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
 from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
 from ..io.files import relative
 from ..io.inputs import Inputs
-from ..io.scp import Vectors
 from ..products.freshness import MissingInput, Source
 from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
@@ -34,6 +26,12 @@ from ..tree.discovery import (
     results_folders,
 )
 from ..tree.keys import find_key, find_key_folders, first_file, key_paths
+
+if TYPE_CHECKING:
+    from ..asv.backend import BackendName, PldaBackend
+    from ..asv.model_folder import StoredBackend
+    from ..asv.trials import Enrollment
+    from ..io.scp import Vectors
 
 #: Kinds of `MissingInput`.
 VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"
@@ -345,6 +343,8 @@ class AsvSystems:
         if folder is None:
             return None, {}
         if folder not in self._backends:
+            from ..asv.model_folder import load_backend
+
             self.access.check_inside(*(folder / name for name in BACKEND_FILES))
             self._backends[folder] = load_backend(folder, self.access.inputs.load)
         stored = self._backends[folder]
@@ -422,6 +422,8 @@ class AsvSystems:
         files = self.access.find_enrollment(name, suffix)
         self.access.check_inside(*files)
         if files not in self._enrollments:
+            from ..asv.trials import load_enrollment
+
             self._enrollments[files] = load_enrollment(*map(self.access.inputs.load, files))
         return self._enrollments[files]
 

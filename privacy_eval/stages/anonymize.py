@@ -1,24 +1,28 @@
 """Stage 4: anonymize data folders with the McAdams coefficient (baseline B2) or a user's command.
 
-McAdams: the converted speech of a speaker is one product, so that a killed run resumes; the lists
-are written once all speech is converted. A command converts a data folder as a whole. External
-data folders are kept.
+McAdams and commands for single files: the converted speech of a speaker is one product, so that a
+killed run resumes; the lists are written once all speech is converted. Other commands convert a
+data folder as a whole. External data folders are kept.
 """
 
 from __future__ import annotations
 
 import io
+import os
+import re
 import shlex
+import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import FIRST, PrivacyEvalError, abbreviate, printable, shorten
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
@@ -34,7 +38,7 @@ from ..products.freshness import (
     bring_up_to_date,
 )
 from ..protocol.protocol import ANONYMIZED, Protocol
-from ..speech.audio import AudioReader, soundfile
+from ..speech.audio import AudioReader, Samples, soundfile
 from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
 from .access import TreeAccess
 
@@ -44,10 +48,16 @@ COPIED = ("utt2spk", "spk2utt", "spk2gender", "text", "utt2lang", "enrolls")
 COEFFICIENTS = "utt2mcadams"
 #: Key of `AudioReader.remarks`.
 TOO_SHORT = "shorter than a frame: converted to silence"
+PRINTED = "the anonymizer printed messages"
+#: What a command's words become: folders, or files of an utterance.
+FOLDERS, FILES = ("{in}", "{out}"), ("{wav_in}", "{wav_out}")
 
 _LONGEST_NAME = 200
 #: Marks a data folder that a command is still writing.
 _RUNNING = ".privacy_eval.running"
+#: End of a command's messages that is kept.
+_LAST_BYTES = 1 << 16
+_WORD = re.compile(r"[^\s'\"|&;<>()$`\\{}=]+")
 
 
 @dataclass(frozen=True)
@@ -80,12 +90,149 @@ class McAdams:
         name = speaker if self.level == "speaker" else utterance
         return derive_coefficient(name, seed=self.seed, data_set=self.data_set)
 
+    def settings(self, speaker_of: Mapping[str, str]) -> dict[str, Any]:
+        """What the speech of some utterances depends on."""
+        coefficients = {u: self.of(speaker, u) for u, speaker in speaker_of.items()}
+        return {"variant": self.variant, "coefficients": coefficients}
+
+    def convert(self, reader: AudioReader, speaker: str, utterance: str) -> bytes:
+        """Convert an utterance to a WAV file of 16 bits."""
+        audio = reader.read(utterance)
+        if audio.rate < 2000:
+            where = reader.where(utterance)
+            raise PrivacyEvalError(f"{where}: {audio.rate} Hz, expected at least 2000")
+        coefficient = self.of(speaker, utterance)
+        samples = convert_to_int16(
+            audio.samples, audio.rate, coefficient=coefficient, variant=self.variant
+        )
+        if not samples.any():
+            reader.remarks.setdefault(TOO_SHORT, []).append(utterance)
+        return _wav(samples, audio.rate)
+
+    def lists(self, speaker_of: Mapping[str, str]) -> dict[str, str]:
+        """The coefficients of utterances."""
+        lines = (f"{u} {self.of(speaker, u):.6f}\n" for u, speaker in speaker_of.items())
+        return {COEFFICIENTS: "".join(lines)}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A user's command that anonymizes a data folder or an utterance; see `local/anonymize.sh`.
+
+    Attributes
+    ----------
+    text : str
+        With `{in}` and `{out}`, or with `{wav_in}` and `{wav_out}`.
+    tree : Path
+        Folder to run it in.
+    caller : Path
+        Folder that relative paths of programs and files refer to that the tree does not have.
+    """
+
+    text: str
+    tree: Path
+    caller: Path
+
+    @property
+    def is_per_file(self) -> bool:
+        """Whether it anonymizes an utterance, not a folder."""
+        return FILES[0] in self.text
+
+    def run(self, paths: Sequence[str]) -> str:
+        """Run the command for a source and a target, and return its messages (stderr).
+
+        Raises
+        ------
+        PrivacyEvalError
+            It ended with another status than 0, with its last message, or cannot be run.
+        """
+        command = _WORD.sub(lambda match: self._located(match[0]), self.text)
+        places = dict(zip(FILES if self.is_per_file else FOLDERS, paths, strict=True))
+        for place, path in places.items():
+            command = command.replace(place, shlex.quote(path))
+        with tempfile.TemporaryFile() as file:
+            try:
+                status = subprocess.run(
+                    command,
+                    shell=True,
+                    cwd=self.tree,
+                    stdin=subprocess.DEVNULL,
+                    stderr=file,
+                    check=False,
+                ).returncode
+            except OSError as error:
+                raise PrivacyEvalError(f"{self.text}: cannot be run ({error.strerror})") from error
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
+            messages = file.read().decode("utf-8", "replace").strip()
+        if status:
+            last = messages.rpartition("\n")[2]
+            for place, path in places.items():  # so that one cause has one message
+                last = last.replace(path, place)
+            cause = f": {shorten(printable(last))}" if last else ""
+            raise PrivacyEvalError(f"the anonymizer ended with status {status}: {self.text}{cause}")
+        return messages
+
+    def _located(self, word: str) -> str:
+        """Make a word absolute if only the caller has a file of this path."""
+        path = self.caller / word
+        if os.path.isabs(word) or not path.exists() or (self.tree / word).exists():
+            return word
+        if "/" not in word and (path.is_dir() or shutil.which(word)):
+            return word
+        return shlex.quote(os.path.abspath(path))
+
+    def settings(self, speaker_of: Mapping[str, str]) -> dict[str, Any]:
+        """What the speech of utterances depends on."""
+        return {"command": self.text}
+
+    def convert(self, reader: AudioReader, speaker: str, utterance: str) -> bytes:
+        """Run the command on an utterance as a WAV file, and return the WAV file that it writes."""
+        audio = reader.read(utterance)
+        with tempfile.TemporaryDirectory() as scratch:
+            source, target = (Path(scratch, name, f"{utterance}.wav") for name in ("in", "out"))
+            for path in (source, target):
+                path.parent.mkdir()
+            source.write_bytes(_wav(audio.samples, audio.rate))
+            try:
+                printed = self.run([str(source), str(target)])
+                if not target.is_file():
+                    raise PrivacyEvalError(f"the anonymizer wrote no {FILES[1]}: {self.text}")
+                content = read_bytes(target)
+                with soundfile().SoundFile(io.BytesIO(content)) as written:
+                    is_wav = written.format in ("WAV", "WAVEX") and written.frames > 0
+            except PrivacyEvalError as error:
+                raise PrivacyEvalError(f"{error}{FIRST}{utterance}") from error
+            except RuntimeError:  # of the library
+                is_wav = False
+        if not is_wav:
+            raise PrivacyEvalError(
+                f"the anonymizer wrote something else than a WAV file with samples: {self.text}"
+                f"{FIRST}{utterance}"
+            )
+        if printed:
+            reader.remarks.setdefault(PRINTED, []).append(utterance)
+        return content
+
+    def lists(self, speaker_of: Mapping[str, str]) -> dict[str, str]:
+        """No lists but those of the original folder."""
+        return {}
+
+
+def _wav(samples: Samples, rate: int) -> bytes:
+    """Format samples as a WAV file: of 16 bits if they are whole numbers, else of floats."""
+    file = io.BytesIO()
+    if samples.dtype == np.int16:
+        soundfile().write(file, samples, rate, subtype="PCM_16", format="WAV")
+    else:
+        soundfile().write(file, samples / 2.0**15, rate, subtype="FLOAT", format="WAV")
+    return file.getvalue()
+
 
 def anonymize_data(
     data: Path,
     out: Path,
     reader: AudioReader,
-    mcadams: McAdams,
+    anonymizer: McAdams | Command,
     *,
     base: Path = Path(),
     run: Run = Run(),
@@ -95,7 +242,9 @@ def anonymize_data(
     Parameters
     ----------
     reader : AudioReader
-        Of `data`; averages the channels for the variant 2020.
+        Of `data`; averages the channels for McAdams' variant 2020.
+    anonymizer : McAdams or Command
+        A command for single files.
     base : Path
         Folder that the paths in the new wav.scp are relative to.
 
@@ -117,12 +266,13 @@ def anonymize_data(
     notes = file_names(utterances_of)
     products = []
     for speaker, names in utterances_of.items():
-        speech = _Speech(out / "wav", reader, mcadams, speaker, tuple(names))
+        speech = _Speech(out / "wav", reader, anonymizer, speaker, tuple(names))
         products.append(speech.product(notes[speaker]))
     inputs = Inputs()
     outcome = bring_up_to_date(products, inputs, run)
     if run.job == (1, 1) and all(product.is_current(inputs) for product in products):
-        new = _lists(data, out, reader.ids, speaker_of, mcadams, base)
+        in_order = {name: speaker_of[name] for name in reader.ids}
+        new = _lists(data, out, in_order, anonymizer, base)
         lists = bring_up_to_date([new], inputs, Run(dry_run=run.dry_run))
         outcome.failed.update(lists.failed)
     return outcome
@@ -185,12 +335,14 @@ def anonymize_tree(
             allow_pipes=access.allow_pipes,
             allow_outside=access.allow_outside,
         )
-        if isinstance(anonymizer, Command):
-            commands.append(_converted_folder(data, out, access.tree, reader, anonymizer))
+        chosen = anonymizer
+        if isinstance(chosen, McAdams):
+            level = "utterance" if name in training else chosen.level
+            chosen = replace(chosen, level=level, data_set=name if per_set else "")
+        elif not chosen.is_per_file:
+            commands.append(_converted_folder(data, out, reader, chosen))
             continue
-        level = "utterance" if name in training else anonymizer.level
-        mcadams = replace(anonymizer, level=level, data_set=name if per_set else "")
-        converted = anonymize_data(data, out, reader, mcadams, base=access.tree, run=run)
+        converted = anonymize_data(data, out, reader, chosen, base=access.tree, run=run)
         outcome.add(_named(converted, out.name))
         outcome.notes += [f"{out.name}: {r}: {len(u)}" for r, u in reader.remarks.items()]
     outcome.add(bring_up_to_date(commands, access.inputs, run))
@@ -214,44 +366,9 @@ def _is_external(out: Path) -> bool:
     return out.exists() and not begun
 
 
-@dataclass(frozen=True)
-class Command:
-    """A user's command that anonymizes a data folder; see `local/anonymize.sh`.
-
-    Attributes
-    ----------
-    text : str
-        With `{in}` and `{out}`.
-    """
-
-    text: str
-
-    def run(self, tree: Path, data: Path, out: Path) -> None:
-        """Run the command in the tree.
-
-        Raises
-        ------
-        PrivacyEvalError
-            It ended with another status than 0, or cannot be run.
-        """
-        command = self.text
-        for place, folder in (("{in}", data), ("{out}", out)):
-            command = command.replace(place, shlex.quote(relative(folder, tree)))
-        try:
-            status = subprocess.run(
-                command, shell=True, cwd=tree, stdin=subprocess.DEVNULL, check=False
-            ).returncode
-        except OSError as error:
-            raise PrivacyEvalError(f"{command}: cannot be run ({error.strerror})") from error
-        if status:
-            raise PrivacyEvalError(f"{out}: the anonymizer ended with status {status}: {command}")
-
-
-def _converted_folder(
-    data: Path, out: Path, tree: Path, reader: AudioReader, command: Command
-) -> Product:
+def _converted_folder(data: Path, out: Path, reader: AudioReader, command: Command) -> Product:
     """Return the product of a data folder that a user's command writes, wav.scp last."""
-    copied = [name for name in COPIED if (data / name).is_file()]
+    copied, tree = [name for name in COPIED if (data / name).is_file()], command.tree
 
     def find(inputs: Inputs) -> Sources:
         speech = {u: path for u in reader.ids if (path := reader.path(u)) is not None}
@@ -261,7 +378,8 @@ def _converted_folder(
         out.mkdir(exist_ok=True)
         (out / _RUNNING).touch()
         (out / "wav.scp").unlink(missing_ok=True)
-        command.run(tree, data, out)
+        if messages := command.run([relative(folder, tree) for folder in (data, out)]):
+            print(messages, file=sys.stderr)
         if not (out / "wav.scp").is_file():
             raise PrivacyEvalError(f"{out}: the anonymizer wrote no wav.scp")
         _check_converted(out, set(reader.ids), set(AudioReader(out, base=tree).ids))
@@ -309,16 +427,13 @@ class _Speech:
 
     folder: Path
     reader: AudioReader
-    mcadams: McAdams
+    anonymizer: McAdams | Command
     speaker: str
     utterances: tuple[str, ...]
 
     def product(self, note: str) -> Product:
-        options = {
-            "variant": self.mcadams.variant,
-            "coefficients": {u: self.mcadams.of(self.speaker, u) for u in self.utterances},
-            "sources": {u: self.reader.target(u) for u in self.utterances},
-        }
+        settings = self.anonymizer.settings(dict.fromkeys(self.utterances, self.speaker))
+        options = {**settings, "sources": {u: self.reader.target(u) for u in self.utterances}}
         return Product(
             self.speaker,
             self.folder,
@@ -341,50 +456,32 @@ class _Speech:
         return sources
 
     def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
-        return Content({self.folder / f"{n}.wav": self.converted(n) for n in self.utterances})
-
-    def converted(self, utterance: str) -> bytes:
-        """A WAV file of 16 bits."""
-        samples, rate = self.samples(utterance)
-        file = io.BytesIO()
-        soundfile().write(file, samples, rate, subtype="PCM_16", format="WAV")
-        return file.getvalue()
-
-    def samples(self, utterance: str) -> tuple[NDArray[np.int16], int]:
-        """Converted samples and their rate."""
-        audio, variant = self.reader.read(utterance), self.mcadams.variant
-        if audio.rate < 2000:
-            where = self.reader.where(utterance)
-            raise PrivacyEvalError(f"{where}: {audio.rate} Hz, expected at least 2000")
-        coefficient = self.mcadams.of(self.speaker, utterance)
-        samples = convert_to_int16(
-            audio.samples, audio.rate, coefficient=coefficient, variant=variant
-        )
-        if not samples.any():
-            self.reader.remarks.setdefault(TOO_SHORT, []).append(utterance)
-        return samples, audio.rate
+        speech = {
+            self.folder / f"{name}.wav": self.anonymizer.convert(self.reader, self.speaker, name)
+            for name in self.utterances
+        }
+        return Content(speech)
 
 
 def _lists(
     data: Path,
     out: Path,
-    ids: Sequence[str],
-    speaker_of: dict[str, str],
-    mcadams: McAdams,
+    speaker_of: Mapping[str, str],
+    anonymizer: McAdams | Command,
     base: Path,
 ) -> Product:
-    """Return the product of a data folder's lists, wav.scp last."""
+    """Return the product of a data folder's lists, wav.scp last, in the order of `speaker_of`."""
     copied = [name for name in COPIED if (data / name).is_file()]
-    scp = "".join(f"{name} {relative(out / 'wav' / f'{name}.wav', base)}\n" for name in ids)
-    coefficients = "".join(f"{n} {mcadams.of(speaker_of[n], n):.6f}\n" for n in ids)
-    files = (*copied, COEFFICIENTS, "wav.scp")
+    scp = "".join(f"{u} {relative(out / 'wav' / f'{u}.wav', base)}\n" for u in speaker_of)
+    lists = anonymizer.lists(speaker_of)
+    files = (*copied, *lists, "wav.scp")
 
     def find(inputs: Inputs) -> Sources:
         return {name: data / name for name in copied}
 
     def make(inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         new = {out / name: read_bytes(data / name) for name in copied}
-        new[out / COEFFICIENTS] = coefficients.encode()
+        new |= {out / name: text.encode() for name, text in lists.items()}
         new[out / "wav.scp"] = scp.encode("utf-8", "surrogateescape")
         return Content(new)
 
@@ -395,5 +492,5 @@ def _lists(
         tuple(out / name for name in files),
         find,
         make,
-        options={"wav.scp": scp, "coefficients": coefficients},
+        options={"wav.scp": scp, "coefficients": lists.get(COEFFICIENTS, "")},
     )

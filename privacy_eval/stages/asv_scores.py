@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..asv.trials import score_trials
 from ..io.inputs import Inputs
-from ..io.scores import read_trial_list
 from ..products.freshness import (
     NOTE,
     Content,
@@ -93,6 +91,9 @@ class _Scoring:
         return asv_sources(self.asv, model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from ..asv.trials import score_trials
+        from ..io.scores import read_trial_list
+
         trials = read_trial_list(inputs.load(paths["trials"]))
         enrolled, _tested = original_sets(self.condition, self.asv.protocol)
         model, _files = self.asv.backend(self.condition.asv_model, self.anon_suffix)

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..asv.model_folder import BACKEND_FILES, backend_folder, save_backend, train_from_vectors
+from ..asv.tree_vectors import BACKEND_FILES, backend_folder
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..products.freshness import (
@@ -104,6 +104,8 @@ class _Training:
         }
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from ..asv.model_folder import save_backend, train_from_vectors
+
         vectors = self.asv.read_vectors(paths["vectors"])
         trained = train_from_vectors(vectors, inputs.load(paths["utt2spk"]))
         with tempfile.TemporaryDirectory() as scratch:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
-from ..asv.model_folder import TreeVectors, backend_folder, load_backend
+from ..asv.model_folder import load_backend
+from ..asv.tree_vectors import TreeVectors, backend_folder
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest

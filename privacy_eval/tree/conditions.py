@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from ..choices import Normalization
 from ..io.schema import Entry
-from ..metrics.wer import Normalization
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
 
 

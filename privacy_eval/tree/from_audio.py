@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..asv.model_folder import BACKEND_FILES
+from ..asv.tree_vectors import BACKEND_FILES
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk

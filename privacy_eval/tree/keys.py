@@ -11,7 +11,6 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..io.confine import paths_outside
 from ..io.inputs import Inputs
-from ..io.scores import check_same_trials, read_trials
 from ..protocol.protocol import ANONYMIZED, Protocol
 from .conditions import ConditionFiles, TrialCondition
 
@@ -92,6 +91,8 @@ def find_key(candidates: Iterable[Path], inputs: Inputs) -> Path | None:
     present = [path for path in candidates if path.is_file()]
     for other in present[1:]:
         if inputs.sha256(present[0]) != inputs.sha256(other):
+            from ..io.scores import check_same_trials, read_trials
+
             first, second = (read_trials(inputs.load(path)) for path in (present[0], other))
             check_same_trials(first, second)
     return present[0] if present else None

@@ -26,11 +26,10 @@ from privacy_eval.asv.backend import (
 )
 from privacy_eval.asv.model_folder import (
     StoredBackend,
-    TreeVectors,
-    backend_folder,
     load_backend,
     save_backend,
 )
+from privacy_eval.asv.tree_vectors import TreeVectors, backend_folder
 from privacy_eval.asv.trials import (
     Enrollment,
     ScoredTrials,

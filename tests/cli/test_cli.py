@@ -726,7 +726,7 @@ def recipe(*arguments: object) -> Run:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     return Run(done.returncode, done.stdout, done.stderr)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support import B1, ROOT, Run, cli, imported, options_of, snapshot, undrawn
 
-from privacy_eval.cli import listening
 from privacy_eval.io.ratings import TEMPLATE, read_ratings
+from privacy_eval.listening import evaluation
 from privacy_eval.listening.evaluation import evaluate_ratings
 from privacy_eval.listening.store import read_listening_test
 from privacy_eval.protocol.protocol import load_protocol
@@ -98,7 +98,7 @@ def test_unchanged_ratings_are_not_evaluated_again(
     undrawn(monkeypatch)
     assert cli(*run(tree)).code == 0
     with monkeypatch.context() as patched:
-        patched.setattr(listening, "evaluate_ratings", lambda *_, **__: pytest.fail("evaluated"))
+        patched.setattr(evaluation, "evaluate_ratings", lambda *_, **__: pytest.fail("evaluated"))
         assert cli(*run(tree)).code == 0
     before = (tree / "out/subjective.json").read_bytes()
     for change in (["--holm"], ["--leave-out", INVERTS]):

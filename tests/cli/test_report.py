@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import functools
+import html
 import itertools
 import json
 import re
@@ -35,6 +36,7 @@ from support import (
     undrawn,
 )
 
+from privacy_eval.choices import FIGURE_FORMATS
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
 from privacy_eval.numbers.rankings import ranking_metrics, rankings
@@ -46,7 +48,6 @@ from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
-from privacy_eval.results.arrays import FIGURE_FORMATS
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge
 
@@ -139,7 +140,7 @@ def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def comparisons(folder: Path, extension: str) -> list[Path]:
-    found = sorted(folder.glob(f"comparison_*{extension}"))
+    found = sorted(folder.rglob(f"comparison_*{extension}"))
     assert len(found) == 14
     return found
 
@@ -261,7 +262,7 @@ def test_submitted_system_is_highlighted(beside: Path) -> None:
     for path in comparisons(beside, ".tex"):
         text = path.read_text()
         assert (r"\dag{}" in text) is not path.stem.endswith("retrained_test")
-    for ranking in beside.glob("ranking_*.csv"):
+    for ranking in beside.rglob("ranking_*.csv"):
         with open(ranking, newline="", encoding="utf-8") as file:
             sources = {row["System"]: row["Source"] for row in csv.DictReader(file)}
         assert [s for s, source in sources.items() if source == "submitted"] == [ODD_NAME]
@@ -272,7 +273,7 @@ TABULAR = re.compile(r"\\begin\{(tabular)\}\{([^\n]*)\}\n(.*?)\\end\{\1\}", re.S
 
 
 def test_every_row_in_latex_has_every_column(beside: Path) -> None:
-    for path in beside.glob("*.tex"):
+    for path in beside.rglob("*.tex"):
         text = path.read_text()
         assert ODD_NAME not in text and "%_" not in text
         tabulars = TABULAR.findall(text)
@@ -301,20 +302,19 @@ def test_the_document_has_every_table_once(beside: Path, tmp_path: Path) -> None
     for folder in (beside, tmp_path / "one"):
         included = re.findall(r"\\input\{(.*)\}", (folder / "tables.tex").read_text())
         assert len(included) == len(set(included))
-        there = {p.name for p in folder.glob("*.tex")} - {"tables.tex"}
+        there = {str(p.relative_to(folder)) for p in folder.rglob("*.tex")} - {"tables.tex"}
         assert set(included) <= there
         for name in there - set(included):
             same = (folder / name).with_suffix(".csv").read_bytes()
             others = [(folder / n).with_suffix(".csv").read_bytes() for n in included]
             assert same in others, name
         left_out[folder] = there - set(included)
-    assert left_out == {beside: set(), tmp_path / "one": {"dev_only_asv.tex"}}
+    assert left_out == {beside: set(), tmp_path / "one": {"more/dev_only_asv.tex"}}
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_the_document_compiles(beside: Path, tmp_path: Path) -> None:
-    for path in beside.glob("*.tex"):
-        shutil.copy(path, tmp_path)
+    shutil.copytree(beside, tmp_path, dirs_exist_ok=True)
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
         cwd=tmp_path,
@@ -377,7 +377,7 @@ def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_pa
     def names(*paths: Path) -> list[str]:
         out = tmp_path / "D"  # the same folder: tables of before go
         assert cli("tables", "--results", *paths, "--out", out, "--format", "csv").code == 0
-        return sorted(p.stem for p in out.glob("*.csv"))
+        return sorted(p.stem for p in out.rglob("*.csv"))
 
     several = names(*baselines)
     assert [n for n in several if n.startswith(("comparison", "ranking"))] == [
@@ -386,10 +386,10 @@ def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_pa
         "ranking_eer_lazy-informed_dev",
         "ranking_eer_lazy-informed_test",
     ]
-    header = (tmp_path / "D/comparison_asv_dev.csv").read_text().splitlines()[0]
+    header = (tmp_path / "D/more/comparison_asv_dev.csv").read_text().splitlines()[0]
     assert header == "Block,Data,Gender,Orig,B1,B2"
     alone = names(baselines[0])
-    assert "summary" in alone and all(n.startswith(("B1_", "summary")) for n in alone)
+    assert "summary" in alone and all(n.startswith(("B1_", "summary", "paper")) for n in alone)
     run = cli("tables", "--results", baselines[0])
     assert run.err == "" and "Ranking" not in run.out and "Objective results" not in run.out
 
@@ -410,11 +410,11 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
         ),
     ):
         assert cli(*common, *options).code == 0
-        assert {p.stem for p in tmp_path.glob("ranking_*.csv")} == {
+        assert {p.stem for p in tmp_path.rglob("ranking_*.csv")} == {
             f"ranking_{name}_dev",
             f"ranking_{name}_test",
         }
-        rows = rows_of(tmp_path / f"ranking_{name}_dev.csv")
+        rows = rows_of(tmp_path / f"more/ranking_{name}_dev.csv")
         values = [float(row[column]) for row in rows if row["#"]]
         assert values == sorted(values, reverse=not name.startswith("zebra"))
         assert len(values) > 1
@@ -468,26 +468,36 @@ def test_a_published_system_of_the_same_name_stays(
     path = store(tmp_path / "B1.json", replace(records, verification=others))
     run = cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D")
     assert run.code == 0
-    row = rows_of(tmp_path / "D/comparison_asv_dev.csv")[0]
+    row = rows_of(tmp_path / "D/more/comparison_asv_dev.csv")[0]
     assert (row["B1 \u2020"], row["B1 (published)"], row["B2"]) == ("12.50", "50.14", "35.23")
-    systems = [r["System"] for r in rows_of(tmp_path / "D/ranking_eer_lazy-informed_dev.csv")]
+    systems = [r["System"] for r in rows_of(tmp_path / "D/more/ranking_eer_lazy-informed_dev.csv")]
     assert {"B1", "B1 (published)"} <= set(systems) and len(systems) == 18 + 1
 
 
 def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
     run = cli("tables", "--published", "vpc2020", "--format", "latex", "--out", tmp_path / "D")
     assert run.code == 0
-    names = {p.stem for p in (tmp_path / "D").glob("*.tex")}
-    assert {n.split("_")[0] for n in names} == {"published", "comparison", "ranking", "tables"}
+    names = {p.stem for p in (tmp_path / "D").rglob("*.tex")}
+    assert {n.split("_")[0] for n in names} == {
+        "published",
+        "comparison",
+        "ranking",
+        "tables",
+        "paper",
+    }
     document = (tmp_path / "D/tables.tex").read_text()
     assert document.index("published_systems.tex") < document.index("comparison_")
-    assert {f"{n}.tex" for n in names - {"tables"}} == set(re.findall(r"\\input\{(.*)\}", document))
+    included = {Path(n).stem for n in re.findall(r"\\input\{(.*)\}", document)}
+    assert names - {"tables"} == included
 
 
 def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
     run = cli("tables", "--published", "voice_similarity", "--out", tmp_path)
-    assert run.code == 0 and {p.stem for p in tmp_path.glob("*.csv")} == {"comparison_voice_dev"}
-    rows = rows_of(tmp_path / "comparison_voice_dev.csv")
+    assert run.code == 0 and {p.stem for p in tmp_path.rglob("*.csv")} == {
+        "comparison_voice_dev",
+        "paper",
+    }
+    rows = rows_of(tmp_path / "more/comparison_voice_dev.csv")
     shown = {
         (metric, row["Data"], row["Gender"], system): row[system]
         for row in rows
@@ -832,6 +842,55 @@ def test_provenance_lists_the_inputs(measured: SpeechTree, tmp_path: Path) -> No
         assert f"{name} {digest(path.read_bytes())[:12]}" in text
         assert digest(path.read_bytes()) not in text
     assert "bootstrap: 20" in text
+
+
+def test_a_report_to_publish_names_no_path(
+    measured: SpeechTree, drawings: Path, tmp_path: Path
+) -> None:
+    """Everything else is in it, as in the report."""
+    words = {"--title": "Results <2024>", "--date": "1 May 2024", "--sentence": "A & B thank all."}
+    said = (word for pair in words.items() for word in pair)
+    out, results = tmp_path / "public.html", results_of(measured)
+    figures = ("--figures", drawings)
+    page = report(out, results, "--public", *said, *figures)
+    text = html.unescape(out.read_text(encoding="utf-8"))
+    assert f"<h1>{words.pop('--title')}</h1>" in text
+    assert list(words.values()) == page.texts["Answer"][:2]
+    files = [*measured.root.rglob("*")]
+    paths = {str(p.relative_to(measured.root)) for p in files if p.parent != measured.root}
+    folders = {path.name for path in files if path.is_dir() and path.name.startswith("results")}
+    assert len(paths) > 50 and folders
+    text = re.sub(r"base64,[A-Za-z0-9+/=]*", "", text)
+    assert not [path for path in {*paths, *folders, str(tmp_path)} if path in text]
+    ours = report(tmp_path / "report.html", results, *figures)
+    assert any("scores in " in fact for fact in ours.texts["Answer"])
+    assert (page.tables, page.images) == (ours.tables, ours.images)
+    for title in set(ours.titles) - {"Answer", MADE}:
+        assert page.texts[title] == ours.texts[title]
+    made = "\n".join(page.texts[MADE])
+    assert all(digest(p.read_bytes())[:12] in made for p in measured.all_scores.values())
+
+
+def test_a_public_report_hides_where_damage_is(tmp_path: Path) -> None:
+    results = replace(imported(B1), not_evaluated=("x ASV-y (/home/me/tree/scores:3: no number)",))
+    text = "\n".join(
+        line
+        for lines in report(
+            tmp_path / "r.html", store(tmp_path / "r.json", results), "--public"
+        ).texts.values()
+        for line in lines
+    )
+    assert "/home" not in text and "missing or was left out" in text
+
+
+def test_main_results_are_in_the_order_of_the_ranking(tmp_path: Path) -> None:
+    """The first name is that of the worse system."""
+    worse, better = imported(B2, system="a worse"), imported(B1, system="b better")
+    path = store(tmp_path / "r.json", merge([worse, better]))
+    for chosen, first in ((), "b better"), (("a worse", "b better"), "a worse"):
+        options = [word for name in chosen for word in ("--system", name)]
+        assert cli("tables", "--results", path, *options, "--out", tmp_path / first).code == 0
+        assert rows_of(tmp_path / first / "summary.csv")[0]["System"] == first
 
 
 def test_a_report_without_figures_and_other_systems(

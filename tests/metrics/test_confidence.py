@@ -411,7 +411,7 @@ def test_a_band_holds_the_intervals_of_single_rates() -> None:
 
 # Coverage
 
-SETS, SPEAKERS, UTTERANCES, REPLICATES = 40, 30, 15, 200
+SETS, SPEAKERS, UTTERANCES, REPLICATES = 40, 30, 10, 100
 #: Spread of what a speaker adds on the enrolled and on the trial side, and of the rest.
 SPEAKER_SPREAD, REST_SPREAD, DISTANCE = 0.7, 0.7, 2.0
 

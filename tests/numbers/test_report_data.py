@@ -11,7 +11,8 @@ from support import B1, B2, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.numbers.cells import cells_from_results
-from privacy_eval.numbers.report_data import ReportData, ReportSources
+from privacy_eval.numbers.report_data import ReportData, read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.comparison_tables import comparison_tables
 from privacy_eval.results.arrays import Arrays, StoredArrays
 from privacy_eval.results.json_store import to_json
@@ -30,15 +31,15 @@ def test_selected_systems_are_shown_in_the_order_asked_for(tmp_path: Path) -> No
     results = merge([imported(B1), imported(B2, system="B2")])
     path = tmp_path / "results.json"
     path.write_text(to_json(results), encoding="utf-8")
-    shown = ReportSources((path,), systems=("B2", "B1")).read()
+    shown = read_report_data(ReportSources((path,), systems=("B2", "B1")))
     assert shown.results.systems == ["B2", "B1"]
     tables = comparison_tables(shown.cells, shown.protocol)
     titles = [column.title for column in tables[0].columns]
     assert titles.index("B2") < titles.index("B1")
-    (one,) = ReportSources((path,), systems=("B1",)).read().results.systems
+    (one,) = read_report_data(ReportSources((path,), systems=("B1",))).results.systems
     assert one == "B1"
     with pytest.raises(PrivacyEvalError, match="B3"):
-        ReportSources((path,), systems=("B3",)).read()
+        read_report_data(ReportSources((path,), systems=("B3",)))
 
 
 def test_another_variant_than_the_protocols_is_shown(tmp_path: Path) -> None:
@@ -46,13 +47,14 @@ def test_another_variant_than_the_protocols_is_shown(tmp_path: Path) -> None:
     path.write_text(to_json(imported(B1)), encoding="utf-8")
     usual, exact = (ReportSources((path,), variant=v) for v in (None, "exact"))
     assert usual.digest() != exact.digest()
-    assert exact.read().protocol.variant == "exact" != usual.read().protocol.variant
+    assert read_report_data(exact).protocol.variant == "exact"
+    assert read_report_data(usual).protocol.variant != "exact"
 
 
 def test_published_results_alone_have_their_own_protocol() -> None:
-    shown = ReportSources(published="vpc2024").read()
+    shown = read_report_data(ReportSources(published="vpc2024"))
     assert shown.protocol.name == "vpc2024" and shown.cells.systems
-    assert ReportSources(published="voice_similarity").read().protocol.name == "vpc2020"
+    assert read_report_data(ReportSources(published="voice_similarity")).protocol.name == "vpc2020"
 
 
 class CountedReads(StoredArrays):

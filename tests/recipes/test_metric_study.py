@@ -6,28 +6,18 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from study_support import small_file, small_values
-from support import ROOT, Run, cli, snapshot, times, undrawn
+from support import ROOT, Run, cli, run_program, snapshot, times, undrawn, until
 
 RUN = ROOT / "recipes" / "metric_study" / "run.sh"
 METRIC = "def median(scores):\n    return float(scores.target[scores.n_target // 2])\n"
 
 
 def run(folder: Path, *options: object) -> Run:
-    done = subprocess.run(
-        [RUN, *map(str, options)],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    return Run(done.returncode, done.stdout, done.stderr)
+    return run_program(RUN, *options, cwd=folder)
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
@@ -101,10 +91,7 @@ def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while not list(out.glob("records/*.json")):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.01)
+    assert until(lambda: [*out.glob("records/*.json")] or process.poll() is not None)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     again = run(tmp_path, *options(tmp_path), "--dir", out, "--stop-stage", 0)

@@ -31,7 +31,7 @@ def copied(kind: str) -> list[str]:
     call = f'written.{kind}(["Name", "Value"], {rows}, ["l", "r"], ["", ""])'
     program = f"{script[begin:end]}\nconsole.log(JSON.stringify({call}));"
     done = subprocess.run(
-        [str(NODE), "-"], input=program, capture_output=True, text=True, check=True, timeout=60
+        [str(NODE), "-"], input=program, capture_output=True, text=True, check=True, timeout=600
     )
     lines = json.loads(done.stdout)
     assert isinstance(lines, list)

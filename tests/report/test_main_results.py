@@ -13,7 +13,8 @@ from privacy_eval.io.user_key import key_path
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
 from privacy_eval.numbers.means import mean_of
-from privacy_eval.numbers.report_data import ReportData, ReportSources
+from privacy_eval.numbers.report_data import ReportData, read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.main_results import summary_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import averages_table
@@ -96,7 +97,7 @@ def test_intervals_that_are_absent_or_too_narrow_are_explained(tree: Tree) -> No
     common = ("--tree", tree.root, "--results", "exp", "--out", "boot")
     assert cli("privacy-metrics", *common, "--bootstrap", 5).code == 0
     assert cli("collect", *common, "--allow-missing").code == 0
-    data = ReportSources((tree.root / "boot/results.json",)).read()
+    data = read_report_data(ReportSources((tree.root / "boot/results.json",)))
     table = summary_table(data)
     assert table is not None and not any(row[5] for row in table.rows)
     assert any("95 % interval: only where every condition" in note for note in table.notes)

@@ -127,7 +127,7 @@ def browse(folder: Path, text: str, *options: str) -> subprocess.CompletedProces
         text=True,
         errors="replace",
         check=False,
-        timeout=120,
+        timeout=600,
         cwd=folder,
     )
 

@@ -14,7 +14,8 @@ from support import PUBLISHED_FILES
 
 from privacy_eval.io.wer import WerLine
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
-from privacy_eval.numbers.report_data import ReportData, ReportSources
+from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_systems
 from privacy_eval.report.figures.drawing import Drawing

@@ -71,7 +71,7 @@ class Checkout:
     def run(self, *arguments: str, code: int = 0, **environment: str) -> str:
         """Run the script, check its exit code, return what it wrote to stderr."""
         process = self.start(*arguments, **environment)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
         assert (process.returncode, out) == (code, ""), err
         return err
 
@@ -219,6 +219,6 @@ def test_moved_checkout_gets_a_new_environment(installed: Checkout) -> None:
 
 def test_concurrent_runs_install_once(checkout: Checkout) -> None:
     for process in [checkout.start(FAKE_PIP="slow") for _ in range(3)]:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
         assert process.returncode == 0, err
     assert checkout.calls() == INSTALLED

@@ -385,22 +385,24 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
 REAL = f"{sys.executable} -m privacy_eval"
 
 
-@pytest.mark.parametrize("stage", [0, 6])
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("stage", "options", "message"),
     [
-        (["--published", "vpc1999"], "--published: vpc1999: no published results of this name"),
-        (["--conf", "vpc1999"], "vpc1999: unknown protocol; bundled protocols: vpc2020"),
-        (["--conf", "plan/my.yaml"], "a path is relative to "),
-        (["--keys", "no"], "--keys: no: no such folder"),
-        (["--utt2spk", "no"], "--utt2spk: no: no such file"),
-        (["--ratings", "no.csv"], "--ratings: no.csv: no such file or folder"),
-        (["--bootstrap", "1"], "--bootstrap: expected 0 or 2 to"),
-        (["--whiskers", "foo"], "--whiskers: invalid choice: 'foo'"),
-        (["--extractor", "foo"], "--extractor: invalid choice: 'foo'"),
-        (["--system", "B7"], "no system 'B7'; available: x, y"),
-        (["--anon-suffix", "_B7"], "no data set or results with anonymization suffix '_B7'"),
-        (["--results", "exp/results-demo_b1"], "no such folder, but results-demo_B1"),
+        # Before stage 0, which checks the tree, as before any other.
+        (0, ["--published", "vpc1999"], "--published: vpc1999: no published results of this name"),
+        (6, ["--published", "vpc1999"], "--published: vpc1999: no published results of this name"),
+        (6, ["--conf", "vpc1999"], "vpc1999: unknown protocol; bundled protocols: vpc2020"),
+        (6, ["--conf", "plan/my.yaml"], "a path is relative to "),
+        (6, ["--keys", "no"], "--keys: no: no such folder"),
+        (6, ["--utt2spk", "no"], "--utt2spk: no: no such file"),
+        (6, ["--ratings", "no.csv"], "--ratings: no.csv: no such file or folder"),
+        (6, ["--bootstrap", "1"], "--bootstrap: expected 0 or 2 to"),
+        (6, ["--whiskers", "foo"], "--whiskers: invalid choice: 'foo'"),
+        (6, ["--extractor", "foo"], "--extractor: invalid choice: 'foo'"),
+        (0, ["--system", "B7"], "no system 'B7'; available: x, y"),
+        (6, ["--system", "B7"], "no system 'B7'; available: x, y"),
+        (6, ["--anon-suffix", "_B7"], "no data set or results with anonymization suffix '_B7'"),
+        (6, ["--results", "exp/results-demo_b1"], "no such folder, but results-demo_B1"),
     ],
 )
 def test_options_are_checked_once_before_any_work(

@@ -100,7 +100,7 @@ def test_bad_usage_of_splits(arguments: list[str], tmp_path: Path) -> None:
 def test_interrupt_of_the_jobs_ends_the_stage(tmp_path: Path) -> None:
     """It is no failure of a job, after which the stage would go on by itself."""
     tree = SpeechTree(tmp_path / "tree")
-    runner = executable(tmp_path / "runner", '#!/bin/bash\necho "$@" >>"$CALLS"\nsleep 20\n')
+    runner = executable(tmp_path / "runner", '#!/bin/bash\necho "$@" >>"$CALLS"\nsleep 600\n')
     options = ["--tree", tree.root, "--results", "exp", "--conf", "small.yaml", "--cmd", runner]
     calls = tmp_path / "calls"
     process = subprocess.Popen(
@@ -112,7 +112,7 @@ def test_interrupt_of_the_jobs_ends_the_stage(tmp_path: Path) -> None:
     )
     assert until(calls.exists)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=300)
     assert process.returncode in (130, -signal.SIGINT), err
     assert b"Traceback" not in err and not any(p.exists() for p in tree.all_scores.values())
 

@@ -12,7 +12,8 @@ import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import read_wer_folder
 from privacy_eval.metrics.wer import word_errors
-from privacy_eval.numbers.report_data import ReportSources
+from privacy_eval.numbers.report_data import read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate import write_demo_tree
@@ -103,7 +104,7 @@ def test_trees_are_complete_and_named_simulated(conf: str, trees: Path) -> None:
     assert len(results.recognition) == n_systems * 2 * spoken
     assert len(results.emotion) == n_systems * 2 * 2
     assert results.protocol.title.endswith(", simulated data")
-    data = ReportSources((path,), conf=conf).read()
+    data = read_report_data(ReportSources((path,), conf=conf))
     assert data.protocol.title == results.protocol.title
 
 

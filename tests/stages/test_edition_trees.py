@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from support import ROOT, cli
 
-from privacy_eval.numbers.report_data import ReportSources
+from privacy_eval.numbers.report_data import read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 
@@ -235,7 +236,7 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
         low, high = record.speaker_interval
         assert low < record.line.wer < high
         assert record.line == rated[record.condition.name].line
-    data = ReportSources((tree / "exp/privacy_eval/results.json",)).read()
+    data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
     for split in ("dev", "test"):
         (one,) = data.trade_offs[split]
         assert one.bounds.keys() == {"wer"} and one.interval is not None

@@ -25,7 +25,8 @@ from support import (
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scp import write_vectors
-from privacy_eval.numbers.report_data import ReportSources
+from privacy_eval.numbers.report_data import read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.figures import identification as figures
 from privacy_eval.report.identification_tables import identification_table
 from privacy_eval.results.json_store import read_results
@@ -209,7 +210,7 @@ def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
     low, high = record.intervals[-1]
     cell = f"{100 * record.linkage[-1]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
     assert cell in table.rows[0]
-    data = ReportSources((tree.root / "exp/privacy_eval/results.json",)).read()
+    data = read_report_data(ReportSources((tree.root / "exp/privacy_eval/results.json",)))
     ignorant, lazy = figures.figures(data)
     (panel,) = (panel for _, _, panel in ignorant.plot.panels())
     own, original, chance = (c for c in panel.curves if not c.fill)

@@ -141,6 +141,46 @@ def test_a_command_that_fails_leaves_no_data_folder(tree: Tree, command: str, na
     assert "3 anonymized" in tree.run("anonymize", "--anonymizer", tree.command()).out
 
 
+def test_a_command_for_single_files_is_run_for_every_utterance(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where its script is, beside the tree
+    (tmp_path / "copy.sh").write_text('cp "$1" "$2"\n')
+    words = ("anonymize", "--anonymizer", "sh copy.sh {wav_in} {wav_out}")
+    shutil.rmtree(tree.data("speech_train"))
+    run = tree.run(*words)
+    assert (run.code, "8 anonymized" in run.out) == (0, True), run.err
+    for name in SETS[:2]:
+        new, original = tree.data(f"{name}_anon"), tree.data(name)
+        speech = dict(AudioReader(new, base=tree.root))
+        assert list(speech) == list(AudioReader(original, allow_outside=True).ids)
+        for utterance, audio in AudioReader(original, allow_outside=True):
+            np.testing.assert_array_equal(speech[utterance].samples, audio.samples)
+        assert (new / "utt2spk").read_bytes() == (original / "utt2spk").read_bytes()
+        assert not (new / "utt2mcadams").exists()
+    assert "8 current" in tree.run(*words).out
+    (tree.data("speech_enrolls_anon") / "wav" / "s000-000.wav").unlink()
+    assert "1 anonymized, 7 current" in tree.run(*words).out
+
+
+@pytest.mark.parametrize(
+    ("command", "cause"),
+    [
+        ("sh -c 'echo no model in \"$0\" >&2; exit 3' {wav_in} {wav_out}", "no model in {wav_in}"),
+        ("true {wav_in} {wav_out}", "wrote no {wav_out}"),
+        ("cp protocol.yaml {wav_out}; : {wav_in}", "something else than a WAV file"),
+        ("sh -c 'echo bad >&2; exit 3' {in} {out}", "status 3"),
+    ],
+)
+def test_the_cause_of_all_failures_is_printed_once(tree: Tree, command: str, cause: str) -> None:
+    shutil.rmtree(tree.data("speech_train"))
+    run = tree.run("anonymize", "--anonymizer", command)
+    assert run.code == 1 and run.err.count(cause) == 1, run.err
+    if "{wav_in}" in command:
+        assert "(8)" in run.err and "first: s000-000" in run.err
+    assert not (tree.data("speech_enrolls_anon") / "wav.scp").exists()
+
+
 def test_external_data_folders_are_kept(tree: Tree) -> None:
     lines_to(tree.data("speech_enrolls_anon") / "wav.scp", ["s000-000 mine.wav"])
     run = tree.run("anonymize", "--anonymizer", "mcadams")
@@ -149,12 +189,15 @@ def test_external_data_folders_are_kept(tree: Tree) -> None:
 
 
 def test_an_anonymizer_is_mcadams_or_a_command_with_both_folders(tree: Tree) -> None:
-    assert tree.run("anonymize", "--anonymizer", "sox {in}").code == 2
+    for words in ("sox {in}", "sox {wav_in}", "sox {in} {wav_out}", "sox {wav_in} {wav_out} {in}"):
+        assert tree.run("anonymize", "--anonymizer", words).code == 2
 
 
 def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
     tree.run("anonymize", "--anonymizer", "mcadams")
-    assert "6 made" in tree.run("xvectors").out
+    run = tree.run("xvectors")
+    assert "6 made" in run.out
+    assert "25 and 10000 frames" in run.err  # no files give the sizes
     model = tree.root / "exp/models/asv"
     alone = tree.root / "alone"
     words = ("--data", tree.data("speech_enrolls"), "--model", model, "--out", alone)

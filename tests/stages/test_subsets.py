@@ -604,7 +604,7 @@ def test_killed(tmp_path: Path, call: str, left: int) -> None:
     data = tmp_path / "data"
     text = data / "libri_dev/text"
     text.write_text(text.read_text().replace("WORDS", "OTHER"))
-    assert process(tmp_path, call, left).wait(60) == 9
+    assert process(tmp_path, call, left).wait(600) == 9
     names = set(sets("dev"))
     left_over = [p for p in data.iterdir() if p.name.startswith(".")]
     assert left_over or (call, left) == ("mkdir", 0)
@@ -623,7 +623,7 @@ def test_killed(tmp_path: Path, call: str, left: int) -> None:
 def test_several_at_once(tmp_path: Path) -> None:
     data = challenge(tmp_path) / "data"
     runs = [process(tmp_path) for _ in range(2)]
-    assert [run.wait(60) for run in runs] == [0, 0]
+    assert [run.wait(600) for run in runs] == [0, 0]
     for name, utterances in sets("dev").items():
         check_folder(data / name, utterances)
     assert {p.name for p in data.iterdir()} == set(sets("dev")) | {"libri_dev", "vctk_dev"}

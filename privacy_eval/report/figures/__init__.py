@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...choices import FIGURE_FORMATS
 from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
-from ...numbers.report_data import ReportData, Whiskers
 from ...products.freshness import Run
-from ...results.arrays import FIGURE_FORMATS
-from ..figure_folder import figure_folder, pictures
-from ..notes import drawn_notes
+from ..figure_folder import captions, figure_folder
 
 if TYPE_CHECKING:
+    from ...numbers.report_data import ReportData, Whiskers
     from .drawing import Drawing
 
 
@@ -112,6 +111,8 @@ def curve_figures(data: ReportData) -> Iterator[tuple[FigureKind, Drawing]]:
 
 def _noted(kind: FigureKind, data: ReportData, *, everything: bool = False) -> Iterator[Drawing]:
     """Yield the figures of a kind, with its section and the caveats of their values."""
+    from ..notes import drawn_notes
+
     for drawing in kind.figures(data):
         if everything or drawing.default:
             notes = drawn_notes(data.results, drawing.conditions, drawing.metrics)
@@ -146,7 +147,7 @@ def write_figures(
     number, jobs = run.job
     folder = figure_folder(out, drawn_from, formats)
     if folder.is_current(Inputs()):
-        return 0, len(range(number - 1, len(pictures(out)), jobs))
+        return 0, len(range(number - 1, len(captions(out)), jobs))
     if run.start_jobs is not None:
         run.start_jobs(sys.maxsize)  # their number is not known yet
     entries: dict[str, dict[str, str]] = {}

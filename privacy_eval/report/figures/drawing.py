@@ -17,8 +17,8 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure as Canvas
 from PIL import Image  # likewise
 
+from ...choices import FIGURE_FORMATS
 from ...io.files import atomic_path, write_text
-from ...results.arrays import FIGURE_FORMATS
 from ...tree.conditions import TrialCondition
 from .draw import draw
 from .plot import Plot

@@ -1,0 +1,26 @@
+"""Names that options, protocols and metrics share, in a module that loads at once."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+#: How metrics are computed: as the challenge's scripts do, or as their definitions say.
+Variant = Literal["challenge", "exact"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+#: Normalization of transcripts before words are counted.
+Normalization = Literal["none", "vpc2026"]
+NORMALIZATIONS: tuple[Normalization, ...] = get_args(Normalization)
+
+#: Formats of figures; only curves can be written as TeX.
+FIGURE_FORMATS = ("png", "pdf", "tex")
+
+#: The lowest and highest rating of the 2020 challenge's listening test.
+SCALE = (1.0, 10.0)
+#: Minimum number of an evaluator's ratings of a metric; fewer are flagged.
+MIN_RATINGS = 10
+#: Minimum agreement of an evaluator with the others; less is flagged.
+MIN_AGREEMENT = 0.1
+
+#: The file of a demo tree that tells what was simulated.
+DEMO_MARKER = "demo_tree.json"

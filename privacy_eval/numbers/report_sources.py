@@ -1,0 +1,69 @@
+"""Where tables, figures and reports take their data from: enough to tell whether they are current,
+without reading it (`report_data`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..choices import Variant
+from ..io.files import digest, read_bytes
+from ..protocol.protocol import bundled, load_protocol
+from ..results.outputs import made_by_user
+
+# Protocol to use without any results.
+_USUAL = "vpc2020"
+
+
+@dataclass(frozen=True)
+class ReportSources:
+    """Sources of tables, figures and the report.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        The results files; without any there are no records.
+    conf : str or None
+        Name or file of a protocol, instead of that of the results.
+    published : str
+        Name of the published results beside them; "" for none.
+    variant : str or None
+        Of the metrics, instead of the protocol's.
+    systems : tuple of str
+        The only systems shown, in this order; () for all.
+    """
+
+    paths: tuple[Path, ...] = ()
+    conf: str | None = None
+    published: str = ""
+    variant: Variant | None = None
+    systems: tuple[str, ...] = ()
+
+    @property
+    def usual_conf(self) -> str:
+        """The protocol without results: that of the published ones, if they name one."""
+        return self.conf or (self.published if self.published in bundled() else _USUAL)
+
+    def digest(self) -> str:
+        """Return a digest of the results files, the protocol, and whether their arrays exist and
+        this user made them."""
+        files = [
+            (digest(read_bytes(path)), path.with_name("records").is_dir(), made_by_user(path))
+            for path in self.paths
+        ]
+        if self.conf or not self.paths:
+            protocol = load_protocol(self.usual_conf)
+        else:  # the same digest whether the protocol of the results is named or not
+            from ..results.json_store import read_results
+
+            protocol = read_results(self.paths[0]).protocol
+        choices = [self.variant, self.systems]
+        choices = choices if any(choices) else []
+        # The files tell whether the data are simulated, which a protocol by name does not.
+        plain = protocol.simulated().to_dict()
+        return digest(json.dumps([plain, files, *choices]).encode())
+
+    def subject(self) -> dict[str, object]:
+        """Return what products made from these sources depend on."""
+        return {"results": self.digest(), "published": self.published}
