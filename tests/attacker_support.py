@@ -7,6 +7,8 @@ from pathlib import Path
 
 from support import GOLDEN
 
+from privacy_eval.io.scp import Vectors, read_vectors
+
 REAL_B2 = GOLDEN.parent / "attackers/real_b2"
 
 
@@ -19,3 +21,19 @@ def read_score_file(path: Path) -> dict[tuple[str, str], float]:
 
 def golden_scores(name: str) -> dict[tuple[str, str], float]:
     return read_score_file(REAL_B2 / "scores" / f"{name}.gz")
+
+
+def golden_vectors() -> dict[tuple[str, str], Vectors]:
+    """Vectors by part (train, test) and kind (orig, anon), as the text has them."""
+    return {
+        (part, kind): read_vectors(REAL_B2 / f"{part}_{kind}.ark.gz", double=True)
+        for part in ("train", "test")
+        for kind in ("orig", "anon")
+    }
+
+
+def spk2utt_lines(utt2spk: Path) -> list[str]:
+    members: dict[str, list[str]] = {}
+    for utterance, speaker in map(str.split, utt2spk.read_text().splitlines()):
+        members.setdefault(speaker, []).append(utterance)
+    return [f"{speaker} {' '.join(of_speaker)}" for speaker, of_speaker in members.items()]

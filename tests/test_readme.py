@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import math
 import re
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attacker_support import spk2utt_lines
 from latex_support import needs_latex, well_set_paper
 from PIL import Image
 from study_support import small_file
@@ -32,6 +34,8 @@ TEST_COMMAND = "./scripts/test.sh"
 AGAIN = "--results exp --out results"
 #: Of the bootstrap, in place of the hundreds of the pages.
 REPLICATES = "8"
+#: In place of the numbers of a challenge.
+FEWER_TRIALS = r"\1 --speakers 3 --utterances 4"
 
 
 def text_of(page: str) -> str:
@@ -97,6 +101,9 @@ class Copy:
             if AGAIN in block:
                 self.states.append(self.state())
             fewer = re.sub(r"(?<= --bootstrap )\d+", REPLICATES, block)
+            fewer = re.sub(
+                r"^(privacy-eval demo-tree (?!.*--sp).*)$", FEWER_TRIALS, fewer, flags=re.M
+            )
             script = f"set -euo pipefail\n{fewer}"
             run = run_program("bash", "-c", script, cwd=self.root, PATH=path, HOME=str(self.home))
             assert run.code == 0, f"{page}: {block}\n{run.out}\n{run.err}"
@@ -172,16 +179,20 @@ def submitted(tree: Path, home: Path) -> None:
 def fill_speakers(tree: Path) -> None:
     """Put data folders with transcripts of ten speakers into a folder, and their vectors."""
     golden = ROOT / "tests/data/golden/attackers/real_b2"
-    members: dict[str, list[str]] = {}
-    for line in (golden / "test_utt2spk").read_text().splitlines():
-        members.setdefault(line.split()[1], []).append(line.split()[0])
     for name, files in (("enrolls", ("enrolls", "text")), ("trials", ("trials", "text"))):
         data = tree / "data" / f"libri_test_{name}"
         data.mkdir(parents=True)
         for file in files:
             shutil.copy(golden / file, data)
         shutil.copy(golden / "test_utt2spk", data / "utt2spk")
-        lines_to(data / "spk2utt", [f"{s} {' '.join(u)}" for s, u in members.items()])
+        lines_to(data / "spk2utt", spk2utt_lines(golden / "test_utt2spk"))
+    vectors = tree / "vectors"
+    vectors.mkdir()
+    for part, kind in itertools.product(("train", "test"), ("orig", "anon")):
+        shutil.copy(golden / f"{part}_{kind}.ark.gz", vectors)
+    data = tree / "data/train"
+    data.mkdir()
+    lines_to(data / "spk2utt", spk2utt_lines(golden / "train_utt2spk"))
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +285,7 @@ def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None
     """Those of 2024 and 2026 as the challenges' own code computed them."""
     ran.run("docs/editions.md")
     recipes = [run.err for block, run in ran.printed.items() if "vpc2024/run.sh" in block]
-    assert [err.count("does not apply") >= 2 for err in recipes] == [True, True]
+    assert len(recipes) > 2 and all(err.count("does not apply") >= 2 for err in recipes)
     for year, original in (("2024", "asv_orig"), ("2026", "asv_ssl")):
         tree = ran.home / f"Voice-Privacy-Challenge-{year}"
         results = read_results(tree / "exp/privacy_eval/results.json")

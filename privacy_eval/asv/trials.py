@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,20 +47,70 @@ class ScoredTrials:
     Attributes
     ----------
     speaker, utterance : Column
-    score : float32 array, shape (P,)
+    score : float32 or float64 array, shape (P,)
     trials_left_out, enrollment_left_out : int
         Trials and enrollment utterances without a vector.
     """
 
     speaker: Column
     utterance: Column
-    score: NDArray[np.float32]
+    score: NDArray[np.floating]
     trials_left_out: int
     enrollment_left_out: int
 
     def text(self) -> str:
-        """Format a score file as Kaldi's ivector-plda-scoring does."""
+        """Format a score file: float32 as Kaldi's ivector-plda-scoring does."""
         return format_scores(self.speaker, self.utterance, self.score)
+
+
+@dataclass(frozen=True)
+class SelectedTrials:
+    """Trials whose utterances have vectors.
+
+    Attributes
+    ----------
+    trials : TrialList
+    enrolled_rows : list of int arrays, length E
+        Rows of the enrollment vectors of each speaker to score.
+    trial_rows : int array, shape (T,)
+        Rows of the vectors of the trial utterances to score.
+    rows : int array, shape (P,)
+        Trials to score.
+    sides : pair of int arrays, shape (P,)
+        Which of the E speakers and of the T utterances each of them compares.
+    enrollment_left_out : int
+        Enrollment utterances without a vector.
+    """
+
+    trials: TrialList
+    enrolled_rows: Sequence[NDArray[np.int64]]
+    trial_rows: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    sides: tuple[NDArray[np.int64], NDArray[np.int64]]
+    enrollment_left_out: int
+
+    def scored(self, matrix: NDArray[np.floating]) -> ScoredTrials:
+        """Take the scores of the trials from those of all pairs, shape (E, T).
+
+        Raises
+        ------
+        PrivacyEvalError
+            A score that is not finite.
+        """
+        scores = matrix[self.sides]
+        bad = int(np.count_nonzero(~np.isfinite(scores)))
+        if bad:
+            raise PrivacyEvalError(
+                f"{bad} scores are not finite: vectors or model contain values too large "
+                "for float32"
+            )
+        return ScoredTrials(
+            self.trials.speaker.take(self.rows),
+            self.trials.utterance.take(self.rows),
+            scores,
+            trials_left_out=len(self.trials.speaker) - self.rows.size,
+            enrollment_left_out=self.enrollment_left_out,
+        )
 
 
 def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None) -> Enrollment:
@@ -137,6 +187,43 @@ def score_trials(
         A speaker without enrollment, an utterance without a vector, inconsistent dimensions,
         scores beyond float32's range; no trial to score.
     """
+    selected = select_trials(enrolled, enrollment, trial, trials, allow_missing=allow_missing)
+    means, counts = speaker_means(enrolled.matrix, selected.enrolled_rows)
+    tried = trial.matrix[selected.trial_rows]
+    try:
+        return selected.scored(score_matrix(means, counts, tried, backend=backend, model=model))
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{enrolled.path}, {trial.path}: {error}") from error
+
+
+def select_trials(
+    enrolled: Vectors,
+    enrollment: Enrollment,
+    trial: Vectors,
+    trials: TrialList,
+    *,
+    allow_missing: bool = False,
+) -> SelectedTrials:
+    """Find the vectors of the trials of a list.
+
+    Parameters
+    ----------
+    enrolled, trial : Vectors
+        X-vectors of the enrollment and of the trial utterances.
+    enrollment : Enrollment
+    trials : TrialList
+    allow_missing : bool
+        Leave out utterances that have no vector, and count them.
+
+    Returns
+    -------
+    SelectedTrials
+
+    Raises
+    ------
+    PrivacyEvalError
+        A speaker without enrollment, an utterance without a vector; no trial to score.
+    """
     speakers, speaker = unique_fields(trials.speaker)
     utterances, utterance = unique_fields(trials.utterance)
     unknown = sorted(s for s in speakers if s not in enrollment.members)
@@ -164,24 +251,6 @@ def score_trials(
         [u for u, scored in zip(utterances, has_trial, strict=True) if scored],
         f"the trials in {trials.path}",
     )
-    means, counts = speaker_means(enrolled.matrix, of_speaker)
-    where = f"{enrolled.path}, {trial.path}"
-    try:
-        matrix = score_matrix(means, counts, trial.matrix[rows], backend=backend, model=model)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{where}: {error}") from error
     row_of, column_of = np.cumsum(has_enrollment) - 1, np.cumsum(has_trial) - 1
-    scores = matrix[row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]]
-    bad = int(np.count_nonzero(~np.isfinite(scores)))
-    if bad:
-        raise PrivacyEvalError(
-            f"{where}: {bad} scores are not finite: vectors or model contain values too large "
-            "for float32"
-        )
-    return ScoredTrials(
-        trials.speaker.take(rows_scored),
-        trials.utterance.take(rows_scored),
-        scores,
-        trials_left_out=len(trials.speaker) - rows_scored.size,
-        enrollment_left_out=enrollment_left_out,
-    )
+    sides = row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]
+    return SelectedTrials(trials, of_speaker, rows, rows_scored, sides, enrollment_left_out)

@@ -35,6 +35,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "metrics": "compute the privacy metrics of one score file",
         "zebra": "compute the ZEBRA metrics and profile of one score file",
         "text-scores": "compute the scores of trials from transcripts: who speaks, by the words",
+        "fuse-scores": "fuse the scores of several attackers, over folds of speakers",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
         "pitch": "compute the pitch correlation of original and anonymized speech",

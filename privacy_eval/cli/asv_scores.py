@@ -3,8 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_usages
+from ..errors import PrivacyEvalError, UsageError, abbreviate
+from .options import (
+    JOBS,
+    add,
+    add_tree,
+    choice,
+    log,
+    path,
+    positive,
+    runs_as_stage,
+    two_usages,
+    value,
+)
+
+if TYPE_CHECKING:
+    from ..asv.trials import Enrollment, ScoredTrials
+    from ..attackers.alignment import Alignment
+    from ..attackers.normalization import Cohorts
+    from ..io.scores import TrialList
+
+#: `attackers.alignment.ALIGNMENTS`, which needs scipy.
+ALIGNMENTS = ("none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse")
+_PAIRS = ("align_from", "align_to")
+_COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
 
 EXAMPLE = "--tree baseline --results exp"
 
@@ -22,6 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--enrolls", **path("F", "enroll only these utterances"))
     files.add_argument("--trial-vectors", required=True, **path("SCP"))
     files.add_argument("--trials", required=True, **path("F", "trial list or key"))
+    aligned = "map enrollment to trial vectors of unit length, as learnt from pairs"
+    files.add_argument("--align", **choice(ALIGNMENTS, aligned))
+    files.add_argument("--align-from", **path("SCP", "original vectors of training speech"))
+    files.add_argument("--align-to", **path("SCP", "anonymized vectors of the same utterances"))
+    files.add_argument(
+        "--cohort", **path("SCP", "original vectors for S-norm, or AS-norm by --top")
+    )
+    files.add_argument("--cohort-anonymized", **path("SCP", "anonymized vectors for it"))
+    files.add_argument("--cohort-spk2utt", **path("F", "of both"))
+    top = "normalize by the N largest scores with the cohort"
+    files.add_argument("--top", **value("N", top, type=positive))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,16 +71,22 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..io.scores import read_trial_list
     from .inputs import load_model, load_vectors
 
-    model = load_model(arguments)
-    scored = score_trials(
-        load_vectors(arguments, arguments.enroll_vectors),
-        load_enrollment(arguments.spk2utt, arguments.enrolls),
-        load_vectors(arguments, arguments.trial_vectors),
-        read_trial_list(arguments.trials),
-        backend=arguments.backend,
-        model=model,
-        allow_missing=arguments.allow_missing,
-    )
+    _check_alignment(arguments)
+    enrollment = load_enrollment(arguments.spk2utt, arguments.enrolls)
+    trials = read_trial_list(arguments.trials)
+    if arguments.align is not None:
+        scored = _aligned(arguments, enrollment, trials)
+    else:
+        model = load_model(arguments)
+        scored = score_trials(
+            load_vectors(arguments, arguments.enroll_vectors),
+            enrollment,
+            load_vectors(arguments, arguments.trial_vectors),
+            trials,
+            backend=arguments.backend,
+            model=model,
+            allow_missing=arguments.allow_missing,
+        )
     write_text(arguments.out, scored.text())
     if scored.trials_left_out or scored.enrollment_left_out:
         log(
@@ -52,6 +94,142 @@ def _files(arguments: argparse.Namespace) -> int:
             f"{scored.enrollment_left_out} enrollment utterances without x-vectors"
         )
     return 0
+
+
+def _check_alignment(arguments: argparse.Namespace) -> None:
+    """Refuse options of alignment and normalization that do not go together."""
+
+    def names(options: tuple[str, ...]) -> str:
+        return ", ".join(f"--{option.replace('_', '-')}" for option in options)
+
+    def given(options: tuple[str, ...]) -> list[str]:
+        return [option for option in options if vars(arguments)[option] is not None]
+
+    if arguments.align is None:
+        if others := given((*_PAIRS, *_COHORT, "top")):
+            raise UsageError(f"{names((others[0],))} goes with --align")
+        return
+    if arguments.backend != "cosine":
+        raise UsageError("--align goes with --backend cosine")
+    if arguments.align != "none" and len(given(_PAIRS)) < len(_PAIRS):
+        raise UsageError(f"--align {arguments.align} needs {names(_PAIRS)}")
+    if 0 < len(given(_COHORT)) < len(_COHORT) or (given(("top",)) and not given(_COHORT)):
+        raise UsageError(f"score normalization needs {names(_COHORT)}")
+
+
+def _aligned(
+    arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList
+) -> ScoredTrials:
+    """Score trials by the cosine of aligned vectors, normalized if there is a cohort."""
+    from ..asv.trials import select_trials
+    from ..attackers.alignment import mean_unit_vectors, unit_vectors
+    from ..attackers.normalization import aligned_scores
+    from .inputs import load_vectors
+
+    enrolled = load_vectors(arguments, arguments.enroll_vectors, double=True)
+    tried = load_vectors(arguments, arguments.trial_vectors, double=True)
+    selected = select_trials(
+        enrolled, enrollment, tried, trials, allow_missing=arguments.allow_missing
+    )
+    alignment = _learn(arguments, enrollment, trials)
+    cohorts = _cohorts(arguments, enrollment, trials)
+    try:
+        matrix = aligned_scores(
+            mean_unit_vectors(enrolled.matrix, selected.enrolled_rows),
+            unit_vectors(tried.matrix[selected.trial_rows]),
+            alignment,
+            cohorts,
+        )
+        return selected.scored(matrix)
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{enrolled.path}, {tried.path}: {error}") from error
+
+
+def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList) -> Alignment:
+    """Learn the alignment from the utterances that both sides have."""
+    from ..attackers.alignment import align, no_alignment, unit_vectors
+    from ..io.data_dir import read_spk2utt
+    from .inputs import load_vectors
+
+    if arguments.align == "none":
+        return no_alignment()
+    original = load_vectors(arguments, arguments.align_from, double=True)
+    anonymized = load_vectors(arguments, arguments.align_to, double=True)
+    where = f"{original.path}, {anonymized.path}"
+    both = [utterance for utterance in original.ids if utterance in anonymized]
+    if not both:
+        raise PrivacyEvalError(f"{where}: no utterance is in both")
+    if left_out := len(original.ids) + len(anonymized.ids) - 2 * len(both):
+        log(f"privacy-eval: {where}: left out {left_out} utterances that only one of them has")
+    speakers: dict[str, str] = {}
+    if arguments.cohort_spk2utt is not None:
+        members = read_spk2utt(arguments.cohort_spk2utt)
+        speakers = {u: speaker for speaker, of_speaker in members.items() for u in of_speaker}
+    _refuse_shared(arguments.align_from, {u: speakers.get(u) for u in both}, enrollment, trials)
+    dimensions = original.matrix.shape[1]
+    if len(both) < dimensions:
+        log(
+            f"privacy-eval: warning: {where}: {len(both)} pairs for {dimensions} dimensions: the "
+            "alignment is weak, and an attacker with more speech is stronger"
+        )
+    try:
+        return align(
+            arguments.align,
+            *(unit_vectors(v.matrix[v.rows(both, where)]) for v in (original, anonymized)),
+        )
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{where}: {error}") from error
+
+
+def _cohorts(
+    arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList
+) -> Cohorts | None:
+    """Return the mean vectors of the training speakers that scores are normalized by."""
+    import numpy as np
+
+    from ..attackers.alignment import mean_unit_vectors
+    from ..attackers.normalization import Cohorts
+    from ..io.data_dir import read_spk2utt
+    from .inputs import load_vectors
+
+    if arguments.cohort is None:
+        return None
+    spk2utt: Path = arguments.cohort_spk2utt
+    members = read_spk2utt(spk2utt)
+    speakers: dict[str, str | None] = {
+        u: s for s, of_speaker in members.items() for u in of_speaker
+    }
+    _refuse_shared(spk2utt, speakers, enrollment, trials)
+    if arguments.top is not None and arguments.top > len(members):
+        log(
+            f"privacy-eval: warning: {spk2utt}: --top {arguments.top} is more than the "
+            f"{len(members)} speakers of the cohort: all of them count"
+        )
+    sizes = [len(of_speaker) for of_speaker in members.values()]
+    means = []
+    for given in (arguments.cohort, arguments.cohort_anonymized):
+        vectors = load_vectors(arguments, given, double=True)
+        rows = np.split(vectors.rows(list(speakers), f"{spk2utt}"), np.cumsum(sizes)[:-1])
+        try:
+            means.append(mean_unit_vectors(vectors.matrix, rows))
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(f"{vectors.path}: {error}") from error
+    return Cohorts(means[0], means[1], arguments.top)
+
+
+def _refuse_shared(
+    path: Path, training: dict[str, str | None], enrollment: Enrollment, trials: TrialList
+) -> None:
+    """Raise an error if training utterances are of speakers of the trials."""
+    from ..attackers.disjoint import shared_speakers
+    from ..io.text_table import unique_fields
+
+    tested, _ = unique_fields(trials.utterance)
+    if shared := shared_speakers(training, enrollment.members, tested):
+        raise PrivacyEvalError(
+            f"{path}: {len(shared)} of {len(training)} utterances are of speakers of the trials, "
+            f"so that the attacker would learn from what it is tested on: {abbreviate(shared)}"
+        )
 
 
 def _stage(arguments: argparse.Namespace) -> int:

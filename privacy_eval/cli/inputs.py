@@ -246,11 +246,12 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
     return stored.model
 
 
-def load_vectors(arguments: argparse.Namespace, path: Path) -> Vectors:
+def load_vectors(arguments: argparse.Namespace, path: Path, *, double: bool = False) -> Vectors:
     from ..io.scp import read_vectors
 
     return read_vectors(
         path,
+        double=double,
         tree=arguments.scp_base or Path(),
         allow_pipes=arguments.allow_pipes,
         allow_outside=arguments.allow_outside,

@@ -514,6 +514,29 @@ def to_float32(array: NDArray[Any], where: str) -> NDArray[np.float32]:
     return values
 
 
+def to_float64(array: NDArray[Any], where: str) -> NDArray[np.float64]:
+    """Convert to float64.
+
+    Parameters
+    ----------
+    array : array of numbers
+    where : str
+        Place of the array, with which the message begins.
+
+    Returns
+    -------
+    float64 array of the same shape
+
+    Raises
+    ------
+    PrivacyEvalError
+        Values that are not finite.
+    """
+    values = array.astype(np.float64)
+    _check_finite(values, where)
+    return values
+
+
 def float32_to_write(path: Path, array: FloatArray, dimensions: int) -> NDArray[np.float32]:
     """Round an array to float32 and check that it can be written.
 

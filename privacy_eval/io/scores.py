@@ -378,6 +378,31 @@ def pair(
     return PairedTrials(score, is_target, speaker, utterance, missing, extra, ends_open)
 
 
+def score_table(
+    files: Sequence[ScoreFile], trials: TrialKey, *, hint: str = "scores are of the same trials"
+) -> tuple[PairedTrials, NDArray[np.float64]]:
+    """Join the scores of several files for the same trials, in the order of the key.
+
+    Returns
+    -------
+    paired : PairedTrials
+        Of the first file.
+    scores : float64 array, shape (P, files)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `pair`: a file has other trials than the key.
+    """
+    table = np.empty((len(trials.speaker), len(files)))
+    for column, file in enumerate(files):
+        pair(file, trials, hint=hint)
+        score_row, trial_row = _join(file, trials)
+        table[trial_row, column] = file.score[score_row]
+    columns = trials.speaker, trials.utterance
+    return PairedTrials(table[:, 0], trials.is_target, *columns, 0, 0), table
+
+
 def format_scores(
     speakers: Iterable[str], utterances: Iterable[str], scores: NDArray[np.floating]
 ) -> str:

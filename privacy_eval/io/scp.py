@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,17 @@ from .kaldi_objects import (
     binary_array,
     float32_to_write,
     open_objects,
-    read_float32,
+    read_array,
     read_whole,
     to_float32,
+    to_float64,
 )
 from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
 from .text_table import MAX_FIELD_BYTES, decode_id, decode_text
 from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
+
+#: From numbers of a file, and their place for a message, to float32 or float64.
+_Convert = Callable[[NDArray[Any], str], FloatArray]
 
 _PIECE_BYTES = 1 << 26
 #: Bytes of an entry of a zip before its name, and where the size of the name is.
@@ -58,7 +62,8 @@ class Vectors:
     ids : tuple of str
         In the order of the file, each once.
     matrix : float32 array, shape (N, D)
-        A vector per row, all values finite. Read-only, as `digest` is of it.
+        Or float64, if asked for: a vector per row, all values finite. Read-only, as `digest` is
+        of it.
     """
 
     path: Path
@@ -115,6 +120,7 @@ def read_vectors(
     allow_pipes: bool = False,
     allow_outside: bool = False,
     only: Collection[str] | None = None,
+    double: bool = False,
 ) -> Vectors:
     """Read the vectors of an scp, of an archive, of a `speaker_vectors.pt` with its `id2idx`, or of
     a file of `packed_vectors`; the content tells which it is.
@@ -133,6 +139,8 @@ def read_vectors(
         Read archives outside `tree` and the folder of the scp.
     only : collection of str, optional
         Read only the vectors of these ids of an scp, which must have them.
+    double : bool
+        Keep the precision of text and of double-precision files: a float64 matrix.
 
     Returns
     -------
@@ -154,14 +162,15 @@ def read_vectors(
     [[1.0, 2.0], [3.0, 4.0]]
     """
     source, path = path, Path(path)
+    convert = to_float64 if double else to_float32
     with open_objects(source) as file:
         kind = _packed_kind(file)  # first: the description of an array looks like a vector
         if kind is None and _is_archive(file):
-            return _read_archive(path, file)
+            return _read_archive(path, file, convert)
     if kind is not None:
         beside = path.with_name("id2idx") if kind == "torch" else ids_beside(path)
         check_inside([beside], [] if allow_outside else [tree, path.parent])
-        return _read_torch(source, only) if kind == "torch" else _read_packed(source)
+        return _read_torch(source, only) if kind == "torch" else _read_packed(source, convert)
     lines = [line for line in read_scp(source) if only is None or line.id in only]
     for line in lines:
         if line.command is not None and not allow_pipes:
@@ -171,7 +180,7 @@ def read_vectors(
             )
     roots = [] if allow_outside else [Path(os.path.realpath(p)) for p in (tree, path.parent)]
     archives = _archives(path, lines, tree, roots)
-    vectors = _read_lines(path, lines, archives, tree, roots)
+    vectors = _read_lines(path, lines, archives, (tree, roots), convert)
     return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
 
 
@@ -291,8 +300,8 @@ def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArr
             scp.unlink(missing_ok=True)
 
 
-def _read_archive(path: Path, file: ObjectFile) -> Vectors:
-    vectors: dict[str, NDArray[np.float32]] = {}
+def _read_archive(path: Path, file: ObjectFile, convert: _Convert) -> Vectors:
+    vectors: dict[str, FloatArray] = {}
     if file.peek(len(UTF8_BOM)) == UTF8_BOM:
         file.read(len(UTF8_BOM))
     while True:
@@ -310,7 +319,7 @@ def _read_archive(path: Path, file: ObjectFile) -> Vectors:
             raise file.error("the line ends after the id, expected a vector")
         if name in vectors:
             raise file.error("duplicate utterance")
-        vectors[name] = read_float32(file, 1)
+        vectors[name] = convert(read_array(file, 1), file.where)
 
 
 class ScpLine(NamedTuple):
@@ -418,11 +427,12 @@ def _read_lines(
     path: Path,
     lines: Sequence[ScpLine],
     archives: Mapping[Path, list[int]],
-    tree: Path,
-    roots: Sequence[Path],
-) -> list[NDArray[np.float32]]:
+    folders: tuple[Path, Sequence[Path]],
+    convert: _Convert,
+) -> list[FloatArray]:
     """Read the vector of every line; every archive once, from beginning to end."""
-    vectors: dict[int, NDArray[np.float32]] = {}
+    tree, roots = folders
+    vectors: dict[int, FloatArray] = {}
     held_bytes = 0
     for row, line in enumerate(lines):
         if line.command is not None:
@@ -443,7 +453,7 @@ def _read_lines(
                 if (line.offset or 0) != last:
                     last = line.offset or 0
                     file.seek(last)
-                    vector = read_float32(file, 1)
+                    vector = convert(read_array(file, 1), file.where)
                     held_bytes += vector.nbytes
                 if line.offset is None:
                     file.end()
@@ -516,15 +526,15 @@ def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
     return vector
 
 
-def _read_packed(path: Path | Loaded) -> Vectors:
-    vectors: dict[str, NDArray[np.float32]] = {}
+def _read_packed(path: Path | Loaded, convert: _Convert) -> Vectors:
+    vectors: dict[str, FloatArray] = {}
     for name, values in read_packed_vectors(path):
         name = decode_id(name.encode("utf-8", "surrogatepass"), str(path))
         if name in vectors:
             raise PrivacyEvalError(f"{path}: duplicate utterance {name!r}")
         if values.size > MAX_DIMENSION:
             raise PrivacyEvalError(f"{path}: {name}: more than {MAX_DIMENSION} values")
-        vectors[name] = to_float32(values, f"{path}: {name}")
+        vectors[name] = convert(values, f"{path}: {name}")
     if not vectors:
         raise PrivacyEvalError(f"{path}: no vectors")
     return _stack(Path(path), list(vectors), list(vectors.values()))
@@ -542,7 +552,7 @@ def _read_torch(path: Path | Loaded, only: Collection[str] | None) -> Vectors:
 def _stack(
     path: Path,
     ids: Sequence[str],
-    vectors: Sequence[NDArray[np.float32]],
+    vectors: Sequence[FloatArray],
     lines: Sequence[int] | None = None,
 ) -> Vectors:
     """Stack vectors, at least one, of one dimension."""
@@ -553,9 +563,9 @@ def _stack(
                 f"{path}{f':{lines[row]}' if lines else ''}: vectors of different dimensions: "
                 f"{ids[0]} has {dimension}, {ids[row]} has {vector.size}"
             )
-    if 4 * dimension * len(vectors) > MAX_BYTES:
+    if sum(vector.nbytes for vector in vectors) > MAX_BYTES:
         raise PrivacyEvalError(f"{path}: more than {MAX_BYTES} bytes of vectors")
-    matrix = np.stack(vectors)
+    matrix: NDArray[Any] = np.stack(vectors)
     matrix.setflags(write=False)
     return Vectors(path, tuple(ids), matrix)
 

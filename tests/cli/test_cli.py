@@ -400,6 +400,11 @@ def test_contracts_are_accepted() -> None:
         "--trial-vectors S --trials F --out F --scp-base D",
         "asv-scores --backend cosine --enroll-vectors S --spk2utt F --trial-vectors S --trials F "
         "--out F --allow-missing --allow-pipes --allow-outside",
+        "text-scores --enrollment D --trial D --trials F --utterances 5 --out F",
+        "asv-scores --backend cosine --align ridge-reverse --align-from S --align-to S --cohort S "
+        "--cohort-anonymized S --cohort-spk2utt F --top 100 --enroll-vectors S --spk2utt F "
+        "--trial-vectors S --trials F --out F",
+        "fuse-scores --scores F --scores F --trials F --utt2spk F --folds 10 --out F",
         "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
         "--variant both --format json --out D",
     ):

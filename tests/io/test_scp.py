@@ -807,5 +807,5 @@ def test_uniform_archive_is_read_in_blocks(tmp_path: Path, monkeypatch: pytest.M
         raise AssertionError("read one by one")
 
     write_vectors(tmp_path / "x.scp", ["a", "b", "c"], np.eye(3, dtype=np.float32), tree=tmp_path)
-    monkeypatch.setattr(module, "read_float32", one_by_one)
+    monkeypatch.setattr(module, "read_array", one_by_one)
     assert read_vectors(tmp_path / "x.scp", tree=tmp_path).matrix.tolist() == np.eye(3).tolist()

@@ -1,0 +1,307 @@
+"""Alignment: compare original with anonymized vectors by a map learnt from pairs of them.
+
+Anonymization moves vectors of speech; an attacker who can anonymize speech sees how, and maps the
+vectors of enrollment and trial into one space. Maps are learnt from training speech and its
+anonymized copy: no speaker, trial or label is looked at. No file is opened here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PrivacyEvalError
+
+FloatArray = NDArray[np.float64]
+
+IntArray = NDArray[np.int64]
+
+AlignmentName = Literal["none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"]
+
+ALIGNMENTS: tuple[AlignmentName, ...] = get_args(AlignmentName)
+
+#: Penalties of ridge regression that are tried: 10^-4, 10^-3.5, ..., 10^3.5.
+PENALTIES: FloatArray = 10.0 ** (np.arange(-8, 8) / 2)
+
+_VALUES_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """Subtracts an offset and multiplies by a matrix.
+
+    Attributes
+    ----------
+    offset : float64 array, shape (D,) or (1,)
+    matrix : float64 array, shape (D, D), or None
+        None: the identity.
+    """
+
+    offset: FloatArray
+    matrix: FloatArray | None = None
+
+    def __call__(self, vectors: ArrayLike) -> FloatArray:
+        """Map vectors, an array of shape (N, D)."""
+        given = np.asarray(vectors, dtype=np.float64)
+        if self.offset.size not in (1, given.shape[1]):
+            raise PrivacyEvalError(
+                f"vectors of {given.shape[1]} dimensions, the alignment has {self.offset.size}"
+            )
+        moved = given - self.offset
+        return moved if self.matrix is None else moved @ self.matrix
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Maps of original and anonymized vectors of unit length into one space.
+
+    Attributes
+    ----------
+    name : str
+        One of `ALIGNMENTS`.
+    original, anonymized : AffineMap
+        Of enrollment and of trial vectors.
+    penalty : float or None
+        The chosen penalty of ridge regression.
+    """
+
+    name: AlignmentName
+    original: AffineMap
+    anonymized: AffineMap
+    penalty: float | None = None
+
+
+def no_alignment() -> Alignment:
+    """Return the alignment that leaves vectors as they are.
+
+    Returns
+    -------
+    Alignment
+
+    Examples
+    --------
+    >>> no_alignment().original([[1.0, 2.0]])
+    array([[1., 2.]])
+    """
+    return Alignment("none", AffineMap(np.zeros(1)), AffineMap(np.zeros(1)))
+
+
+def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Alignment:
+    """Learn an alignment from pairs of vectors.
+
+    Parameters
+    ----------
+    name : {"none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"}
+        `shift` and `centered` use the means of both sides, `procrustes` the rotation that brings
+        the centered originals closest to the anonymized vectors (not unique with fewer pairs than
+        dimensions), and ridge regression the linear
+        map from original to anonymized vectors or, `reverse`, from anonymized to original ones,
+        with the penalty of the smallest leave-one-out error.
+    original, anonymized : array_like, shape (P, D)
+        Vectors of unit length: row i is of the same utterance.
+
+    Returns
+    -------
+    Alignment
+
+    Raises
+    ------
+    PrivacyEvalError
+        Fewer than two pairs; different numbers or dimensions.
+
+    References
+    ----------
+    Docs, page "attackers". Schoenemann (1966), "A generalized solution of the orthogonal
+    Procrustes problem"; Hoerl & Kennard (1970), "Ridge regression".
+
+    Examples
+    --------
+    >>> original = unit_vectors([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> turned = original[:, ::-1]
+    >>> learnt = align("procrustes", original, turned)
+    >>> np.allclose(learnt.original(original), learnt.anonymized(turned))
+    True
+    """
+    a, b = (np.asarray(x, dtype=np.float64) for x in (original, anonymized))
+    if a.shape != b.shape or a.ndim != 2:
+        raise PrivacyEvalError(
+            f"an alignment needs pairs of vectors, not arrays of shapes {a.shape} and {b.shape}"
+        )
+    if len(a) < 2:
+        raise PrivacyEvalError(f"an alignment needs at least 2 pairs of vectors, not {len(a)}")
+    mean_a, mean_b = a.mean(axis=0), b.mean(axis=0)
+    if name == "none":
+        return no_alignment()
+    if name == "shift":
+        return Alignment(name, AffineMap(mean_a - mean_b), AffineMap(np.zeros(1)))
+    if name == "centered":
+        return Alignment(name, AffineMap(mean_a), AffineMap(mean_b))
+    if name == "procrustes":
+        left, _, right = scipy.linalg.svd((a - mean_a).T @ (b - mean_b))
+        return Alignment(name, AffineMap(mean_a, left @ right), AffineMap(mean_b))
+    if name == "ridge-forward":
+        fitted = ridge(a, b)
+        forward = AffineMap(mean_a, fitted.matrix)
+        return Alignment(name, forward, AffineMap(mean_b), fitted.penalty)
+    fitted = ridge(b, a)
+    reverse = AffineMap(mean_b, fitted.matrix)
+    return Alignment(name, AffineMap(mean_a), reverse, fitted.penalty)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """A ridge regression with intercept.
+
+    Attributes
+    ----------
+    matrix : float64 array, shape (D, M)
+        y is predicted as mean(y) + (x - mean(x)) matrix.
+    penalty : float
+        The one of `PENALTIES` with the smallest error.
+    errors : float64 array, shape (16,)
+        Mean squared error of left-out rows for each of `PENALTIES`.
+    """
+
+    matrix: FloatArray
+    penalty: float
+    errors: FloatArray
+
+
+def ridge(x: ArrayLike, y: ArrayLike) -> Ridge:
+    """Fit a ridge regression with the penalty of the smallest leave-one-out error.
+
+    A row that is left out is predicted from all others, the intercept, too. One penalty serves all
+    dimensions. In the basis of the eigenvectors of x'x every penalty is one product.
+
+    Parameters
+    ----------
+    x, y : array_like, shapes (P, D) and (P, M)
+
+    Returns
+    -------
+    Ridge
+
+    References
+    ----------
+    Hoerl & Kennard (1970), "Ridge regression"; Allen (1974), "The relationship between variable
+    selection and data augmentation and a method for prediction".
+
+    Examples
+    --------
+    >>> fitted = ridge([[0.0], [1.0], [2.0]], [[0.0], [2.0], [4.0]])
+    >>> round(float(fitted.matrix[0, 0]), 3), fitted.penalty
+    (2.0, 0.0001)
+    """
+    centered_x, centered_y = (np.array(v, dtype=np.float64) for v in (x, y))
+    centered_x -= centered_x.mean(axis=0)
+    centered_y -= centered_y.mean(axis=0)
+    eigenvalues, basis = scipy.linalg.eigh(centered_x.T @ centered_x, driver="evd")
+    eigenvalues = np.maximum(eigenvalues, 0)  # negative ones are rounding errors
+    turned = basis.T @ (centered_x.T @ centered_y)
+    centered_x = centered_x @ basis
+    rows, columns = centered_y.shape
+    leverage = centered_x**2 @ (1 / (eigenvalues[:, None] + PENALTIES)) + 1 / rows
+    errors = np.zeros(PENALTIES.size)
+    step = max(1, _VALUES_AT_ONCE // columns)
+    for number, penalty in enumerate(PENALTIES):
+        weights = turned / (eigenvalues + penalty)[:, None]
+        for start in range(0, rows, step):
+            some = slice(start, start + step)
+            left = centered_y[some] - centered_x[some] @ weights
+            squares = np.einsum("ij,ij->i", left, left)
+            errors[number] += np.sum(squares / (1 - leverage[some, number]) ** 2)
+    best = float(PENALTIES[int(errors.argmin())])
+    matrix = basis @ (turned / (eigenvalues + best)[:, None])
+    return Ridge(matrix, best, errors / (rows * columns))
+
+
+def unit_vectors(vectors: ArrayLike) -> FloatArray:
+    """Bring vectors to unit length.
+
+    Parameters
+    ----------
+    vectors : array_like, shape (N, D)
+
+    Returns
+    -------
+    float64 array, shape (N, D)
+
+    Raises
+    ------
+    PrivacyEvalError
+        A vector of zeros, which has no direction.
+
+    Examples
+    --------
+    >>> unit_vectors([[3.0, 4.0]])
+    array([[0.6, 0.8]])
+    """
+    given = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(given, axis=1, keepdims=True)
+    zero = np.flatnonzero(lengths == 0)
+    if zero.size:
+        raise PrivacyEvalError(
+            f"{zero.size} of {len(given)} vectors are zero and have no direction; the first: "
+            f"number {zero[0] + 1}"
+        )
+    return np.asarray(given / lengths)
+
+
+def cosines(first: ArrayLike, second: ArrayLike) -> FloatArray:
+    """Compute the cosine of every pair of vectors.
+
+    Parameters
+    ----------
+    first, second : array_like, shapes (N, D) and (M, D)
+
+    Returns
+    -------
+    float64 array, shape (N, M)
+
+    Raises
+    ------
+    PrivacyEvalError
+        A vector of zeros; different dimensions.
+
+    Examples
+    --------
+    >>> cosines([[1.0, 0.0]], [[0.0, 2.0], [3.0, 0.0]])
+    array([[0., 1.]])
+    """
+    a, b = unit_vectors(first), unit_vectors(second)
+    if a.shape[1] != b.shape[1]:
+        raise PrivacyEvalError(f"vectors of {a.shape[1]} and of {b.shape[1]} dimensions")
+    return np.asarray(a @ b.T)
+
+
+def mean_unit_vectors(vectors: ArrayLike, groups: Sequence[IntArray]) -> FloatArray:
+    """Average the vectors of each speaker, each brought to unit length first.
+
+    Parameters
+    ----------
+    vectors : array_like, shape (N, D)
+    groups : sequence of int arrays
+        Rows of each speaker.
+
+    Returns
+    -------
+    float64 array, shape (speakers, D)
+
+    Raises
+    ------
+    PrivacyEvalError
+        A vector of zeros.
+
+    Examples
+    --------
+    >>> mean_unit_vectors([[3.0, 0.0], [0.0, 2.0]], [np.array([0, 1]), np.array([0])])
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    given = np.asarray(vectors)
+    return np.array([unit_vectors(given[rows]).mean(axis=0) for rows in groups])

@@ -1,0 +1,194 @@
+"""Fusion of the scores of several attackers by logistic regression over folds of speakers.
+
+A trial is scored by the model of trials that share no speaker with it. No file is opened here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PrivacyEvalError
+
+FloatArray = NDArray[np.float64]
+
+BoolArray = NDArray[np.bool_]
+
+IntArray = NDArray[np.int64]
+
+#: Folds of speakers by default, and at least: fewer leave too few trials to learn from.
+FOLDS, LEAST_FOLDS = 10, 4
+
+#: Of the squared weights of standardized scores.
+PENALTY = 1e-3
+
+_MOST_STEPS, _CONVERGED, _ROUNDING = 100, 1e-12, 1e-13
+
+
+def fuse_scores(
+    scores: ArrayLike,
+    is_target: ArrayLike,
+    enrolled_speaker: ArrayLike,
+    trial_speaker: ArrayLike,
+    *,
+    folds: int = FOLDS,
+) -> FloatArray:
+    """Fuse the scores of several attackers into log-likelihood ratios.
+
+    Speakers are split into folds; a trial whose speakers are in folds a and b is scored by the
+    model trained on the trials without a speaker of a or b.
+
+    Parameters
+    ----------
+    scores : array_like, shape (P, K)
+        Of K attackers for the same P trials.
+    is_target : array_like of bool, shape (P,)
+    enrolled_speaker, trial_speaker : array_like of str, shape (P,)
+    folds : int
+        At least 4.
+
+    Returns
+    -------
+    float64 array, shape (P,)
+        Natural log-likelihood ratios.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No target or no nontarget trial is left to train on, or all scores of an attacker are the
+        same there.
+    ValueError
+        Fewer than 4 folds; arrays of different lengths.
+
+    References
+    ----------
+    Docs, page "attackers". Brummer et al. (2007), "Fusion of heterogeneous speaker recognition
+    systems in the STBU submission for the NIST SRE 2006".
+
+    Examples
+    --------
+    >>> speakers = np.repeat(list("abcdefgh"), 8), np.tile(list("abcdefgh"), 8)
+    >>> is_target = speakers[0] == speakers[1]
+    >>> noise = np.random.default_rng(0).normal(size=(64, 2))
+    >>> fused = fuse_scores(3 * is_target[:, None] + noise, is_target, *speakers, folds=4)
+    >>> bool(fused[is_target].mean() > 0 > fused[~is_target].mean())
+    True
+    """
+    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
+    if folds < LEAST_FOLDS:
+        raise ValueError(f"at least {LEAST_FOLDS} folds are needed, not {folds}")
+    sides = speaker_folds(enrolled_speaker, trial_speaker, folds)
+    if given.ndim != 2 or not len(given) == labels.size == sides[0].size == sides[1].size:
+        raise ValueError("scores, labels and speakers are of different numbers of trials")
+    fused = np.empty(len(given))
+    for scored, training in _splits(*sides, folds):
+        if scored.any():
+            weights, offset = train_fusion(given[training], labels[training])
+            fused[scored] = given[scored] @ weights + offset
+    return fused
+
+
+def speaker_folds(
+    enrolled_speaker: ArrayLike, trial_speaker: ArrayLike, folds: int
+) -> tuple[IntArray, IntArray]:
+    """Number the folds of the speakers of trials: speakers of both sides, sorted, take turns.
+
+    Parameters
+    ----------
+    enrolled_speaker, trial_speaker : array_like of str, shape (P,)
+    folds : int
+
+    Returns
+    -------
+    enrolled, trial : int arrays, shape (P,)
+
+    Examples
+    --------
+    >>> speaker_folds(["a", "b"], ["c", "a"], 2)
+    (array([0, 1]), array([0, 0]))
+    """
+    sides = [np.asarray(side, dtype=np.str_) for side in (enrolled_speaker, trial_speaker)]
+    _, number = np.unique(np.concatenate(sides), return_inverse=True)
+    first, second = np.split(number.reshape(-1).astype(np.int64) % folds, [sides[0].size])
+    return first, second
+
+
+def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, float]:
+    """Train a logistic regression that gives targets and nontargets the same weight.
+
+    Scores are standardized; half the mean loss of targets and of nontargets each, in nats, plus
+    half the penalty times the squared weights, is minimized by Newton's method.
+
+    Parameters
+    ----------
+    scores : array_like, shape (P, K)
+    is_target : array_like of bool, shape (P,)
+
+    Returns
+    -------
+    weights : float64 array, shape (K,)
+        Of the scores as given.
+    offset : float
+
+    Raises
+    ------
+    PrivacyEvalError
+        No target or no nontarget trial; all scores of an attacker are the same.
+
+    Examples
+    --------
+    >>> weights, offset = train_fusion([[0.0], [1.0], [1.0], [2.0]], [False, False, True, True])
+    >>> bool(weights[0] > 0), round(offset + weights[0], 9)
+    (True, 0.0)
+    """
+    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
+    if not labels.any() or labels.all():
+        kind = "nontarget" if labels.any() else "target"
+        raise PrivacyEvalError(f"no {kind} trial is left to train the fusion on: too few speakers")
+    mean, deviation = given.mean(axis=0), given.std(axis=0)
+    constant = np.flatnonzero(~(deviation > 0))
+    if constant.size:
+        raise PrivacyEvalError(f"all training scores of attacker {constant[0] + 1} are the same")
+    columns = np.column_stack([(given - mean) / deviation, np.ones(labels.size)])
+    solution = _minimize(columns, labels)
+    weights = solution[:-1] / deviation
+    return weights, float(solution[-1] - weights @ mean)
+
+
+def _splits(
+    enrolled: IntArray, trial: IntArray, folds: int
+) -> Iterator[tuple[BoolArray, BoolArray]]:
+    """Yield the trials between two folds, and the trials without a speaker of either."""
+    low, high = np.minimum(enrolled, trial), np.maximum(enrolled, trial)
+    for a, b in combinations_with_replacement(range(folds), 2):
+        others = (low != a) & (low != b) & (high != a) & (high != b)
+        yield (low == a) & (high == b), others
+
+
+def _minimize(columns: FloatArray, labels: BoolArray) -> FloatArray:
+    """Minimize the penalized logistic loss; the last column is the intercept's."""
+    signs = np.where(labels, 1.0, -1.0)
+    share = np.where(labels, 0.5 / labels.sum(), 0.5 / (~labels).sum())
+    penalty = np.full(columns.shape[1], PENALTY)
+    penalty[-1] = 0
+
+    def loss(solution: FloatArray) -> float:
+        losses = np.logaddexp(0, -signs * (columns @ solution))
+        return float(share @ losses + penalty @ solution**2 / 2)
+
+    solution = np.zeros(columns.shape[1])
+    for _ in range(_MOST_STEPS):
+        wrong = 1 / (1 + np.exp(np.clip(signs * (columns @ solution), -700, 700)))
+        gradient = columns.T @ (-signs * share * wrong) + penalty * solution
+        curvature = (columns.T * (share * wrong * (1 - wrong))) @ columns + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        size, before = 1.0, loss(solution)
+        while loss(solution - size * step) > before + _ROUNDING and size > 1e-6:
+            size /= 2
+        solution = solution - size * step
+        if np.abs(step).max() <= _CONVERGED * (1 + np.abs(solution).max()):
+            break
+    return solution

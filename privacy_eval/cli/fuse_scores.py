@@ -1,0 +1,46 @@
+"""fuse-scores: log-likelihood ratios from the scores of several attackers."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..errors import UsageError
+from .options import add, path, positive, value
+
+EXAMPLE = (
+    "--scores voice --scores words --trials data/libri_test_trials/trials "
+    "--utt2spk data/libri_test_trials/utt2spk --out fused"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    scores = path("F", "scores of an attacker; to be repeated", action="append", required=True)
+    parser.add_argument("--scores", **scores)
+    parser.add_argument("--trials", required=True, **path("F", "trial key"))
+    add(parser, "--utt2spk", required=True)
+    folds = "of speakers, who are never scored by a model that was trained on them; default: 10"
+    parser.add_argument("--folds", **value("N", folds, type=positive, default=10))
+    parser.add_argument("--out", required=True, **path("F", "score file"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..attackers.fusion import LEAST_FOLDS, fuse_scores
+    from ..errors import PrivacyEvalError
+    from ..io.files import write_text
+    from ..io.scores import format_scores, read_scores, read_trials, score_table
+    from ..io.trial_speakers import trial_speakers
+
+    if arguments.folds < LEAST_FOLDS:
+        raise UsageError(f"--folds: at least {LEAST_FOLDS} are needed, not {arguments.folds}")
+    files = [read_scores(file, format=None) for file in arguments.scores]
+    trials = read_trials(arguments.trials, format=None)
+    paired, table = score_table(files, trials)
+    speakers = trial_speakers(paired, arguments.utt2spk)
+    try:
+        fused = fuse_scores(table, trials.is_target, *speakers, folds=arguments.folds)
+    except PrivacyEvalError as error:
+        names = ", ".join(map(str, arguments.scores))
+        raise PrivacyEvalError(f"{names}: {error}") from error
+    write_text(arguments.out, format_scores(trials.speaker, trials.utterance, fused))
+    return 0
