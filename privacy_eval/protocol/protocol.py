@@ -249,6 +249,14 @@ class Protocol:
         """Return the heading of a split's columns."""
         return self.split_titles.get(split, split)
 
+    def evaluation(self, system: str, results_folder: str) -> str:
+        """Name one of the evaluations of a system, by what its models were trained on if there are
+        others."""
+        part = next((f for f in self.results_folders if f.suffix == results_folder), None)
+        if part is None or len(self.results_folders) == 1:
+            return f"{system}{results_folder}"
+        return f"{system}, models trained on {part.asv_model} speech"
+
     def data_set(self, name: str) -> DataSet:
         """Return a data set by its id."""
         return next(d for d in self.data_sets if d.id == name)
