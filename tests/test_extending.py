@@ -63,7 +63,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout with all blocks of the page."""
     root = tmp_path_factory.mktemp("extended").resolve()
     for name in ("privacy_eval", "conf", "docs", "local", "recipes", "scripts", "tests"):
-        ignore = shutil.ignore_patterns("work", "__pycache__")
+        ignore = shutil.ignore_patterns("work")  # compiled modules spare the copy's processes work
         shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignore)
     for name in ("setup.cfg", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, root)

@@ -58,15 +58,9 @@ def _print_tables(sources: ReportSources, options: TableOptions) -> int:
         read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
     )
     check_ranking_metric(options.rank_by)
-    results = data.results
     across, remarks = across_tables(data)
     log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[options.only or "text"]
-    tables = across + [
-        table
-        for system in results.systems
-        for folder in results.results_folders(system)
-        for table in system_tables(data, system, folder)
-    ]
+    tables = across + [t for place in data.by_folder for t in system_tables(data, *place)]
     print("\n".join(render.write(table, options.style) for table in tables), end="")
     return 0

@@ -1,15 +1,16 @@
-"""What every attacker reaches against a system: means by split and attack model."""
+"""What attackers reach against a system: means by attack model, and the strongest of them."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..metrics import of_kind
+from ..metrics import describe, of_kind
 from ..protocol.protocol import AttackModel, Protocol
-from ..results.records import Results
+from ..results.records import Results, VerificationRecord
 from .cells import ORIGINAL_COLUMN, system_column
+from .groups import by_trial_set
 from .means import Mean, Means
 
 
@@ -56,3 +57,32 @@ def attacks(means: Means, results: Results) -> Iterator[Attack]:
             column = ORIGINAL_COLUMN if model.is_original else system_column(system)
             of_scores = {key: means.of(key, model.id, split, column) for key in keys}
             yield Attack(system, split, model, of_scores, means.of("deid", None, split, column))
+
+
+def strongest(
+    results: Results,
+) -> dict[str, dict[tuple[str, str, str], VerificationRecord | None]]:
+    """Select the least private record of every trial set with several attack models, by metric;
+    None where all values are withheld."""
+    protocol = results.protocol
+    models = {a.id for a in protocol.attack_models if not a.is_original}
+    groups = by_trial_set(r for r in results.verification if r.condition.attack_model in models)
+    several = {key: of_set for key, of_set in groups.items() if len(of_set) > 1}
+    metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
+    return {
+        key: {place: _least_private(of_set, key, protocol) for place, of_set in several.items()}
+        for key in map(protocol.shown, metrics)
+    }
+
+
+def _least_private(
+    records: Sequence[VerificationRecord], key: str, protocol: Protocol
+) -> VerificationRecord | None:
+    values = {
+        r.condition: r.values(protocol.variant)[key]
+        for r in records
+        if key in r.values(protocol.variant) and r.caveat(key) is None
+    }
+    least_private = min if describe(key).best == "higher" else max
+    informative = [r for r in records if r.condition in values]
+    return least_private(informative, key=lambda r: values[r.condition], default=None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metrics.confidence import expanded_interval
-from ..metrics.identification import worst_overlaps
+from ..metrics.identification import split_halves, worst_overlaps
 from ..metrics.pav import FloatArray
 from ..results.records import IdentificationRecord
 from .groups import by_trial_set
@@ -91,6 +91,15 @@ class Overlap:
     attack_models: tuple[str, str]
     jaccard: tuple[float, float, float]
     correlation: tuple[float, float, float]
+
+
+def mean_halves(records: Iterable[IdentificationRecord]) -> tuple[float, float] | None:
+    """Average `split_halves` over records with speakers; None without any."""
+    halves = [split_halves(r.speakers) for r in records if r.speakers]
+    if not halves:
+        return None
+    first, second = np.mean(halves, axis=0)
+    return float(first), float(second)
 
 
 def overlaps(

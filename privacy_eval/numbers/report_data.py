@@ -16,9 +16,9 @@ from ..protocol.protocol import Protocol, load_protocol
 from ..results.arrays import StoredArrays
 from ..results.json_store import read_results
 from ..results.outputs import made_by_user
-from ..results.records import Results, merge
+from ..results.records import Results, VerificationRecord, merge
 from ..results.signature import signature
-from .attacks import Attack, attacks
+from .attacks import Attack, attacks, strongest
 from .cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -31,7 +31,7 @@ from .cells import (
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
 from .groups import main_split
-from .identification import Identified, identified
+from .identification import Identified, Overlap, identified, mean_halves, overlaps
 from .means import Mean, Means
 from .rankings import Ranking, rank, rankings
 from .report_sources import ReportSources
@@ -148,6 +148,18 @@ class ReportData:
         }
 
     @functools.cached_property
+    def by_folder(self) -> Mapping[tuple[str, str], ReportData]:
+        """Each results folder of every evaluated system alone."""
+        results = self.results
+        folders = ((s, f) for s in results.systems for f in results.results_folders(s))
+        return {(s, f): replace(self, results=results.of(s, f)) for s, f in folders}
+
+    @functools.cached_property
+    def strongest(self) -> Mapping[str, Mapping[tuple[str, str, str], VerificationRecord | None]]:
+        """The strongest attack of every trial set of a single system, by metric."""
+        return strongest(self.results)
+
+    @functools.cached_property
     def main_split(self) -> str:
         """The split that sentences describe."""
         return main_split(self.protocol, self.results.verification)
@@ -156,6 +168,21 @@ class ReportData:
     def identified(self) -> Mapping[tuple[str, str, str], Identified]:
         """How often people are identified, by system, attack model and split."""
         return identified(self.results.identification)
+
+    @functools.cached_property
+    def halves(self) -> tuple[float, float] | None:
+        """How often the speakers found most often in one half of the tests are found in each."""
+        return mean_halves(self.results.identification)
+
+    @functools.cached_property
+    def overlaps(self) -> list[Overlap]:
+        """How far the speakers found most often agree between attack models."""
+        return list(overlaps(self.results.identification))
+
+    @functools.cached_property
+    def overlaps_of_systems(self) -> list[Overlap]:
+        """How far the speakers found most often agree between systems."""
+        return list(overlaps(self.results.identification, of_systems=True))
 
     @functools.cached_property
     def challenge_averages(self) -> Mapping[str, list[ChallengeAverage]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from ..choices import Variant
+from ..errors import abbreviate
 from ..io.files import digest, read_bytes
 from ..protocol.protocol import bundled, load_protocol
 from ..results.outputs import made_by_user
@@ -63,6 +65,16 @@ class ReportSources:
         # The files tell whether the data are simulated, which a protocol by name does not.
         plain = protocol.simulated().to_dict()
         return digest(json.dumps([plain, files, *choices]).encode())
+
+    @property
+    def files(self) -> str:
+        """Names of the results files, and their day; "" without any."""
+        made = [path.stat().st_mtime for path in self.paths if path.exists()]
+        if not made:
+            return ""
+        day = datetime.fromtimestamp(max(made), timezone.utc).strftime("%Y-%m-%d")
+        names = [f"{path.absolute().parent.name}/{path.name}" for path in self.paths]
+        return f"{abbreviate(names)} of {day}"
 
     def subject(self) -> dict[str, object]:
         """Return what products made from these sources depend on."""

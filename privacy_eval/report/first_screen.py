@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
 
 from ..errors import abbreviate, counted
 from ..metrics import describe
@@ -55,11 +54,8 @@ def front(data: ReportData, cautions: Sequence[str]) -> Front:
 def _facts(data: ReportData, split: str, content: str) -> Iterator[tuple[str, str]]:
     results, protocol = data.results, data.protocol
     yield "Systems", abbreviate(list(results.systems))
-    made = [path.stat().st_mtime for path in data.sources.paths if path.exists()]
-    if made:
-        day = datetime.fromtimestamp(max(made), timezone.utc).strftime("%Y-%m-%d")
-        names = [f"{path.absolute().parent.name}/{path.name}" for path in data.sources.paths]
-        yield "Results", f"{abbreviate(names)} of {day}"
+    if data.sources.files:
+        yield "Results", data.sources.files
     if folders := list(dict.fromkeys(_folders(results))):
         yield "Tree", f"scores in {abbreviate(folders)}"
     attack = protocol.attack(protocol.average_attack_model)
@@ -160,12 +156,13 @@ def _worst(
     if speakers:
         worst, record = max(speakers, key=lambda entry: entry[0].linkage)
         low, high = wilson_interval(worst.linkage, worst.n_tests)
-        attack = data.protocol.attack(record.condition.attack_model or "")
+        titles = {a.id: a.title.lower() for a in data.protocol.attack_models}
+        attack = titles[record.condition.attack_model or ""]
         yield (
             f"Worst protected under any attack: speaker {worst.speaker} "
             f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
             f"[{100 * low:.0f}, {100 * high:.0f}] of the time in a group of "
-            f"{record.speakers_size} by the {attack.title.lower()} attacker, in "
+            f"{record.speakers_size} by the {attack} attacker, in "
             f"{counted(worst.n_tests, 'test')}; {_highest_of(len(speakers))}."
         )
         return

@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..errors import counted
-from ..metrics.identification import singling_out_chance, split_halves
+from ..metrics.identification import singling_out_chance
 from ..numbers.groups import main_split
-from ..numbers.identification import overlaps
+from ..numbers.identification import Overlap
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import (
@@ -85,9 +83,9 @@ def singling_out_table(results: Results, title: str) -> Table:
     return replace(table, name="identification_singling_out", caption=caption, notes=tuple(notes))
 
 
-def identification_speakers_table(results: Results, title: str) -> Table:
+def identification_speakers_table(data: ReportData, title: str) -> Table:
     """The most often found speakers of every trial set and attack model, hidden in averages."""
-    records = [r for r in results.identification if r.speakers]
+    records = [r for r in data.results.identification if r.speakers]
 
     def rows(r: IdentificationRecord) -> Iterator[Key]:
         for s in r.speakers[:WORST_SPEAKERS]:
@@ -97,19 +95,19 @@ def identification_speakers_table(results: Results, title: str) -> Table:
     columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
     columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
     notes = []
-    if records:
-        first, second = np.mean([split_halves(r.speakers) for r in records], axis=0)
+    if data.halves is not None:
+        first, second = data.halves
         notes.append(
             "The worst of many speakers are so partly by chance. The "
             f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )
-    notes += overlap_sentences(results)
+    notes += _overlap_sentences(data.protocol, data.overlaps)
     caption = (
         f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
     )
-    table = _gallery_table(results.protocol, records, columns, rows)
+    table = _gallery_table(data.protocol, records, columns, rows)
     return replace(table, name="identification_speakers", caption=caption, notes=tuple(notes))
 
 
@@ -134,14 +132,15 @@ def _gallery_table(
     return Table("", "", (*identity, *columns), groups, fit="landscape", section=AMONG_MANY)
 
 
-def overlap_sentences(results: Results, *, of_systems: bool = False) -> list[str]:
-    """Describe how far the most often found speakers agree between two attack models or, with
-    `of_systems`, between systems."""
-    attacks = {a.id: a.title for a in results.protocol.attack_models}
+def _overlap_sentences(protocol: Protocol, overlaps: Iterable[Overlap]) -> list[str]:
+    """Describe how far the most often found speakers agree between two attack models or, under a
+    single one, between systems."""
+    attacks = {a.id: a.title for a in protocol.attack_models}
     sentences = []
-    for overlap in overlaps(results.identification, of_systems=of_systems):
-        a, b = (attacks.get(model, model) for model in overlap.attack_models)
-        title = f"pairs of systems, {a}" if of_systems else f"{a} and {b}"
+    for overlap in overlaps:
+        one, other = overlap.attack_models
+        a, b = attacks.get(one, one), attacks.get(other, other)
+        title = f"pairs of systems, {a}" if one == other else f"{a} and {b}"
         jaccard, correlation = (
             "{:.2f} [{:.2f}, {:.2f}]".format(*value)
             for value in (overlap.jaccard, overlap.correlation)
@@ -183,7 +182,10 @@ def identification_sentences(data: ReportData) -> list[str]:
     for system, of_system in reached.items():
         if len(of_system) > 1:
             sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
-    return [*sentences, *(f"{s}." for s in overlap_sentences(data.results, of_systems=True))]
+    return [
+        *sentences,
+        *(f"{s}." for s in _overlap_sentences(data.protocol, data.overlaps_of_systems)),
+    ]
 
 
 def _singled(size: int, rate: float) -> str:

@@ -65,14 +65,12 @@ def report_sections(
     PrivacyEvalError
         The figures are of other results, or damaged.
     """
-    results = data.results
     tables, remarks = across_tables(data)
     notes = cautions(data)
     main = summary_table(data)
-    tables += [*([main] if main is not None else ()), *provenance_tables(results)]
-    systems = [(system, f) for system in results.systems for f in results.results_folders(system)]
+    tables += [*([main] if main is not None else ()), *provenance_tables(data.results)]
     of_systems: list[tuple[str, list[Table]]] = []
-    for number, (system, folder) in enumerate(systems):
+    for number, (system, folder) in enumerate(data.by_folder):
         own = system_tables(data, system, folder)
         own = [replace(table, name=f"{number}-{table.name}") for table in own]
         of_systems.append((f"System {system}{folder}", own))

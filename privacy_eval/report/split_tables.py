@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from ..metrics import NOT_AVAILABLE
-from ..numbers.groups import OfSet, by_trial_set
+from ..numbers.groups import OfSet
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from .table import Column, Fit, Table
 
@@ -22,11 +22,14 @@ def set_groups(
     protocol: Protocol, records: Iterable[OfSet], rows: Callable[[OfSet], Iterable[Key]]
 ) -> tuple[tuple[Key, ...], ...]:
     """Make a group of rows per trial set, which begin with its name and gender."""
-    by_set = by_trial_set(records)
+    records = list(records)
+    data_sets = {d.id: d for d in protocol.data_sets}
     return nonempty(
         [
-            (protocol.data_set(data_set).row_name(split), gender, *row)
-            for r in by_set.get((split, data_set, gender), ())
+            (data_sets[data_set].row_name(split), gender, *row)
+            for r in records
+            for c in (r.condition,)
+            if (c.split, c.data_set, c.gender) == (split, data_set, gender)
             for row in rows(r)
         ]
         for split, data_set, gender in itertools.product(

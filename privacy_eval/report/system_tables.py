@@ -24,8 +24,6 @@ from ..metrics import (
     withholding_caveat,
 )
 from ..metrics.caveats import marked_text
-from ..numbers.attacks import attack_metrics
-from ..numbers.groups import by_trial_set
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH
@@ -90,10 +88,9 @@ def table_groups(data: ReportData, across: Iterable[Table] = ()) -> list[list[Ta
     across : iterable of Table
         Tables of all systems side by side, which come first.
     """
-    results, across = data.results, list(across)
+    across = list(across)
     groups = [across] if across else []
-    folders = [(s, f) for s in results.systems for f in results.results_folders(s)]
-    tables_of = {f"{s}{f}": system_tables(data, s, f) for s, f in folders}
+    tables_of = {f"{s}{f}": system_tables(data, s, f) for s, f in data.by_folder}
     bases = file_names(tables_of)
     groups += [
         [replace(table, name=f"{bases[base]}_{table.name}") for table in tables]
@@ -106,7 +103,8 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     """Return the tables with any value of one results folder of a system; for the first folder
     also, over all folders, the strongest attack models and the averages."""
     whole, name = data.by_system[system], f"{system}{results_folder}"
-    part = whole.results.of(system, results_folder)
+    folder = data.by_folder[system, results_folder]
+    part = folder.results
     split_tables = [
         *_verification_tables(part, name),
         _recognition(part, name),
@@ -114,15 +112,15 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         _trial_sets(part, name),
     ]
     over_folders = []
-    if results_folder == whole.results.results_folders(system)[0]:
-        split_tables.append(_strongest_attacks(whole.results, system))
+    if results_folder == next(f for s, f in data.by_folder if s == system):
+        split_tables.append(_strongest_attacks(whole, system))
         over_folders = [averages_table(data, system), attack_table(data, system)]
     tables = [
         *(split_table.table() for split_table in split_tables),
         speakers_table(part, name),
         identification_table(part, name),
         singling_out_table(part, name),
-        identification_speakers_table(part, name),
+        identification_speakers_table(folder, name),
         variants_table(part, name),
         *over_folders,
     ]
@@ -272,42 +270,32 @@ def metric_texts(
     return texts
 
 
-def _strongest_attacks(results: Results, system: str) -> SplitTable:
+def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
     """Describe the table of the least private value over all attack models, by each metric."""
-    protocol, variant = results.protocol, results.protocol.variant
+    protocol, variant = data.protocol, data.protocol.variant
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
-    records = [r for r in results.verification if r.condition.attack_model in attacks]
-    several = {key: of_set for key, of_set in by_trial_set(records).items() if len(of_set) > 1}
-    metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
-    columns = {
-        key: [_strongest(of_set, key, variant) for of_set in several.values()]
-        for key in map(protocol.shown, metrics)
-    }
-    keys = [key for key, texts in columns.items() if set(texts) != {NOT_AVAILABLE}]
+    records = [r for r in data.results.verification if r.condition.attack_model in attacks]
+    cells: dict[Key, list[str]] = {}
+    keys = [key for key, of_key in data.strongest.items() if any(of_key.values())]
+    for key in keys:
+        for place, r in data.strongest[key].items():
+            text = NOT_AVAILABLE
+            if r is not None:
+                text = describe(key).format(r.values(variant)[key], detailed=True)
+                text += f" {r.condition.attack_model}"
+            cells.setdefault(place, []).append(text)
     title = "The strongest of the attack models, by each metric"
     return SplitTable(
         protocol,
         "strongest",
         title,
         f"{title}: {system}. {_evaluated(records, variant)}",
-        {key: [columns[k][i] for k in keys] for i, key in enumerate(several)},
+        cells,
         [Column(*describe(key).column) for key in keys],
         [Column("Gen", rule=True)],
         [[((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]],
         fit="landscape",
     )
-
-
-def _strongest(records: Sequence[VerificationRecord], key: str, variant: Variant) -> str:
-    """Return the least private value and its attack model, ignoring withheld values."""
-    metric = describe(key)
-    informative = [r for r in records if key in r.values(variant) and r.caveat(key) is None]
-    if not informative:
-        return NOT_AVAILABLE
-    least_private = min if metric.best == "higher" else max
-    strongest = least_private(informative, key=lambda r: r.values(variant)[key])
-    text = metric.format(strongest.values(variant)[key], detailed=True)
-    return f"{text} {strongest.condition.attack_model}"
 
 
 def _recognition(results: Results, system: str) -> SplitTable:
@@ -460,10 +448,11 @@ def averages_table(data: ReportData, system: str) -> Table:
 
 def attack_table(data: ReportData, system: str) -> Table:
     """Weighted averages with their intervals: a row per split and attack model."""
-    protocol, keys = data.protocol, attack_metrics(data.protocol)
+    protocol, attacks = data.protocol, data.attacks[system]
+    keys = list(attacks[0].means) if attacks else []
     groups: dict[str, list[tuple[str, ...]]] = {}
     resampled = set()
-    for attack in data.attacks[system]:
+    for attack in attacks:
         means = list(attack.means.values())
         if any(mean.value is not None for mean in means):
             split = protocol.split_title(attack.split)

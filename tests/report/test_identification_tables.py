@@ -140,7 +140,8 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
         replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, 0, *range(2, 7)), strict=False)
     )
     table = identification_speakers_table(
-        results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others)), "B1"
+        ReportData(results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))),
+        "B1",
     )
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
     biased, overlap = table.notes
@@ -189,7 +190,7 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
 
 def test_no_speakers_no_table() -> None:
     one = record(conditions()["ignorant"], speakers=(), speakers_size=0)
-    table = identification_speakers_table(results(one), "B1")
+    table = identification_speakers_table(ReportData(results(one)), "B1")
     assert not table.rows and not table.notes
 
 

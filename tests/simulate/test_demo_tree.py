@@ -138,7 +138,7 @@ def test_layout_is_that_after_anonymization(tree: Path) -> None:
 
 def test_protocol_with_two_results_folders_gets_both_models(tmp_path: Path) -> None:
     tree = tmp_path / "t"
-    write_demo_tree(tree, load_protocol("vpc2022"), systems=1)
+    write_demo_tree(tree, load_protocol("vpc2022"), systems=1, speakers=6, utterances=6)
     assert below(tree / "data") == sets_of("B1")
     assert below(tree / "exp/models") == {"asv_eval", "user_asv_eval_B1"}
     vectors = {f"xvect_{name}" for name in sets_of("B1")}
