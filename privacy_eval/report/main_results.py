@@ -11,7 +11,7 @@ from .table import ANSWER, Column, Table
 _METRICS = ("cllr_min", "linkability", "deid")
 
 
-def summary_table(data: ReportData) -> Table | None:
+def main_results_table(data: ReportData) -> Table | None:
     """Make a row for every system, split and attack model; None without evaluated systems."""
     results, protocol = data.results, data.protocol
     keys = (protocol.eer, *_METRICS)

@@ -48,7 +48,7 @@ def tables_product(
     def make(*_: object) -> Content:
         from ..numbers.rankings import check_ranking_metric
         from ..numbers.report_data import read_report_data
-        from .main_results import summary_table
+        from .main_results import main_results_table
         from .notes import cautions
         from .side_by_side import across_tables
         from .system_tables import table_groups
@@ -59,7 +59,7 @@ def tables_product(
         )
         check_ranking_metric(options.rank_by)
         across, remarks = across_tables(data)
-        main_results = summary_table(data)
+        main_results = main_results_table(data)
         first = [main_results] if main_results is not None else []
         groups = [
             [replace(table, notes=(*data.unsigned, *table.notes)) for table in group]
