@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import counted
 from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..products.freshness import NOTE, Product, file_set, write_set
@@ -37,20 +38,38 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
     return write_set(out, output_files(results), note=_NOTE)
 
 
+def left_out_lines(results: Results) -> list[str]:
+    """List by system what results lack, with the reason: what was not evaluated, and trials that
+    were left out of what was."""
+    lines = list(results.not_evaluated)
+    for system in results.systems:
+        conditions = [
+            f"{r.condition.label} ({counted(r.trials_without_score or 0, 'trial')} without "
+            f"a score, {counted(r.scores_without_trial or 0, 'score')} without a trial)"
+            for r in results.of(system).verification
+            if r.left_out
+        ]
+        if conditions:
+            lines.append(
+                f"{system}: trials of {counted(len(conditions), 'condition')} left out on request "
+                f"(--allow-missing): {'; '.join(conditions)}"
+            )
+    return sorted(" ".join(line.split()) for line in lines)
+
+
 def output_files(results: Results) -> dict[str, str]:
     """results.json, results.csv, and results.txt in the challenge's format: contents by name.
 
     With several systems, each has its own file in `results/`, and results.txt contains all, with
     a line `# SYSTEM` before each part; for other results folders of the protocol, their suffix is
-    added to the names. Left-out results are listed in left_out.txt.
+    added to the names. Left-out results and trials are listed in left_out.txt.
     """
     from .challenge_text import to_results_txt
     from .csv_export import to_csv, to_speakers_csv
     from .json_store import to_json
 
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
-    if results.not_evaluated:
-        lines = (" ".join(line.split()) for line in results.not_evaluated)
+    if lines := left_out_lines(results):
         files["left_out.txt"] = "".join(f"{line}\n" for line in lines)
     if any(record.speakers for record in results.similarity):
         files["speakers.csv"] = to_speakers_csv(results)

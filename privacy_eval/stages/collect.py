@@ -13,6 +13,7 @@ from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
 from ..io.files import read_text, relative
 from ..io.inputs import Inputs
+from ..io.scores import pair, read_scores, read_trials
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..metrics.wer import WordErrors
 from ..products.freshness import Fingerprint, Product, Run, bring_up_to_date
@@ -84,7 +85,8 @@ def collect(
         Unless `partial`: conditions without such a record.
     """
     systems, inputs = list(systems), inputs or Inputs()
-    records, unscored = _evaluated(condition_products(systems, out, tree), stale, inputs)
+    products = condition_products(systems, out, tree)
+    records, unscored = _evaluated(products, stale, inputs, explain=partial)
     transcribed, untranscribed = _transcribed(systems, out, tree, inputs)
     absent = [*unscored, *untranscribed.values()]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
@@ -114,7 +116,7 @@ def collect(
 
 
 def _evaluated(
-    products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs
+    products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs, *, explain: bool
 ) -> tuple[list[VerificationRecord], list[str]]:
     """Read the current records of conditions; also return the other names, with the reason."""
     records, absent = [], []
@@ -124,8 +126,20 @@ def _evaluated(
         elif product.is_current(inputs, options=False):
             records.append(read_record(inputs.load(product.files[-1]), VerificationRecord))
         else:
-            absent.append(product.name)
+            reason = _unreadable(product, inputs) if explain else ""
+            absent.append(f"{product.name} ({reason})" if reason else product.name)
     return records, absent
+
+
+def _unreadable(product: Product, inputs: Inputs) -> str:
+    """Return why the scores and trials of a condition cannot be paired, if they cannot."""
+    try:
+        paths = product.fingerprint(inputs)[1]
+        scores = read_scores(inputs.load(paths["scores"]), format="kaldi")
+        pair(scores, read_trials(inputs.load(paths["trials"])))
+    except Exception as error:
+        return " ".join(describe(error).split())
+    return ""
 
 
 #: Fraction of words by which a `%WER` line may differ from its transcripts.

@@ -517,6 +517,7 @@ def test_failed_conditions_end_with_the_command_that_lists_them(recipe: Recipe) 
     recipe.stages(6, 6)  # so that the output folder exists
     run = recipe.run("--stage", 6, FAKE_CODE="1")
     assert run.code == 1 and " Stage 7" not in run.err
+    assert run.out.splitlines()[-1] == "<check>"  # the list itself
     last = run.err.splitlines()[-1]
     command, options = last.partition("by team: ")[2].rsplit(" ", 1)
     assert command == "privacy-eval check --config" and Path(options).name == "options.conf"

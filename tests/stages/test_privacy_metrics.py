@@ -322,6 +322,21 @@ def test_what_is_left_out_is_recorded(tree: Tree) -> None:
     assert record["n_target"] + record["n_nontarget"] == 46
     whole = json.loads(record_of(tree, O_O).read_text())
     assert (whole["trials_without_score"], whole["scores_without_trial"]) == (0, 0)
+    write_outputs(collected(tree), tree.root / "out")
+    (line,) = (tree.root / "out/left_out.txt").read_text().splitlines()
+    assert line.startswith("now: trials of 1 condition ")
+    assert f"{O_A} (2 trials without a score, 1 score without a trial)" in line
+
+
+def test_what_cannot_be_evaluated_is_left_out_with_its_reason(tree: Tree) -> None:
+    run(tree)
+    scores_of(tree, O_A).write_text("s1 s1-u0 nan\n")
+    scores_of(tree, A_A).write_text("")
+    results = collected(tree, partial=True)
+    write_outputs(replace(results, not_evaluated=results.not_evaluated[::-1]), tree.root / "out")
+    lines = (tree.root / "out/left_out.txt").read_text().splitlines()
+    assert [line.split(" (")[0] for line in lines] == [f"now {O_A}", f"now {A_A}"]
+    assert f"{scores_of(tree, O_A)}:1: " in lines[0] and "empty" in lines[1]
 
 
 # --- bootstrap
