@@ -24,3 +24,6 @@ MIN_AGREEMENT = 0.1
 
 #: The file of a demo tree that tells what was simulated.
 DEMO_MARKER = "demo_tree.json"
+
+#: Confidence level of intervals and tests.
+LEVEL = 0.95

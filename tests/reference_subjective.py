@@ -47,6 +47,34 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return result
 
 
+def opinion(
+    influence: Sequence[float], listeners: Sequence[str], speakers: Sequence[str], value: float
+) -> tuple[float, float, float]:
+    """Standard error, degrees of freedom, and t of a value, given what each rating adds to it: the
+    sum of the products of all pairs of ratings that share a listener, plus those that share a
+    speaker, minus those that share both."""
+    alike = {
+        "listener": lambda i, j: listeners[i] == listeners[j],
+        "speaker": lambda i, j: speakers[i] == speakers[j],
+        "both": lambda i, j: (listeners[i], speakers[i]) == (listeners[j], speakers[j]),
+    }
+    groups = {
+        "listener": len(set(listeners)),
+        "speaker": len(set(speakers)),
+        "both": len(set(zip(listeners, speakers, strict=True))),
+    }
+    pairs = [(i, j) for i in range(len(influence)) for j in range(len(influence))]
+    v = {
+        name: groups[name]
+        / (groups[name] - 1)
+        * sum(influence[i] * influence[j] for i, j in pairs if same(i, j))
+        for name, same in alike.items()
+    }
+    variance = max(v["listener"] + v["speaker"] - v["both"], v["listener"], v["speaker"])
+    error = math.sqrt(variance)
+    return error, min(groups["listener"], groups["speaker"]) - 1, value / error
+
+
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Pearson's correlation of the average ranks."""
     x, y = (normalized_ranks(values, [0] * len(values)) for values in (one, other))

@@ -176,5 +176,6 @@ def _evaluation(
         },
         make,
         subject={"version": __version__, "protocol": protocol.to_dict()},
+        revision=2,
         options={"reading": reading, "evaluation": evaluation},
     )

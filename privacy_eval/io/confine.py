@@ -20,13 +20,11 @@ def paths_outside(paths: Iterable[Path | None], roots: Iterable[Path]) -> tuple[
     roots : iterable of Path
         Folders that may be read; where there are none, everything may.
     """
-    real = [os.path.realpath(root) for root in roots]
+    real = tuple(os.path.join(os.path.realpath(root), "") for root in roots)
     return tuple(
         path
         for path in paths
-        if path is not None
-        and real
-        and not any(Path(os.path.realpath(path)).is_relative_to(root) for root in real)
+        if path is not None and real and not f"{os.path.realpath(path)}/".startswith(real)
     )
 
 

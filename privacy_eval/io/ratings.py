@@ -6,17 +6,19 @@ folder has one file per metric, `naturalness.csv` and so on, with a column `scor
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import SCALE
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, printable
 from .csv_text import csv_rows
 from .files import digest, read_text
 from .names import is_printable
@@ -30,6 +32,8 @@ SCORE = "score"
 
 _REQUIRED = ("evaluator", "system", "trial")
 _TRIAL_SET = ("data_set", "gender")
+#: Column of the rated speakers, which the ids of many corpora tell.
+SPEAKER = "speaker"
 COLUMNS = (
     "evaluator",
     "system",
@@ -44,6 +48,8 @@ _SAME = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "": -1}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 # Stripped around a cell; other invisible characters are refused.
 _BLANKS = " \t\xa0"
+_MOST_NAME = 80  # characters of a column's name in messages
+_ALIKE = 0.8  # ratio of `difflib` for misspelt names
 # Longest cell: one longer name would widen the whole column of the array.
 _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
@@ -72,7 +78,7 @@ class Ratings:
         As given, within `scale`; higher is more natural, intelligible, similar.
     evaluator, system, trial : str arrays, shape (R,)
         Systems include `Original`: unchanged speech.
-    data_set, gender, enrollment : str arrays, shape (R,)
+    speaker, data_set, gender, enrollment : str arrays, shape (R,)
         "" if not given.
     same_speaker : int8 array, shape (R,)
         Whether enrollment and trial are of one speaker: 1 or 0, -1 if not given; always given
@@ -81,6 +87,8 @@ class Ratings:
         Lowest and highest possible rating.
     sources : mapping
         SHA-256 of the files by path.
+    ignored_columns : tuple of str
+        Other columns of the files.
     """
 
     metric: TextArray
@@ -88,24 +96,26 @@ class Ratings:
     evaluator: TextArray
     system: TextArray
     trial: TextArray
+    speaker: TextArray
     data_set: TextArray
     gender: TextArray
     enrollment: TextArray
     same_speaker: NDArray[np.int8]
     scale: tuple[float, float]
     sources: Mapping[str, str]
+    ignored_columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.score.size)
 
     def take(self, selected: NDArray[np.bool_]) -> Ratings:
         """Select the ratings where the bool array, shape (R,), is true."""
-        arrays = {
+        arrays: dict[str, Any] = {
             name: value[selected]
             for name, value in vars(self).items()
             if isinstance(value, np.ndarray)
         }
-        return Ratings(**arrays, scale=self.scale, sources=self.sources)
+        return replace(self, **arrays)
 
 
 def read_ratings(
@@ -119,8 +129,9 @@ def read_ratings(
     """Read files of ratings, or folders of one file per metric, as one test.
 
     The columns `evaluator`, `system` and `trial` are required, `same_speaker` if similarity
-    was rated, and at least one column of ratings. `data_set`, `gender` and `enrollment` are
-    optional; a file with a column `data_set` or `gender` must fill it in every line.
+    was rated, and at least one column of ratings. `data_set`, `gender`, `speaker` and
+    `enrollment` are optional; a file with one of the first three must fill it in every line. Other
+    columns are ignored, unless their names look like misspelt ones of these.
 
     Parameters
     ----------
@@ -139,11 +150,11 @@ def read_ratings(
     Raises
     ------
     PrivacyEvalError
-        With file and line: malformed CSV; a missing, unknown or duplicate column; a blank or
+        With file and line: malformed CSV; a missing, misspelt or duplicate column; a blank or
         unknown name; a rating that is not a number or outside the scale; a line without a
         rating; a duplicate rating (same evaluator, system, trial, enrollment and metric, in
-        any of the files); a trial with two data sets or genders, a pair marked both as same
-        and as different speakers.
+        any of the files); a trial with two data sets, genders or speakers, a pair marked both as
+        same and as different speakers.
 
     Examples
     --------
@@ -158,24 +169,27 @@ def read_ratings(
         raise PrivacyEvalError(f"the scale of ratings from {low:g} to {high:g} is empty")
     if systems is not None:
         systems = [ORIGINAL_SYSTEM, *(s for s in systems if s != ORIGINAL_SYSTEM)]
-    allowed = {"system": systems, "data_set": data_sets, "gender": genders}
+    allowed = {"system": systems, "data_set": data_sets, "gender": genders, SPEAKER: None}
     sources: dict[str, str] = {}
     answers: list[_Answer] = []
+    ignored: dict[str, None] = {}
     for path, metric in rating_files(paths):
         text = read_text(path)
         sources[str(path)] = digest(text.encode())
-        rows = _read(path, text, metric)
+        rows, others = _read(path, text, metric)
+        ignored |= dict.fromkeys(others)
         _check_names(rows, allowed)
         answers += _answers(rows, scale)
     _check_duplicates(answers)
     _check_consistency(answers)
-    names = ("evaluator", "system", "trial", "data_set", "gender", "enrollment")
+    names = (*_REQUIRED, *_TRIAL_SET, SPEAKER, "enrollment")
     return Ratings(
         metric=np.array([metric for metric, _ in answers]),
         score=np.array([float(row.get(metric)) for metric, row in answers]),
         same_speaker=np.array([_SAME[row.get("same_speaker").lower()] for _, row in answers], "i1"),
         scale=scale,
         sources=sources,
+        ignored_columns=tuple(ignored),
         **{name: np.array([row.get(name) for _, row in answers]) for name in names},
     )
 
@@ -231,19 +245,20 @@ def rating_files(paths: Sequence[Path]) -> list[tuple[Path, str | None]]:
     return files
 
 
-def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
+def _read(path: Path, text: str, metric: str | None) -> tuple[list[_Row], list[str]]:
+    """Read the rows of a file; also return the names of columns that are ignored."""
     if len(text) > _MOST_BYTES:
         raise PrivacyEvalError(f"{path}: larger than {_MOST_BYTES} characters")
     lines = ((n, [cell.strip(_BLANKS) for cell in row]) for n, row in csv_rows(text, path))
     first, header = next(lines, (0, []))
     if not header:
         raise PrivacyEvalError(f"{path}: empty file, expected the columns {','.join(COLUMNS)}")
-    _check_header(f"{path}:{first}", header, metric)
+    ignored = _check_header(f"{path}:{first}", header, metric)
     names = [metric if metric is not None and name == SCORE else name for name in header]
     rows = []
     for line, cells in lines:
         for name, cell in zip(header, cells, strict=True):
-            if len(cell) > _MOST_CHARACTERS or not is_printable(cell):
+            if name not in ignored and (len(cell) > _MOST_CHARACTERS or not is_printable(cell)):
                 raise PrivacyEvalError(
                     f"{path}:{line}: {name}: expected at most {_MOST_CHARACTERS} printable "
                     f"characters, found {cell[:40]!r}"
@@ -251,19 +266,24 @@ def _read(path: Path, text: str, metric: str | None) -> list[_Row]:
         rows.append(_Row(path, line, dict(zip(names, cells, strict=True))))
     if not rows:
         raise PrivacyEvalError(f"{path}:{first}: no ratings below the header")
-    return rows
+    return rows, [printable(name[:_MOST_NAME]) for name in ignored if name]
 
 
-def _check_header(where: str, header: list[str], metric: str | None) -> None:
+def _check_header(where: str, header: list[str], metric: str | None) -> list[str]:
+    """Check the names of columns; return those that mean nothing here."""
     if len(header) == 1 and re.search(r"[;\t]", header[0]):
         raise PrivacyEvalError(f"{where}: expected comma-separated cells")
-    allowed = (*COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else COLUMNS
+    columns = (*COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else COLUMNS
+    allowed = (*columns, SPEAKER)
+    misplaced = {*RATING_METRICS, SCORE} - set(allowed)
     for name in header:
-        if name not in allowed:
+        alike = difflib.get_close_matches(name[:_MOST_NAME].lower(), allowed, cutoff=_ALIKE)
+        if name in misplaced or (alike and name not in allowed):
             raise PrivacyEvalError(
-                f"{where}: unknown column {name[:80]!r}, expected some of {','.join(allowed)}"
+                f"{where}: unknown column {name[:_MOST_NAME]!r}, expected some of "
+                f"{','.join(allowed)}"
             )
-        if header.count(name) > 1:
+        if name in allowed and header.count(name) > 1:
             raise PrivacyEvalError(f"{where}: duplicate column {name!r}")
     required = {name: "" for name in (*_REQUIRED, *([SCORE] if metric else []))}
     if "similarity" in (metric, *header):
@@ -273,6 +293,7 @@ def _check_header(where: str, header: list[str], metric: str | None) -> None:
             raise PrivacyEvalError(f"{where}: the column {name!r} is missing{why}")
     if metric is None and not set(RATING_METRICS) & set(header):
         raise PrivacyEvalError(f"{where}: no column of ratings: {', '.join(RATING_METRICS)}")
+    return [name for name in dict.fromkeys(header) if name not in allowed]
 
 
 def _require(
@@ -341,7 +362,8 @@ def _check_duplicates(answers: Sequence[_Answer]) -> None:
 
 
 def _check_consistency(answers: Sequence[_Answer]) -> None:
-    """Check that a trial has one data set and one gender, a pair one answer to same_speaker."""
+    """Check that a trial has one data set, gender and speaker, a pair one answer to
+    same_speaker."""
     seen: dict[tuple[str, ...], tuple[str, _Row]] = {}
 
     def check(row: _Row, what: str, key: tuple[str, ...], value: str) -> None:
@@ -354,7 +376,7 @@ def _check_consistency(answers: Sequence[_Answer]) -> None:
 
     for row in {id(row): row for _, row in answers}.values():
         trial, enrollment = row.get("trial"), row.get("enrollment")
-        for name in _TRIAL_SET:
+        for name in (*_TRIAL_SET, SPEAKER):
             check(row, f"{name} of trial", (trial,), row.get(name))
         same = _SAME[row.get("same_speaker").lower()]
         if same >= 0 and enrollment:

@@ -71,6 +71,8 @@ def to_plain(value: object) -> Any:
     ValueError
         NaN, which is not allowed.
     """
+    if value is None or isinstance(value, (str, int)):  # the most frequent first
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain: dict[str, Any] = {}
         for f in _fields(type(value)):

@@ -3,7 +3,7 @@
 Ratings are converted to normalized ranks per evaluator, which are comparable. Results are their
 distributions, significance tests between systems, detection error trade-offs, metrics of
 speaker verification by human listeners, and checks of the evaluators (sections 4 and 5 of the
-VoicePrivacy 2020 supplement).
+VoicePrivacy 2020 supplement). Mean opinion scores are of the ratings as given, see `opinions`.
 
 Similarity ratings of same-speaker and different-speaker pairs are evaluated separately but ranked
 together, as evaluators were not told the kind of pair. Ratings have many ties: `exact` is the
@@ -29,11 +29,14 @@ from ..choices import MIN_AGREEMENT, MIN_RATINGS
 from ..errors import PrivacyEvalError
 from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, score_metrics
+from ..metrics.comparison import holm
 from ..metrics.curves import Det, det_curve
 from ..metrics.eer import equal_rate
+from ..metrics.opinions import Sample
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..version import __version__
+from .opinions import MeanOpinion, OpinionTest, mean_opinions, opinion_tests, rated_speakers
 
 #: Rated quantities: similarity by the kind of pair.
 QUANTITIES = (
@@ -189,6 +192,10 @@ class ListeningTest:
     n_ratings : mapping
         By metric.
     distributions, tests, detections, evaluators
+    opinions, opinion_tests
+        Mean opinion scores, and comparisons of every two systems.
+    opinion_units : str
+        "speakers", or "utterances" where the speakers are unknown.
     evaluators_left_out : tuple of str
         Excluded on request.
     min_ratings, min_agreement
@@ -199,6 +206,8 @@ class ListeningTest:
         System whose median is drawn across figures; None if only original speech was rated.
     provenance : mapping
         Version, scale, SHA-256 of the files of ratings.
+    ignored_columns : tuple of str
+        Columns of the files of ratings that mean nothing here.
     curves_sha256 : str or None
         Digest of the file of the curves, once written.
     """
@@ -212,12 +221,16 @@ class ListeningTest:
     tests: tuple[SignificanceTest, ...]
     detections: tuple[Detection, ...]
     evaluators: tuple[Evaluator, ...]
+    opinions: tuple[MeanOpinion, ...]
+    opinion_tests: tuple[OpinionTest, ...]
+    opinion_units: str
     evaluators_left_out: tuple[str, ...]
     min_ratings: int
     min_agreement: float
     holm: bool
     reference: str | None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    ignored_columns: tuple[str, ...] = ()
     curves_sha256: str | None = None
 
     @property
@@ -294,22 +307,6 @@ def mann_whitney(one: ArrayLike, other: ArrayLike) -> tuple[float, float]:
     return float(test.statistic), float(test.pvalue)
 
 
-def holm_corrected(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Correct p-values for multiple tests by Holm's step-down method: the k-th smallest of m is
-    multiplied by m - k + 1, and is at least the previous one and at most 1.
-
-    Examples
-    --------
-    >>> holm_corrected([0.01, 0.04, 0.02])
-    (0.03, 0.04, 0.04)
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    corrected = np.empty(p.size)
-    corrected[order] = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
-    return tuple(np.minimum(corrected, 1.0).tolist())
-
-
 def evaluate_ratings(
     ratings: Ratings,
     protocol: Protocol,
@@ -365,6 +362,8 @@ def evaluate_ratings(
     groups = joint_codes([ratings.metric, ratings.evaluator])
     pool = _Pool(ratings, normalized_ranks(ratings.score, groups), order)
     points = np.linspace(0, 1, _DENSITY_POINTS)
+    speakers, units = rated_speakers(ratings)
+    samples = {q: _opinion_samples(pool, q, speakers) for q in QUANTITIES}
     distributions = list(_distributions(pool, points))
     detections = list(_detections(pool, protocol))
     test = ListeningTest(
@@ -377,7 +376,11 @@ def evaluate_ratings(
         tests=tuple(t for quantity in QUANTITIES for t in _significance(pool, quantity)),
         detections=tuple(detection for detection, _ in detections),
         evaluators=tuple(_evaluators(pool, min_ratings, min_agreement)),
+        opinions=tuple(o for q in samples for o in mean_opinions(q, samples[q], ratings.scale)),
+        opinion_tests=tuple(t for q in samples for t in opinion_tests(q, samples[q])),
+        opinion_units=units,
         evaluators_left_out=excluded,
+        ignored_columns=ratings.ignored_columns,
         min_ratings=min_ratings,
         min_agreement=min_agreement,
         holm=holm,
@@ -441,6 +444,17 @@ class _Pool:
         return selected
 
 
+def _opinion_samples(pool: _Pool, quantity: str, speakers: NDArray[np.str_]) -> dict[str, Sample]:
+    """Return the ratings of each system with their listeners and speakers."""
+    selections = {system: pool.select(quantity, system) for system in pool.systems}
+    r = pool.ratings
+    return {
+        system: (r.score[selected], r.evaluator[selected], speakers[selected])
+        for system, selected in selections.items()
+        if selected.any()
+    }
+
+
 def _distributions(pool: _Pool, points: FloatArray) -> Iterator[tuple[Distribution, FloatArray]]:
     """Yield distributions with their densities at the points."""
     for quantity, system in itertools.product(QUANTITIES, pool.systems):
@@ -473,7 +487,7 @@ def _significance(pool: _Pool, quantity: str) -> Iterator[SignificanceTest]:
     samples = {s: pool.normalized[pool.select(quantity, s)] for s in pool.systems}
     pairs = list(itertools.combinations((s for s in samples if samples[s].size), 2))
     tests = [mann_whitney(samples[one], samples[other]) for one, other in pairs]
-    corrected = holm_corrected([p for _, p in tests])
+    corrected = holm([p for _, p in tests])
     for pair, test, p_holm in zip(pairs, tests, corrected, strict=True):
         yield SignificanceTest(quantity, *pair, *test, p_holm)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,16 +31,18 @@ from .evaluation import (
     SignificanceTest,
     detection_metrics,
 )
+from .opinions import MeanOpinion, OpinionTest
 
-FORMAT = "privacy_eval subjective 2"
+FORMAT = "privacy_eval subjective 3"
 
 _STEM = "subjective"
 
 _UNITS = {
     **dict.fromkeys(("mean", "lower_quartile", "median", "upper_quartile"), "normalized rank"),
-    "mean_rating": "rating",
+    **dict.fromkeys(("mean_rating", "opinion", "opinion_low", "opinion_high"), "rating"),
+    **dict.fromkeys(("difference", "difference_low", "difference_high"), "rating"),
     "statistic": "pairs",
-    **dict.fromkeys(("p_value", "p_holm"), "probability"),
+    **dict.fromkeys(("p_value", "p_holm", "difference_p", "difference_p_holm"), "probability"),
     **dict.fromkeys(("eer", "rocch_eer"), "fraction"),
     **dict.fromkeys(("cllr", "cllr_min"), "bit"),
 }
@@ -97,7 +100,9 @@ def _check(test: ListeningTest, path: Path) -> None:
     """Check that names belong to the protocol or the test."""
     protocol = test.protocol
     entries = _entries(test)
-    systems = [e.system for e in entries] + [t.other_system for t in test.tests]
+    systems = [e.system for e in entries]
+    systems += [t.other_system for t in test.tests]
+    systems += [t.other_system for t in test.opinion_tests]
     metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
     data_sets = [d.id for d in protocol.data_sets]
     for what, named, allowed in (
@@ -140,8 +145,12 @@ def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     return curves
 
 
-def _entries(test: ListeningTest) -> list[Distribution | SignificanceTest | Detection]:
-    return [*test.distributions, *test.tests, *test.detections]
+_Entry = Distribution | SignificanceTest | Detection | MeanOpinion | OpinionTest
+
+
+def _entries(test: ListeningTest) -> list[_Entry]:
+    entries = test.distributions, test.tests, test.detections, test.opinions, test.opinion_tests
+    return list(itertools.chain.from_iterable(entries))
 
 
 def to_csv(test: ListeningTest) -> str:
@@ -152,7 +161,8 @@ def to_csv(test: ListeningTest) -> str:
         shared = (e.quantity, e.system, *place)
         counts: tuple[int | None, int | None] = (getattr(e, "n", None), None)
         variants: Mapping[str, Mapping[str, float]]
-        variants = {"": {name: value for name, value in vars(e).items() if name in _UNITS}}
+        values_of = {name: v for name, v in vars(e).items() if name in _UNITS and v is not None}
+        variants = {"": values_of}
         if isinstance(e, Detection):
             variants, counts = e.metrics, (e.n_target, e.n_nontarget)
         for variant, values in variants.items():

@@ -132,7 +132,7 @@ def listening_test_tables(
     """
     tables: list[Table | None] = []
     if test is not None:
-        tables.append(summary_table(test))
+        tables += [opinions_table(test), opinion_tests_table(test), summary_table(test)]
         p_values = {quantity: _submitted_p_values(test, quantity) for quantity in QUANTITIES}
         corrected = "with Holm's correction for" if test.holm else "not corrected for the number of"
         notes = (
@@ -155,6 +155,81 @@ def listening_test_tables(
     if test is not None:
         tables += [pooled_table(test), variants_table(test), evaluators_table(test)]
     return [table for table in tables if table is not None]
+
+
+def opinions_table(test: ListeningTest) -> Table:
+    """Tabulate the mean opinion score of each system with its interval."""
+    low, high = (f"{end:g}" for end in test.provenance["scale"])
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    for o in test.opinions:
+        numbers = (str(n) for n in (o.n, o.n_listeners, o.n_speakers))
+        score = with_interval(o.opinion, o.opinion_low, o.opinion_high)
+        rows.setdefault(QUANTITY_TITLES[o.quantity], []).append((o.system, *numbers, score))
+    titles = ("Ratings", "Listeners", test.opinion_units.capitalize(), "MOS [95 % interval]")
+    return Table(
+        "subjective_opinions",
+        f"Mean opinion scores (MOS) on the scale from {low} to {high} ({_pooled(test)}).",
+        (*aligned("l", "System"), *aligned("r", *titles)),
+        tuple(map(tuple, rows.values())),
+        headings=tuple(map(Label, rows)),
+        notes=(f"Intervals over {_units(test)}",),
+    )
+
+
+def opinion_tests_table(test: ListeningTest) -> Table | None:
+    """Tabulate the differences of mean opinion scores of every two systems."""
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    bold = set()
+    for number, t in enumerate(test.opinion_tests):
+        difference = with_interval(t.difference, t.difference_low, t.difference_high, signed=True)
+        p_values = (
+            "" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
+            for p in (t.difference_p, t.difference_p_holm)
+        )
+        if t.difference_p_holm is not None and t.difference_p_holm < SIGNIFICANT:
+            bold.add((number, 4))
+        row = (t.system, t.other_system, difference, *p_values)
+        rows.setdefault(QUANTITY_TITLES[t.quantity], []).append(row)
+    if not rows:
+        return None
+    return Table(
+        "subjective_opinion_tests",
+        f"Differences of mean opinion scores, system minus other system ({_pooled(test)}).",
+        (
+            *aligned("l", "System", "Other system"),
+            *aligned("r", "Difference [95 % interval]", "p", "p (Holm)"),
+        ),
+        tuple(map(tuple, rows.values())),
+        headings=tuple(map(Label, rows)),
+        bold=frozenset(bold),
+        bold_means=f"significant (p < {SIGNIFICANT:g}, corrected)",
+        notes=(
+            f"Paired over {_units(test)}; p (Holm): corrected for all pairs of systems of a block",
+        ),
+    )
+
+
+def with_interval(
+    value: float, low: float | None, high: float | None, *, signed: bool = False
+) -> str:
+    """Format a value with its interval, if it has one.
+
+    Examples
+    --------
+    >>> with_interval(3.416, 2.9, 3.93), with_interval(0.5, None, None, signed=True)
+    ('3.42 [2.90, 3.93]', '+0.50')
+    """
+    text = f"{value:+.2f}" if signed else f"{value:.2f}"
+    return text if low is None or high is None else f"{text} [{low:.2f}, {high:.2f}]"
+
+
+def _units(test: ListeningTest) -> str:
+    """Describe what the intervals of mean opinion scores are over."""
+    unknown = " (speakers unknown: no column speaker)" * (test.opinion_units == "utterances")
+    return (
+        f"listeners and {test.opinion_units}{unknown}: variance clustered two ways (Cameron et al. "
+        "2011)"
+    )
 
 
 def summary_table(test: ListeningTest) -> Table:
@@ -358,6 +433,8 @@ def summary(test: ListeningTest) -> list[str]:
     ]
     if test.evaluators_left_out:
         lines.append(f"Left out on request: {', '.join(test.evaluators_left_out)}.")
+    if test.ignored_columns:
+        lines.append(f"Columns ignored: {abbreviate(test.ignored_columns)}.")
     flags: dict[str, dict[str, None]] = {}
     for e in test.flagged:
         flags.setdefault(e.evaluator, {}).update(dict.fromkeys(e.flags))

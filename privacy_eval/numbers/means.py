@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import LEVEL
 from ..metrics import Caveat, describe
 from ..metrics.caveats import marked_text, worst_caveat
 from ..metrics.confidence import expanded_interval
@@ -17,9 +18,6 @@ from ..results.arrays import StoredArrays
 from ..results.records import VerificationRecord
 from ..tree.conditions import TrialCondition
 from .cells import Cell, CellKey, Cells, conflicting_originals
-
-#: Confidence level of intervals and tests.
-LEVEL = 0.95
 
 # Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
 _DIGITS = 14

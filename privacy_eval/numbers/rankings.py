@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..choices import LEVEL
 from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import INCOMPLETE
@@ -18,7 +19,7 @@ from ..metrics.confidence import difference_p_value, expanded_interval, least_re
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
 from .cells import ORIGINAL_COLUMN, select
-from .means import LEVEL, Mean, MeanReplicates, Means
+from .means import Mean, MeanReplicates, Means
 
 
 def ranking_metrics() -> list[str]:

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import signal
+import stat
 import threading
 import time
 import traceback
@@ -157,9 +158,12 @@ class Fingerprint:
     def read(path: Path) -> Fingerprint | None:
         """Read a fingerprint; return None if it is absent, damaged or not signed by this user."""
         key = user_key()
-        if key is None or path.is_symlink() or not path.is_file():
+        try:
+            status = os.lstat(path)
+        except (OSError, ValueError):
             return None
-        status = path.stat()
+        if key is None or not stat.S_ISREG(status.st_mode):
+            return None
         return _verified(path, key, (status.st_ino, status.st_mtime_ns, status.st_ctime_ns))
 
     def provenance(self) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from ..choices import LEVEL
 from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import WEAK_ATTACKER, note_of
-from ..numbers.means import LEVEL
-from ..numbers.report_data import ReportData
-from ..results.records import Results, VerificationRecord
-from ..tree.conditions import TrialCondition
+
+if TYPE_CHECKING:
+    from ..numbers.report_data import ReportData
+    from ..results.records import Results, VerificationRecord
+    from ..tree.conditions import TrialCondition
 
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
 OTHER_SOURCE_MARK = "\u00a7"

@@ -73,7 +73,7 @@ def report_sections(
     for number, (system, folder) in enumerate(data.by_folder):
         own = system_tables(data, system, folder)
         own = [replace(table, name=f"{number}-{table.name}") for table in own]
-        of_systems.append((f"System {system}{folder}", own))
+        of_systems.append((f"System {data.protocol.evaluation(system, folder)}", own))
         tables += own
     drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
     identified = identification_sentences(data)

@@ -75,6 +75,8 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     tables = {n for n in made if n.startswith("tables/") and n.endswith(".tex")}
     assert {Path(n).stem for n in tables} == {
         "tables",
+        "subjective_opinions",
+        "subjective_opinion_tests",
         "subjective_summary",
         "subjective_tests_similarity",
         "subjective_tests_speech",
@@ -86,7 +88,7 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     figures = {Path(n).stem for n in made if n.endswith(".png")}
     assert {"subjective_violin", "subjective_det_pooled", "subjective_scatter_cllr"} <= figures
     assert {"subjective.json", "subjective.npz", "subjective.csv", "evaluators.csv"} <= set(made)
-    assert re.search(r"29 files of tables, 11 figures drawn, 0 there", first.out)
+    assert re.search(r"37 files of tables, 11 figures drawn, 0 there", first.out)
     second = cli(*run(tree))
     assert "0 figures drawn, 11 there" in second.out and second.err == first.err
     assert snapshot(tree / "out") == made

@@ -83,6 +83,15 @@ def test_spreadsheet_variants_read_the_same(tmp_path: Path, text: str) -> None:
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
 
 
+def test_other_columns_are_ignored_and_named(tmp_path: Path) -> None:
+    plain = read(tmp_path, GOOD)
+    lines = [f"{line},a\x07b {'x' * 300}," for line in GOOD.splitlines()]
+    lines[0] = f"{GOOD.splitlines()[0]},comment,"  # a spreadsheet's trailing comma
+    ratings = read(tmp_path, "\n".join([*lines, ""]))
+    assert ratings.ignored_columns == ("comment",) and not plain.ignored_columns
+    assert ratings.score.tolist() == plain.score.tolist()
+
+
 def test_a_folder_of_one_file_per_metric_reads_the_same(tmp_path: Path) -> None:
     whole = read(tmp_path, GOOD)
     folder = tmp_path / "ratings"
@@ -124,7 +133,8 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "empty": ("", 0, "empty file, expected the columns evaluator,system"),
     "no rows": (f"{ALL}\n", 1, "no ratings"),
     "semicolons": (GOOD.replace(",", ";"), 1, "comma-separated"),
-    "unknown column": (GOOD.replace("gender", "sex"), 1, "unknown column 'sex'"),
+    "unknown column": (GOOD.replace("gender", "Gender"), 1, "unknown column 'Gender'"),
+    "misspelt column": (GOOD.replace("naturalness", "naturalnes"), 1, "unknown column 'naturaln"),
     "duplicate column": (GOOD.replace("gender", "trial"), 1, "duplicate column 'trial'"),
     **{name: (text, 1, f"column '{name}' is miss") for name, text in TOO_FEW_COLUMNS.items()},
     "no metric": (f"{HEADER}\n{ROW}\n", 1, "no column of ratings"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_subjective as slow
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from listening_support import PROTOCOL, Evaluated, ratings_of, simulated
@@ -24,10 +25,10 @@ from privacy_eval.listening.evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
     evaluate_ratings,
-    holm_corrected,
     mann_whitney,
     normalized_ranks,
 )
+from privacy_eval.listening.opinions import rated_speakers
 from privacy_eval.listening.store import (
     FILES,
     evaluators_csv,
@@ -36,6 +37,7 @@ from privacy_eval.listening.store import (
     to_csv,
 )
 from privacy_eval.metrics import TrialScores, score_metrics
+from privacy_eval.metrics.comparison import holm
 from privacy_eval.simulate.ratings import INVERTS, ONE_VALUE, STOPS_EARLY
 
 NO_METRICS = {
@@ -81,7 +83,63 @@ def test_mann_whitney_agrees_with_counting_pairs(one: list[int], other: list[int
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_agrees_with_its_definition(p_values: list[float]) -> None:
-    np.testing.assert_allclose(holm_corrected(p_values), slow.holm(p_values), rtol=1e-12)
+    np.testing.assert_allclose(holm(p_values), slow.holm(p_values), rtol=1e-12)
+
+
+def test_mean_opinions_are_of_ratings_as_given_by_listener_and_speaker(
+    ratings: Ratings, evaluated: Evaluated
+) -> None:
+    result, _ = evaluated
+    assert result.opinion_units == "speakers"
+    means = {(d.quantity, d.system): (d.n, d.mean_rating) for d in result.distributions}
+    assert {(o.quantity, o.system): (o.n, o.opinion) for o in result.opinions} == means
+    rows = [
+        i
+        for i in range(len(ratings))
+        if (ratings.metric[i], ratings.system[i]) == ("naturalness", "B1")
+    ]
+    opinion = next(o for o in result.opinions if (o.quantity, o.system) == ("naturalness", "B1"))
+    units = (
+        [str(ratings.evaluator[i]) for i in rows],
+        [str(ratings.trial[i]).split("-")[0] for i in rows],
+    )
+    assert (opinion.n_listeners, opinion.n_speakers) == tuple(len(set(u)) for u in units)
+    influence = [(ratings.score[i] - opinion.opinion) / len(rows) for i in rows]
+    error, freedom, _ = slow.opinion(influence, *units, opinion.opinion)
+    half = error * scipy.stats.t.ppf(0.975, freedom)
+    expected = max(1, opinion.opinion - half), min(10, opinion.opinion + half)
+    assert (opinion.opinion_low, opinion.opinion_high) == pytest.approx(expected)
+    assert len(result.opinion_tests) == 4 * 3
+    score = {(o.quantity, o.system): o.opinion for o in result.opinions}
+    for quantity in QUANTITIES:
+        tests = [t for t in result.opinion_tests if t.quantity == quantity]
+        for t in tests:
+            difference = score[quantity, t.system] - score[quantity, t.other_system]
+            assert t.difference == pytest.approx(difference)
+        p_values = [t.difference_p for t in tests if t.difference_p is not None]
+        assert [t.difference_p_holm for t in tests] == pytest.approx(slow.holm(p_values))
+
+
+@pytest.mark.parametrize(
+    ("trials", "speaker", "units"),
+    [
+        (["1089-1-1", "1089-1-2", "61-7-3"], "", {"1089", "61"}),
+        (["p226_1", "p226_2", "61-7-3"], "", {"p226", "61"}),
+        (["id1/a_b.wav", "id2/a-b.wav", "id2/c.wav"], "", {"id1", "id2"}),
+        (["utt-1", "utt-2", "utt-3"], "", {"utt-1", "utt-2", "utt-3"}),
+        (["1-1", "2-1", "x"], "", {"1-1", "2-1", "x"}),
+        (["1-1", "2-1", "x"], "ann", {"ann"}),
+    ],
+)
+def test_speakers_of_trials(
+    tmp_path: Path, trials: list[str], speaker: str, units: set[str]
+) -> None:
+    last = f",{speaker}" * bool(speaker)
+    lines = [f"e,B1,{trial},{5 + n}{last}" for n, trial in enumerate(trials)]
+    header = "evaluator,system,trial,naturalness" + ",speaker" * bool(speaker)
+    speakers, what = rated_speakers(ratings_of("\n".join([header, *lines, ""]), tmp_path))
+    assert set(speakers.tolist()) == units
+    assert what == ("utterances" if set(trials) == units else "speakers")
 
 
 def test_distributions_and_p_values_against_slow_reference(
@@ -337,6 +395,8 @@ def test_csv_has_every_value(evaluated: Evaluated) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(result))))
     p_values = [float(r["value"]) for r in rows if r["metric"] == "p_value"]
     assert p_values == [t.p_value for t in result.tests]
+    p_values = [float(r["value"]) for r in rows if r["metric"] == "difference_p"]
+    assert p_values == [t.difference_p for t in result.opinion_tests]
     eers = [float(r["value"]) for r in rows if r["metric"] == "eer" and r["variant"] == "exact"]
     assert eers == [d.metrics["exact"]["eer"] for d in result.detections]
     assert all(r["unit"] for r in rows)

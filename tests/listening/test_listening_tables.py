@@ -187,6 +187,25 @@ def test_the_summary_has_every_distribution(test: ListeningTest) -> None:
     assert [r[:3] for r in table.rows] == rows
 
 
+def test_mean_opinions_and_their_differences_are_tabulated(test: ListeningTest) -> None:
+    tables = tables_of(test)
+    opinions, differences = (tables[f"subjective_{n}"] for n in ("opinions", "opinion_tests"))
+    assert "from 1 to 10" in opinions.caption and "speakers" in opinions.notes[0]
+    for row, o in zip(opinions.rows, test.opinions, strict=True):
+        numbers = (o.n, o.n_listeners, o.n_speakers)
+        assert row[:4] == (o.system, *map(str, numbers))
+        assert row[4] == f"{o.opinion:.2f} [{o.opinion_low:.2f}, {o.opinion_high:.2f}]"
+    for number, (row, t) in enumerate(zip(differences.rows, test.opinion_tests, strict=True)):
+        assert row[:2] == (t.system, t.other_system) and t.difference_p_holm is not None
+        assert row[2].startswith(f"{t.difference:+.2f} [{t.difference_low:.2f}, ")
+        assert ((number, 4) in differences.bold) == (t.difference_p_holm < 0.01)
+    alone = replace(test, opinion_units="utterances", opinion_tests=(), ignored_columns=("age",))
+    tables = tables_of(alone)
+    assert "no column speaker" in tables["subjective_opinions"].notes[0]
+    assert "subjective_opinion_tests" not in tables
+    assert any("age" in line for line in summary(alone))
+
+
 def test_variants_that_print_differently_are_listed(test: ListeningTest) -> None:
     table = tables_of(test)["subjective_variants"]
     assert all(exact != challenge for *_, exact, challenge in table.rows)

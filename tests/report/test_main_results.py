@@ -11,7 +11,12 @@ from support import B1, B2, Tree, cli, imported, three_conditions
 
 from privacy_eval.io.user_key import key_path
 from privacy_eval.metrics import METRICS
-from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
+from privacy_eval.numbers.cells import (
+    ORIGINAL_COLUMN,
+    cells_from_published,
+    cells_from_results,
+    merge_cells,
+)
 from privacy_eval.numbers.means import mean_of
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -44,6 +49,25 @@ def test_missing_data_sets_are_named() -> None:
         assert all(f"{title} {split} (6)" in line for title in titles for split in ("dev", "test"))
         assert "LibriSpeech" not in line
         assert any("no table of averages" in text for text in lines)
+
+
+def test_original_speech_comes_first_and_columns_have_values() -> None:
+    whole = imported(B1, system="mine")
+    table = summary_table(ReportData(whole, cells_from_results(whole)))
+    assert table is not None
+    titles = [column.title for column in table.columns]
+    assert any("WER" in title for title in titles)
+    assert not any("UAR" in title for title in titles)
+    n_splits = len(whole.protocol.splits)
+    assert [row[0] for row in table.rows[: n_splits + 1]] == ["Original speech"] * n_splits + [
+        "mine"
+    ]
+    cells = cells_from_results(whole)
+    for row, split in zip(table.rows, whole.protocol.splits, strict=False):
+        value = mean_of(cells, whole.protocol, "eer", "original", split, ORIGINAL_COLUMN).value
+        assert value is not None
+        assert row[titles.index("EER, %")] == METRICS["eer"].format(value)
+    assert all(any(row[n] not in ("", "n/a") for row in table.rows) for n in range(6, len(titles)))
 
 
 def test_averages_with_missing_parts_say_so_in_a_note() -> None:

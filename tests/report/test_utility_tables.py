@@ -57,6 +57,9 @@ def test_the_main_results_have_the_eer_of_the_protocol() -> None:
     table = summary_table(data_of(results_of({"a": (0.12, 0.05, 0.60)})))
     assert table is not None and table.columns[4].title == "EER (SpeechBrain), %"
     assert [row[4] for row in table.rows] == ["12.00"]
+    titles = [column.title for column in table.columns]
+    assert titles[-2:] == ["WER, %", "UAR, %"] and not any("DeID" in title for title in titles)
+    assert table.rows[0][-2:] == ("5.00", "60.00")
     assert table.fit == "shrunk"  # names of systems may be long
 
 
