@@ -146,7 +146,7 @@ def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path
     tree = str(tmp_path / "t")
     common = ["--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"]
     for arguments in (
-        ["demo-tree", tree],
+        ["demo-tree", tree, "--speakers", "4", "--utterances", "4", "--systems", "1"],
         ["subsets", *common, "--anonymized"],
         ["asv-scores", *common],
         ["privacy-metrics", *common],
