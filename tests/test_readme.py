@@ -34,6 +34,8 @@ TEST_COMMAND = "./scripts/test.sh"
 AGAIN = "--results exp --out results"
 #: Of the bootstrap, in place of the hundreds of the pages.
 REPLICATES = "8"
+#: In place of the numbers of a challenge.
+FEWER_TRIALS = r"\1 --speakers 3 --utterances 4"
 
 
 def text_of(page: str) -> str:
@@ -99,6 +101,9 @@ class Copy:
             if AGAIN in block:
                 self.states.append(self.state())
             fewer = re.sub(r"(?<= --bootstrap )\d+", REPLICATES, block)
+            fewer = re.sub(
+                r"^(privacy-eval demo-tree (?!.*--sp).*)$", FEWER_TRIALS, fewer, flags=re.M
+            )
             script = f"set -euo pipefail\n{fewer}"
             run = run_program("bash", "-c", script, cwd=self.root, PATH=path, HOME=str(self.home))
             assert run.code == 0, f"{page}: {block}\n{run.out}\n{run.err}"
@@ -280,7 +285,7 @@ def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None
     """Those of 2024 and 2026 as the challenges' own code computed them."""
     ran.run("docs/editions.md")
     recipes = [run.err for block, run in ran.printed.items() if "vpc2024/run.sh" in block]
-    assert [err.count("does not apply") >= 2 for err in recipes] == [True, True]
+    assert len(recipes) > 2 and all(err.count("does not apply") >= 2 for err in recipes)
     for year, original in (("2024", "asv_orig"), ("2026", "asv_ssl")):
         tree = ran.home / f"Voice-Privacy-Challenge-{year}"
         results = read_results(tree / "exp/privacy_eval/results.json")
@@ -367,8 +372,8 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
         for table in ("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra") + (
             ("asr", "voice", "speakers")
         ):
-            assert (out / "tables" / f"{system}_{table}.tex").stat().st_size > 300
-            assert (out / "tables" / f"{system}_{table}.md").exists()
+            assert (out / "tables/more" / f"{system}_{table}.tex").stat().st_size > 300
+            assert (out / "tables/more" / f"{system}_{table}.md").exists()
     linked = sum(len(r["sizes"]) + len(r["singling_out"]["sizes"]) for r in plain["identification"])
     assert linked > 2 * 72
     with open(out / "results.csv") as file:

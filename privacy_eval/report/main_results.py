@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import Attack
+from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from .notes import caveat_notes, too_few_replicates
 from .table import ANSWER, Column, Table
 
-_METRICS = ("cllr_min", "linkability", "deid")
+_METRICS = ("cllr_min", "linkability", "deid", "wer", "uar")
 
 
-def summary_table(data: ReportData) -> Table | None:
-    """Make a row for every system, split and attack model; None without evaluated systems."""
+def main_results_table(data: ReportData) -> Table | None:
+    """Make a row for every system, split and attack model, below those of original speech; columns
+    of the metrics that any system has. None without evaluated systems."""
     results, protocol = data.results, data.protocol
-    keys = (protocol.eer, *_METRICS)
-    titles = [Column(describe(key).column.title) for key in keys]
-    titles.insert(1, Column("95 % interval"))
-    groups = []
-    evaluated: list[Attack] = []
-    for system in data.systems_by_rank:
-        of_system = [a for a in data.attacks[system] if not a.model.is_original]
-        evaluated += of_system
-        rows = []
-        for a in of_system:
-            means = (*(a.means[key] for key in keys[:-1]), a.deid)
-            eer, *others = (mean.text() or NOT_AVAILABLE for mean in means)
-            interval = describe(protocol.eer).interval(a.eer.interval)
-            place = (a.system, protocol.split_title(a.split), a.model.title)
-            rows.append((*place, str(len(a.eer.parts)), eer, interval, *others))
-        groups.append(tuple(rows))
+    systems = [data.attacks[system] for system in data.systems_by_rank]
+    original = {a.split: a for of in systems[::-1] for a in of if a.model.is_original}
+    groups = [[_means(a, data) for a in original.values()]]
+    for attacks in systems:
+        groups.append([_means(a, data) for a in attacks if not a.model.is_original])
+    evaluated = [pair for group in groups[1:] for pair in group]
     if not evaluated:
         return None
+    others = [key for key in _METRICS if any(m[key].value is not None for _, m in evaluated)]
+    keys = (protocol.eer, *others)
     models = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in models]
     caption = (
@@ -39,14 +36,18 @@ def summary_table(data: ReportData) -> Table | None:
         f"the available conditions (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
     notes = [
-        "DeID does not depend on the attack model",
+        *_independent(keys),
         *data.gaps,
         *caveat_notes(records, keys, marked=True),
         *data.cells.networks,
     ]
-    if not all(a.eer.replicates for a in evaluated) and any(r.speaker_intervals for r in records):
+    if not all(a.eer.replicates for a, _ in evaluated) and any(
+        r.speaker_intervals for r in records
+    ):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += too_few_replicates(data.lacking_replicates.values())
+    titles = [Column(describe(key).column.title) for key in keys]
+    titles.insert(1, Column("95 % interval"))
     columns = (
         Column("System", align="l"),
         Column("Split"),
@@ -58,8 +59,32 @@ def summary_table(data: ReportData) -> Table | None:
         "summary",
         caption,
         columns,
-        tuple(groups),
+        tuple(tuple(_row(a, m, keys, data) for a, m in group) for group in groups if group),
         notes=tuple(notes),
         fit="shrunk",
         section=ANSWER,
+        front=True,
     )
+
+
+def _means(attack: Attack, data: ReportData) -> tuple[Attack, Mapping[str, Mean]]:
+    """Return an attack with its means of all metrics."""
+    column = ORIGINAL_COLUMN if attack.model.is_original else system_column(attack.system)
+    return attack, {**attack.means, "deid": attack.deid, **data.utility[attack.split][column]}
+
+
+def _row(
+    attack: Attack, means: Mapping[str, Mean], keys: Sequence[str], data: ReportData
+) -> tuple[str, ...]:
+    eer, *others = (means[key].text() or NOT_AVAILABLE for key in keys)
+    interval = describe(data.protocol.eer).interval(attack.eer.interval)
+    names = (attack.system, attack.model.title)
+    system, model = ("Original speech", "") if attack.model.is_original else names
+    place = (system, data.protocol.split_title(attack.split), model)
+    return (*place, str(len(attack.eer.parts)), eer, interval, *others)
+
+
+def _independent(keys: Sequence[str]) -> list[str]:
+    """Note the metrics that are not of scores."""
+    names = [describe(key).name for key in keys if describe(key).kind != "scores"]
+    return [f"The same under every attack model: {', '.join(names)}"] if names else []

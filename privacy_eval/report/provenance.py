@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..protocol.protocol import Protocol
 from ..results.records import AnyRecord, Results
 from .table import PROVENANCE, Table, aligned
 
@@ -20,18 +21,21 @@ def provenance_tables(results: Results) -> list[Table]:
             "Conditions: inputs of their metrics.",
             ("Condition", "Targets", "Nontargets"),
             [(r, (r.n_target, r.n_nontarget)) for r in results.verification],
+            results.protocol,
         ),
         _table(
             "made_similarity",
             "Voice similarity: its inputs.",
             ("Trial set", "Speakers", "Utterances"),
             [(r, (r.n_speakers, r.n_utterances)) for r in results.similarity],
+            results.protocol,
         ),
         _table(
             "made_recognition",
             "Word error rates: their source files.",
             ("Set", "Decoding"),
             [(r, (r.line.decode,)) for r in results.recognition],
+            results.protocol,
         ),
     )
     return [table for table in tables if table.rows]
@@ -42,6 +46,7 @@ def _table(
     caption: str,
     titles: Iterable[str],
     records: Iterable[tuple[AnyRecord, tuple[object, ...]]],
+    protocol: Protocol,
 ) -> Table:
     """Make a table of records with their details, which the titles after the first are of."""
     rows = []
@@ -50,7 +55,7 @@ def _table(
         chosen = options.items() if isinstance(options, Mapping) else ()
         rows.append(
             (
-                record.condition.system + record.condition.results_folder,
+                protocol.evaluation(record.condition.system, record.condition.results_folder),
                 record.condition.name,
                 *("" if value is None else str(value) for value in details),
                 str(record.provenance.get("version", "")),

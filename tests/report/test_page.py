@@ -130,7 +130,7 @@ def test_how_each_number_was_made() -> None:
     results = with_first(results, record)
     conditions, similarity, recognition = provenance_tables(results)
     assert conditions.rows[0] == (
-        "B1",
+        "B1, models trained on anonymized speech",
         record.condition.name,
         "7",
         "",

@@ -515,3 +515,15 @@ def test_tables_of_a_system_that_is_gone_go_too(tmp_path: Path) -> None:
     names = {path.name for path in tmp_path.iterdir()}
     assert "B2_asv.tex" in names and "notes.md" in names
     assert not [name for name in names if name.startswith("B1")]
+
+
+def test_captions_say_what_models_were_trained_on() -> None:
+    """Where a system has several results folders; never the folder's suffix."""
+    results = imported(ANON, ORIG, protocol="vpc2022", system="M")
+    captions = {
+        table.caption for folder in ("", ".orig") for table in tables_of(results, folder).values()
+    }
+    assert not any(".orig" in caption for caption in captions)
+    for speech in ("original", "anonymized"):
+        assert any(f"models trained on {speech} speech" in caption for caption in captions)
+    assert "models" not in tables_of(imported(B1))["asr"].caption
