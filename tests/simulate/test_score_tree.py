@@ -17,7 +17,7 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate import write_demo_tree
-from privacy_eval.simulate.score_tree import TRUE_SIZES
+from privacy_eval.simulate.sizes import TRUE_SIZES
 
 #: Editions, and numbers of systems.
 CONFS = {"vpc2024": 2, "vpc2026_track1": 1, "vpc2026_track2": 1}
@@ -149,6 +149,6 @@ def test_a_set_without_a_true_size_needs_one(tmp_path: Path) -> None:
         asv_models=[],
         results_folders=protocol.to_dict()["results_folders"],
     )
-    with pytest.raises(PrivacyEvalError, match="vctk_dev_trials_f .*--speakers"):
+    with pytest.raises(PrivacyEvalError, match="vctk_other dev f; .*--speakers"):
         write_demo_tree(tmp_path / "t", other)
     assert not list(tmp_path.iterdir())
