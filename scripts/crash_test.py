@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from crashes import Runs, crash, crash_tree, undisturbed  # noqa: E402
 

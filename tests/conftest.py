@@ -17,24 +17,23 @@ settings.register_profile(
 settings.load_profile("privacy_eval")
 
 # What takes longest begins first, and with it what waits for clusters and kills, so that no core
-# is left waiting at the end. Three processes take the first three files, then one each of the
-# next three: what comes after the longest is short.
+# is left waiting at the end.
 _FIRST = (
     "test_readme.py",
     "test_runners.py",
     "test_extending.py",
-    "test_readers.py",
-    "test_registry.py",
     "test_speech_demo.py",
     "test_submissions.py",
     "test_crashes.py",
     "test_parallel_jobs.py",
+    "test_kinds.py",
+    "test_freshness.py",
     "test_stage5.py",
     "test_metric_study.py",
-    "test_freshness.py",
     "test_install.py",
-    "test_confidence.py",
     "test_report.py",
+    "test_demo_tree.py",
+    "test_speaker_scripts.py",
 )
 
 

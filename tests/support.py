@@ -166,12 +166,15 @@ def undrawn(patch: pytest.MonkeyPatch) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, hidden ones too."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    """Every file below a folder, hidden ones too; none that another process removes meanwhile."""
+    files = {}
+    for path in sorted(
+        Path(parent, name) for parent, _, names in os.walk(folder) for name in names
+    ):
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_file():
+                files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return files
 
 
 def imported(*names: Path, protocol: str = "vpc2020", system: str = "B1") -> Results:

@@ -122,7 +122,7 @@ def test_the_metric_and_the_figure_are_in_the_outputs(evaluated: Path) -> None:
     values = [record["metrics"]["exact"]["overlap"] for record in results["verification"]]
     assert all(0 <= value <= 1 for value in values)
     assert ",overlap,fraction," in (evaluated / "results.csv").read_text()
-    assert "Overlap, %" in (evaluated / "tables/B1_overlap.md").read_text()
+    assert "Overlap, %" in (evaluated / "tables/more/B1_overlap.md").read_text()
     assert (evaluated / "figures/eers.png").is_file()
     assert "All EERs" in (evaluated / "report.html").read_text()
 

@@ -146,7 +146,7 @@ def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path
     tree = str(tmp_path / "t")
     common = ["--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"]
     for arguments in (
-        ["demo-tree", tree],
+        ["demo-tree", tree, "--speakers", "4", "--utterances", "4", "--systems", "1"],
         ["subsets", *common, "--anonymized"],
         ["asv-scores", *common],
         ["privacy-metrics", *common],
@@ -156,6 +156,6 @@ def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path
     ):
         done = run(installed, "-m", "privacy_eval", *arguments)
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "t/tables/B1_asv.tex").exists()
+    assert (tmp_path / "t/tables/more/B1_asv.tex").exists()
     plain = json.loads((tmp_path / "t/out/results.json").read_text())
     assert (len(plain["verification"]), len(plain["similarity"])) == (36, 12)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .options import (
     FIGURE_FORMATS,
@@ -52,10 +52,13 @@ EXAMPLE = "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     either = parser.add_mutually_exclusive_group(required=True)
-    either.add_argument("--scores", **SCORES)
+    several = "score file; - is stdin; several, of different attackers, with --strongest"
+    either.add_argument("--scores", **path("F", several, action="append"))
     either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
     parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
     parser.set_defaults(usage_error=parser.error)
+    corrected = "the lowest EER of several attackers, corrected for having been picked"
+    parser.add_argument("--strongest", **flag(corrected))
     add_files(parser)
     add(parser, *METRIC_OPTIONS)
     add_metric(parser)
@@ -151,10 +154,10 @@ def run(arguments: argparse.Namespace) -> int:
     if given.get("target") is None:
         if given.get("nontarget") is not None:
             arguments.usage_error("--nontarget goes with --target")
-        return _run_on_file(arguments)
+        return _run_on_file(arguments, _other_attackers(arguments))
     if arguments.nontarget is None:
         arguments.usage_error("--target goes with --nontarget")
-    if of_files := [name for name in _OF_FILES if given[name]]:
+    if of_files := [name for name in (*_OF_FILES, "strongest") if given[name]]:
         arguments.usage_error(f"--{of_files[0].replace('_', '-')} goes with --scores")
     from ..metrics.registry import registered
 
@@ -165,7 +168,27 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run_on_file(arguments: argparse.Namespace) -> int:
+def _other_attackers(arguments: argparse.Namespace) -> list[str]:
+    """Make the first of several score files the one to evaluate, and return the others."""
+    if isinstance(arguments.scores, Path):  # of the verb `privacy-metrics`
+        return []
+    first, *others = arguments.scores
+    if others and not arguments.strongest:
+        raise UsageError(
+            "several --scores go with --strongest; --versus tests two against each other"
+        )
+    if arguments.strongest:
+        if conflicting := [name for name in ("versus", "speakers") if vars(arguments)[name]]:
+            raise UsageError(f"--{conflicting[0]} does not go with --strongest")
+        if not arguments.bootstrap:
+            raise UsageError("--strongest needs bootstrap replicates: give --bootstrap N, too")
+        if len({first, *others}) <= len(others):
+            raise UsageError("--strongest: a score file is given twice")
+    arguments.scores = first
+    return [str(other) for other in others]
+
+
+def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int:
     from ..io.scores import OPEN_END
     from ..metrics.registry import registered
     from ..stages.privacy_metrics import evaluate_trials
@@ -180,7 +203,8 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         arguments.enroll_utt2spk,
     )
     others = {
-        given: _read_same_trials(arguments, Path(given), trials) for given in arguments.versus or ()
+        given: _read_same_trials(arguments, Path(given), trials)
+        for given in arguments.versus or attackers
     }
     for file in trials.ends_open:
         log(f"privacy-eval: warning: {file}: {OPEN_END}")
@@ -199,7 +223,10 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         compared = {
             given: evaluate_trials(other, options, *speakers) for given, other in others.items()
         }
-        _show(arguments, evaluated, more, compared)
+        if vars(arguments).get("strongest"):
+            _show_strongest(arguments, {str(arguments.scores): evaluated, **compared}, more)
+        else:
+            _show(arguments, evaluated, more, compared)
         _write_plot(arguments, evaluated, compared)
     return 0
 
@@ -211,7 +238,7 @@ def _read_same_trials(
     from ..io.scores import TrialKey, pair
 
     if path == Path("-"):
-        raise UsageError("--versus takes files; only --scores may be stdin")
+        raise UsageError("only the first --scores may be stdin")
     key = TrialKey(arguments.scores, trials.speaker, trials.utterance, "", trials.is_target)
     return pair(read_file(arguments, path), key, hint="systems are compared on the same trials")
 
@@ -267,6 +294,60 @@ def _show(
             f"p: two-sided, paired by the bootstrap over {comparison.n_speakers} speakers; "
             f"{arguments.bootstrap} replicates resolve p down to {comparison.least_p_value:.3g}"
         )
+
+
+def _show_strongest(
+    arguments: argparse.Namespace,
+    attackers: Mapping[str, ConditionMetrics],
+    more: Mapping[str, object],
+) -> None:
+    """Print the EERs of all attackers, and the lowest one corrected for having been picked."""
+    from tabulate import tabulate
+
+    from ..attackers.strongest import LOW_EER, strongest
+    from ..io.schema import to_plain
+    from ..metrics import METRICS, VARIANTS, withholding_caveat
+
+    names = list(attackers)
+    systems = list(attackers.values())
+    drawn = [s.replicates for s in systems if s.replicates is not None]
+    result = strongest(
+        [s.metrics["exact"]["eer"] for s in systems], [d.values["exact eer"] for d in drawn]
+    )
+    caveats = few_replicates(arguments.bootstrap, drawn[0].n_speakers)
+    if result.minimum < LOW_EER:
+        caveats.append(f"the interval is too short for an EER below about {100 * LOW_EER:.0f} %")
+    if arguments.format == "json":
+        variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
+        rivals = [names[rival] for rival in result.rivals]
+        plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
+        each = {name: _plain(of, variants) for name, of in attackers.items()}
+        everything = {"strongest": plain, "caveats": caveats, "attackers": each, **more}
+        print(json.dumps(everything, indent=1, allow_nan=False))
+        return
+
+    def percent(value: float) -> str:
+        return METRICS["eer"].format(value, detailed=True)
+
+    rows = []
+    for place, (name, system) in enumerate(attackers.items()):
+        own = system.intervals["exact"]["eer"]
+        mark = "not told from it" if place in result.rivals else ""
+        interval = f"[{percent(own.low)}, {percent(own.high)}]"
+        eer = percent(system.metrics["exact"]["eer"])
+        rows.append((name, eer, interval, "strongest" if place == result.name else mark))
+    headers = ("attacker", "EER, %", "95 % interval", "")
+    print(tabulate(rows, headers=headers, disable_numparse=True))
+    print(
+        f"strongest of {counted(result.attackers, 'attacker')}: {names[result.name]}, EER "
+        f"{percent(result.minimum)} %; corrected for having been picked: "
+        f"{percent(result.corrected)} % [{percent(result.lower)}, {percent(result.upper)}]"
+    )
+    for text in caveats:
+        print(f"caveat: {text}")
+    for name, system in attackers.items():
+        if caveat := withholding_caveat(system.caveats, "eer"):
+            print(f"caveat of {name}: {caveat.reason}")
 
 
 def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Comparison:

@@ -50,6 +50,7 @@ def _print_tables(sources: ReportSources, options: TableOptions) -> int:
     from ..numbers.report_data import read_report_data
     from ..report import table_formats
     from ..report.notes import cautions
+    from ..report.paper_tables import paper_tables
     from ..report.side_by_side import across_tables
     from ..report.system_tables import system_tables
     from .inputs import log_notes
@@ -59,8 +60,9 @@ def _print_tables(sources: ReportSources, options: TableOptions) -> int:
     )
     check_ranking_metric(options.rank_by)
     across, remarks = across_tables(data)
+    across = [*paper_tables(data), *across]
     log_notes([*data.missing_arrays, *cautions(data), *remarks])
     render = table_formats.FORMATS[options.only or "text"]
     tables = across + [t for place in data.by_folder for t in system_tables(data, *place)]
-    print("\n".join(render.write(table, options.style) for table in tables), end="")
+    print("\n".join(render.file(table, options.style) for table in tables), end="")
     return 0

@@ -10,7 +10,7 @@ from ..metrics import Caveat, describe
 from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
-from ..protocol.published import Family, load_published, load_systems
+from ..protocol.published import Family, PublishedValue, load_published, load_systems
 from ..results.records import Results
 from ..results.signature import network_notes
 from ..tree.conditions import TrialCondition
@@ -35,9 +35,6 @@ def _weak_attackers(results: Results) -> dict[str, Caveat]:
     }
 
 
-_MOST_DIGITS = 9
-
-
 @dataclass(frozen=True)
 class Cell:
     """One value.
@@ -47,7 +44,9 @@ class Cell:
     value : float
         In the unit of records (rates are fractions).
     text : str
-        Digits as in the supplement; of published values as printed there.
+        With the metric's decimals.
+    exact : str
+        Digits of a published value as printed there, where there are more; else "".
     tag : str or None
         ZEBRA category.
     interval : (float, float) or None
@@ -74,6 +73,7 @@ class Cell:
     caveat: Caveat | None = None
     other_source: str = ""
     conditions: tuple[TrialCondition, ...] = ()
+    exact: str = ""
 
     @property
     def withheld(self) -> bool:
@@ -299,7 +299,7 @@ def _other_trials(results: Results) -> Iterator[str]:
 
 
 def cells_from_published(name: str, *, tables: Collection[int] | None = None) -> Cells:
-    """Take published values, digit for digit.
+    """Take published values, with the decimals of tables where the source has more of a metric.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
         No published results of that name.
     """
     published = load_systems(name)
-    values: dict[CellKey, Cell] = {}
+    values: dict[CellKey, PublishedValue] = {}
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
     for p in load_published(name):
@@ -323,11 +323,10 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
             orders.setdefault(p.attack_model, {})[p.system] = None
         key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, p.system)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
-        # The scripts of 2022 print some values with all digits.
-        text = p.value if len(p.value) <= _MOST_DIGITS else describe(p.metric).format(p.number)
-        values.setdefault(_storage_key(key), Cell(p.number, text))
+        values.setdefault(_storage_key(key), p)
+    longer = {p.metric for p in values.values() if p.decimals > describe(p.metric).decimals}
     return Cells(
-        values,
+        {key: _published_cell(p, rounded=p.metric in longer) for key, p in values.items()},
         tuple(columns),
         family={s.id: s.family for s in published.systems},
         families=published.families,
@@ -336,6 +335,13 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
         # A system without a value under an attack model comes last there.
         orders={a: tuple(first | columns) for a, first in orders.items()},
     )
+
+
+def _published_cell(published: PublishedValue, *, rounded: bool) -> Cell:
+    """Keep the printed digits of a value, or round them, half-way cases up."""
+    metric, printed = describe(published.metric), published.value
+    text = metric.format(published.number, mean=True) if rounded else printed
+    return Cell(published.number, text, exact=printed if text != printed else "")
 
 
 def merge_cells(parts: Iterable[Cells]) -> Cells:

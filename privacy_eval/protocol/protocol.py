@@ -105,6 +105,7 @@ class RecognitionSet:
     row: str
     name: str
     weight: float
+    title: str = ""
 
     def row_name(self, split: str) -> str:
         """Return the set's name in per-system tables."""
@@ -129,6 +130,29 @@ class Recognition:
     average_model: str | None = None
     folders: tuple[str, ...] = ()
     normalization: Normalization = "none"
+
+
+#: Name, among the metrics of a paper's table, of the ranks within the thresholds of the EER.
+THRESHOLDS = "eer_thresholds"
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of the edition's papers.
+
+    Attributes
+    ----------
+    metrics : tuple of str
+        A block for each, in order; `eer_thresholds` are the ranks by utility.
+    attack_models : tuple of str
+        Of the metrics on scores; by default the one of the averages.
+    splits : {"apart", "together"}
+        A table for each split, or one of all.
+    """
+
+    metrics: tuple[str, ...]
+    attack_models: tuple[str, ...] = ()
+    splits: Literal["apart", "together"] = "apart"
 
 
 @dataclass(frozen=True)
@@ -235,6 +259,7 @@ class Protocol:
     emotion: tuple[RecognitionSet, ...] = ()
     emotion_folder: str = ""
     eer_thresholds: tuple[float, ...] = ()
+    paper: tuple[PaperTable, ...] = ()
     split_titles: Mapping[str, str] = field(default_factory=dict)
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
@@ -248,6 +273,11 @@ class Protocol:
     def split_title(self, split: str) -> str:
         """Return the heading of a split's columns."""
         return self.split_titles.get(split, split)
+
+    def split_name(self, split: str) -> str:
+        """Return the heading of a split within a sentence."""
+        title = self.split_title(split)
+        return title[:1].lower() + title[1:]
 
     def evaluation(self, system: str, results_folder: str) -> str:
         """Name one of the evaluations of a system, by what its models were trained on if there are

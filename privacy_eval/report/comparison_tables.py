@@ -284,6 +284,7 @@ class _SplitTable:
         ]
         groups: list[tuple[tuple[str, ...], ...]] = []
         bold: set[tuple[int, int]] = set()
+        exact: dict[tuple[int, int], str] = {}
         printed: list[tuple[str, Cell]] = []
         for metric, attack in blocks:
             cells = self._rows(metric.key, attack, systems)
@@ -292,6 +293,8 @@ class _SplitTable:
             rows, best = self._block(metric, attack, systems, cells)
             bold |= {(first + row, 2 + column) for row, column in best}
             groups.append(tuple(rows))
+            for number, row in enumerate(cells, start=first):
+                exact |= exact_cells(metric, number, row, systems, 2)
         title = self._title([metric for metric, _ in blocks], present)
         table = Table(
             name,
@@ -303,6 +306,7 @@ class _SplitTable:
                 for m, a in blocks
             ),
             bold=frozenset(bold),
+            exact=exact,
             bold_means="the best of the anonymized systems of a row, by its printed value, where "
             "they differ",
             notes=tuple(self._notes(blocks, groups, systems, printed)),
@@ -345,13 +349,13 @@ class _SplitTable:
                 for column, system in enumerate(systems)
                 if system in row and system not in withheld | {ORIGINAL_COLUMN}
             }
-            best.update((len(rows), column) for column in _best(metric, printed))
-            rows.append((title, gender, *(_text(metric, row.get(s)) for s in systems)))
+            best.update((len(rows), column) for column in best_columns(metric, printed))
+            rows.append((title, gender, *(cell_text(metric, row.get(s)) for s in systems)))
 
         sets = itertools.product(self.protocol.data_sets, self.protocol.genders.values())
         for (data_set, word), row in zip(sets, cells, strict=True):
             withheld = {s for s, cell in row.items() if cell.withheld}
-            add(_row_title(data_set.title), word, row, withheld)
+            add(row_title(data_set.title), word, row, withheld)
         averages: dict[str, Cell] = {}
         for s in systems:
             mean = mean_of(self.cells, self.protocol, metric.key, model, self.split, s).cell
@@ -364,12 +368,12 @@ class _SplitTable:
         return rows, best
 
     def _title(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
-        names = _enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
+        names = enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
         titles = [a.title[:1].lower() + a.title[1:] for a in attacks if a]
         models = ""
         if titles:
             plural = "s" if len(titles) > 1 else ""
-            models = f" under the {_enumerated(titles)} attack model{plural}"
+            models = f" under the {enumerated(titles)} attack model{plural}"
         return names + models
 
     def _caption(self, title: str) -> str:
@@ -406,7 +410,8 @@ class _SplitTable:
         yield from (*self.cells.not_comparable, *self.cells.notes)
 
 
-def _text(metric: Metric, cell: Cell | None) -> str:
+def cell_text(metric: Metric, cell: Cell | None) -> str:
+    """Return a value with its category and marks; "" for none."""
     if cell is None:
         return ""
     graded = metric.key == "zebra_individual" and not cell.withheld
@@ -417,6 +422,23 @@ def _text(metric: Metric, cell: Cell | None) -> str:
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out and not is_marked else text
 
 
+def exact_cells(
+    metric: Metric, number: int, row: Mapping[str, Cell], systems: Sequence[str], first: int
+) -> dict[tuple[int, int], str]:
+    """Return the cells of a row, and their places, whose published digits are more than printed.
+
+    Parameters
+    ----------
+    number, first : int
+        Of the row, and of the first system's column.
+    """
+    return {
+        (number, first + column): cell_text(metric, replace(cell, text=cell.exact))
+        for column, s in enumerate(systems)
+        if (cell := row.get(s)) is not None and cell.exact
+    }
+
+
 def heading_of(metric: Metric, rest: str) -> Label:
     """Return the heading of a block of a metric with more words in plain text."""
     title = metric.heading
@@ -424,7 +446,7 @@ def heading_of(metric: Metric, rest: str) -> Label:
     return Label(title.title + rest, latex + escape_latex(rest)) if rest else title
 
 
-def _best(metric: Metric, printed: Mapping[int, float]) -> list[int]:
+def best_columns(metric: Metric, printed: Mapping[int, float]) -> list[int]:
     """Return the columns of the best value; none if there is one value only, or all are equal."""
     if metric.best is None or len(set(printed.values())) < 2:
         return []
@@ -436,14 +458,14 @@ def weights_text(protocol: Protocol) -> str:
     """Describe the weight of each data set and gender in averages."""
     genders = len(protocol.genders)
     whole = genders * sum(d.weight for d in protocol.data_sets)
-    weights = ", ".join(f"{_row_title(d.title)} {d.weight / whole:.3g}" for d in protocol.data_sets)
+    weights = ", ".join(f"{row_title(d.title)} {d.weight / whole:.3g}" for d in protocol.data_sets)
     return f"{weights} for each gender" if genders > 1 else weights
 
 
-def _row_title(title: str) -> str:
+def row_title(title: str) -> str:
     """Return a data set's title as in the supplement's tables: without parentheses."""
     return re.sub(r"[()]", "", title)
 
 
-def _enumerated(words: Sequence[str]) -> str:
+def enumerated(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

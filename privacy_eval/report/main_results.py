@@ -63,6 +63,7 @@ def summary_table(data: ReportData) -> Table | None:
         notes=tuple(notes),
         fit="shrunk",
         section=ANSWER,
+        front=True,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from ..metrics.registry import Label
@@ -89,6 +89,12 @@ class Table:
     caption : str
     section, title : str
         Its section of the report, and its title there.
+    exact : mapping
+        Cells of CSV with more digits, by row (of all groups) and column.
+    parts : tuple of Table
+        Tables that its files contain instead, but for CSV, where it is one.
+    front : bool
+        Whether its files are beside the index, and those of other tables in a folder below.
     columns : tuple of Column
     groups : tuple of groups of rows
         A rule is drawn between groups; a cell is plain text, "" is blank.
@@ -122,6 +128,9 @@ class Table:
     fit: Fit = "as is"
     section: str = ""
     title: str = ""
+    exact: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    parts: tuple[Table, ...] = ()
+    front: bool = False
 
     @property
     def rows(self) -> list[tuple[str, ...]]:

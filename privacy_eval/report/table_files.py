@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,10 @@ from ..io.files import file_names
 from ..products.freshness import write_set
 from .latex import latex_document
 from .table import Style, Table
-from .table_formats import FORMATS
+from .table_formats import FORMATS, escape_markdown
+
+#: Folder of the tables that are not for the front.
+_BELOW = "more/"
 
 
 def write_tables(
@@ -34,7 +37,8 @@ def table_files(
     only: str | None = None,
 ) -> dict[str, str]:
     """Return tables in every format (or in one) by file name; with LaTeX also `tables.tex`, a
-    document of them.
+    document of them. Where any is for the front, the others are in the folder `more/`, and
+    `README.md` is an index of all.
 
     Parameters
     ----------
@@ -44,19 +48,35 @@ def table_files(
         Of the document.
     """
     groups = [list(group) for group in groups]
+    apart = any(table.front for group in groups for table in group)
     names = file_names(table.name for group in groups for table in group)
     formats = {kind: f for kind, f in FORMATS.items() if only in (None, kind)}
     files: dict[str, str] = {}
+    captions: dict[str, str] = {}
     included: list[list[str]] = []
     for group in groups:
         unique: dict[str, object] = {}
         for table in group:
             table = replace(table, name=names[table.name])
+            path = ("" if table.front or not apart else _BELOW) + table.name
+            captions[path] = table.caption
             for form in formats.values():
-                files[f"{table.name}{form.extension}"] = form.write(table, style)
+                files[path + form.extension] = form.file(table, style)
             if (table.columns, table.groups) not in unique.values():
-                unique[f"{table.name}.tex"] = (table.columns, table.groups)
+                unique[f"{path}.tex"] = (table.columns, table.groups)
         included.append(list(unique))
     if "latex" in formats:
         files["tables.tex"] = latex_document(title, included)
+    if apart:
+        extensions = [form.extension for form in formats.values()]
+        files["README.md"] = _index(title, captions, extensions)
     return files
+
+
+def _index(title: str, captions: Mapping[str, str], extensions: Sequence[str]) -> str:
+    """Write an index: the files of each table, and its caption; those for the front first."""
+    lines = [f"# {escape_markdown(title)}", "", "| file | table |", "| --- | --- |"]
+    for path in sorted(captions, key=lambda path: path.startswith(_BELOW)):
+        links = " ".join(f"[{extension}]({path}{extension})" for extension in extensions)
+        lines.append(f"| {path} {links} | {escape_markdown(captions[path])} |")
+    return "\n".join(lines) + "\n"

@@ -78,9 +78,13 @@ def to_csv(table: Table) -> str:
     for column in table.columns:
         bounds = [f"{column.title} {end}" for end in ("low_95", "high_95") if column.interval]
         titles += [marked_title(column), *bounds]
+    cells = [
+        [table.exact.get((number, column), cell) for column, cell in enumerate(row)]
+        for number, row in enumerate(table.rows)
+    ]
     rows = [
         [text for pair in zip(table.columns, row, strict=True) for text in _parts(*pair)]
-        for row in table.rows
+        for row in cells
     ]
     if not table.headings:
         return csv_text([titles, *rows])
@@ -167,6 +171,11 @@ class Format:
 
     extension: str
     write: Callable[[Table, Style], str]
+
+    def file(self, table: Table, style: Style = "booktabs") -> str:
+        """Return the content of a table's file."""
+        parts = table.parts if self.extension != ".csv" else ()
+        return "\n".join(self.write(part, style) for part in parts or (table,))
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(

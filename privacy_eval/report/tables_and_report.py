@@ -16,7 +16,7 @@ from .publication import Publication
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
     from .page import Section
-    from .table import Style
+    from .table import Style, Table
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ def tables_product(
         from ..numbers.report_data import read_report_data
         from .main_results import summary_table
         from .notes import cautions
+        from .paper_tables import paper_tables
         from .side_by_side import across_tables
         from .system_tables import table_groups
         from .table_files import table_files
@@ -60,11 +61,13 @@ def tables_product(
         check_ranking_metric(options.rank_by)
         across, remarks = across_tables(data)
         main_results = summary_table(data)
-        first = [main_results] if main_results is not None else []
-        groups = [
-            [replace(table, notes=(*data.unsigned, *table.notes)) for table in group]
-            for group in table_groups(data, first + across)
-        ]
+        first = [*paper_tables(data), *([main_results] if main_results is not None else [])]
+
+        def noted(table: Table) -> Table:
+            notes = (*data.unsigned, *table.notes)
+            return replace(table, notes=notes, parts=tuple(map(noted, table.parts)))
+
+        groups = [list(map(noted, group)) for group in table_groups(data, first + across)]
         files = table_files(groups, data.protocol.title, style=options.style, only=options.only)
         content = {out / name: text.encode() for name, text in files.items()}
         remarks = [*cautions(data), *remarks]
@@ -79,6 +82,7 @@ def tables_product(
         make,
         subject={"version": __version__, **sources.subject()},
         options=asdict(options),
+        revision=2,
     )
 
 

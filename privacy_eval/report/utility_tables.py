@@ -27,6 +27,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     """Word error rates and recalls of emotions, a column per system."""
     cells, protocol = data.cells, data.protocol
     rows: dict[str, list[tuple[str, ...]]] = {}
+    exact: dict[tuple[int, int], str] = {}
     systems = [ORIGINAL_COLUMN, *cells.systems]
     present = {k.system for k in cells.values if k.metric in UTILITY and k.split == split}
     systems = [s for s in systems if s in present]
@@ -34,6 +35,8 @@ def _utility(data: ReportData, split: str) -> Table | None:
         for d in decoded_sets(protocol, metric):
             row = [cells.get(CellKey(metric, None, split, d.id, "", s)) for s in systems]
             if any(row):
+                number = sum(map(len, rows.values()))
+                exact |= {(number, 1 + i): c.exact for i, c in enumerate(row) if c and c.exact}
                 texts = (cell.text if cell else "" for cell in row)
                 rows.setdefault(metric, []).append((d.row_name(split), *texts))
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
@@ -45,6 +48,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
         (Column("Data", align="l"),),
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
+        exact=exact,
         notes=tuple(f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)),
         section=SIDE_BY_SIDE,
         title="Utility",
@@ -109,7 +113,11 @@ def _row(one: TradeOff, reached: Sequence[TradeOff], metrics: Sequence[str]) -> 
         if value is None:
             cells += ["", ""]
             continue
-        others = [t.utility[metric] for t in reached if metric in t.utility]
-        better = [v < value if metric == "wer" else v > value for v in others]
-        cells += [one.means[metric].plain_text(), str(1 + sum(better))]
+        cells += [one.means[metric].plain_text(), str(utility_rank(value, reached, metric))]
     return cells
+
+
+def utility_rank(value: float, among: Sequence[TradeOff], metric: str) -> int:
+    """Return the rank of a value by utility."""
+    others = [t.utility[metric] for t in among if metric in t.utility]
+    return 1 + sum(v < value if metric == "wer" else v > value for v in others)

@@ -218,9 +218,13 @@ def systems_under_test(
             keys=access.keys,
             allow_outside=access.allow_outside,
         )
+    unnamed = [s for s in systems or () if s.problem is not None and not s.unmatched]
+    if unnamed and unnamed == systems:
+        raise PrivacyEvalError(str(unnamed[0].problem))
+    systems = [s for s in systems or () if s not in unnamed]
     suffixes = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix or ()
     if anonymized:
-        check_suffixes(suffixes, systems or (), access.tree, protocol)
+        check_suffixes(suffixes, systems, access.tree, protocol)
     if not systems:
         named = results.name.startswith("results-") and results.parent.is_dir()
         if not results.is_dir() and not named:
@@ -246,6 +250,7 @@ def systems_under_test(
         for suffix, several in sharing.items()
         if len(several) > 1
     ]
+    notes += [str(system.problem) for system in unnamed]
     under_test = []
     for system in (s for s in systems if len(sharing[s.anon_suffix]) == 1):
         suffix = system.anon_suffix

@@ -163,8 +163,8 @@ class System:
     unmatched : tuple of Path
         `ASV-*` and `ASR-*` folders that match no condition of the protocol.
     problem : str or None
-        Set if there are unmatched folders but no condition of anonymized speech: the
-        anonymization suffix is probably different.
+        Set if there are unmatched folders but no condition of anonymized speech (the
+        anonymization suffix is probably different), and if names are not printable.
     """
 
     name: str

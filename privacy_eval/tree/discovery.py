@@ -83,8 +83,8 @@ def find_systems(
     Raises
     ------
     PrivacyEvalError
-        No such folder; no system of that name; a name that is not printable; a folder with
-        conditions and, below it, results of other systems.
+        No such folder; no system of that name; a folder with conditions and, below it, results
+        of other systems.
     """
     for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
         if folder is not None and not folder.is_dir():
@@ -101,7 +101,8 @@ def find_systems(
         suffixes = dict.fromkeys((protocol.anon_suffix, *own))
         chosen = list(suffixes if given is None else given)
         systems += _build_systems(base_name, parts, chosen, search)
-    _check_names(systems)
+    systems = [_with_printable_names(system) for system in systems]
+    _check_unique(systems)
     if name is not None and len(systems) == 1:
         check_name(name, "--system")
         systems = [_rename(systems[0], name)]
@@ -188,14 +189,29 @@ def _split_suffix(folder: Path, protocol: Protocol) -> tuple[str, ResultsFolder]
 Parts = list[tuple[Path, ResultsFolder]]
 
 
-def _check_names(systems: list[System]) -> None:
-    """Check that names of systems are unique, and that they, their suffixes and folders are
-    printable: results name them."""
+def _with_printable_names(system: System) -> System:
+    """Return a system as it is, or only its problem if results cannot name it, its suffix or its
+    folders, as these are not printable."""
+    try:
+        for name in (system.name, system.anon_suffix, *(f.name for f in system.folders)):
+            check_name(name, ascii(str(system.folders[0]))[1:-1])
+    except PrivacyEvalError as error:
+        return System(
+            name=ascii(system.name)[1:-1].strip(),
+            folders=system.folders,
+            anon_suffix=ascii(system.anon_suffix)[1:-1].strip(),
+            conditions=(),
+            recognition=(),
+            unmatched=(),
+            problem=str(error),
+        )
+    return system
+
+
+def _check_unique(systems: list[System]) -> None:
+    """Check that names of systems are unique."""
     named: dict[str, System] = {}
     for system in systems:
-        folders = (folder.name for folder in system.folders)
-        for name in (system.name, system.anon_suffix, *folders):
-            check_name(name, printable(str(system.folders[0])))
         if system.name in named:
             raise PrivacyEvalError(
                 f"{named[system.name].folders[0]} and {system.folders[0]} would both be the "

@@ -1,4 +1,4 @@
-"""The strongest attacker: golden intervals, and a slow second implementation."""
+"""The strongest attacker: golden intervals, a slow second implementation, and `metrics`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import statistics
 
 import numpy as np
 import pytest
+from attacker_support import REAL_B2
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import GOLDEN
+from support import GOLDEN, Run, cli
 
 from privacy_eval.attackers.strongest import strongest
 
@@ -85,3 +86,66 @@ def test_one_attacker_has_its_own_interval() -> None:
 def test_what_is_no_comparison_is_an_error(estimates: list, replicates: list) -> None:
     with pytest.raises(ValueError, match=r"estimates|replicates|finite"):
         strongest(estimates, replicates)
+
+
+# --- metrics --strongest
+
+
+def metrics(*names: str, more: tuple[object, ...] = ()) -> Run:
+    scores = [word for name in names for word in ("--scores", REAL_B2 / f"scores/{name}.gz")]
+    key = ("--trials", REAL_B2 / "trials", "--utt2spk", REAL_B2 / "test_utt2spk")
+    return cli("metrics", *scores, *key, *more)
+
+
+STRONGEST = ("--strongest", "--bootstrap", 20, "--variant", "exact")
+ATTACKS = ("cosine", "ridge_reverse", "procrustes", "words")
+
+
+def test_the_strongest_is_that_of_paired_replicates() -> None:
+    """Of all files, in their order; a system alone has the replicates that it has among others."""
+    run = metrics(*ATTACKS, more=(*STRONGEST, "--format", "json"))
+    assert run.code == 0 and run.err == ""
+    printed = json.loads(run.out)
+    result, files = printed["strongest"], [str(REAL_B2 / f"scores/{n}.gz") for n in ATTACKS]
+    assert list(result) == [
+        *("name", "attackers", "minimum", "corrected", "lower", "upper", "rivals")
+    ]
+    facts = json.loads((REAL_B2 / "vectors.json").read_text())["attackers"]
+    eers = [printed["attackers"][file]["exact"]["eer"] for file in files]
+    for name, eer in zip(ATTACKS[:3], eers, strict=False):
+        assert eer == pytest.approx(facts[name]["eer_kaldi"], abs=1e-12)
+    assert result["name"] == files[1] and result["minimum"] == min(eers) == eers[2]
+    assert result["attackers"] == 4 and result["rivals"][:2] == files[1:3]
+    alone = json.loads(metrics(ATTACKS[1], more=(*STRONGEST, "--format", "json")).out)
+    interval = alone["attackers"][files[1]]["intervals"]
+    assert interval == printed["attackers"][files[1]]["intervals"]
+    assert alone["strongest"]["corrected"] == pytest.approx(alone["strongest"]["minimum"])
+    assert alone["strongest"]["lower"] >= result["lower"]
+    assert any("too few" in caveat for caveat in printed["caveats"])
+
+
+def test_the_strongest_is_printed_for_a_person() -> None:
+    run = metrics("cosine", "ridge_reverse_snorm", more=STRONGEST)
+    assert run.code == 0 and "attacker  " in run.out
+    row = next(line for line in run.out.splitlines() if "ridge_reverse_snorm" in line)
+    assert "10.000" in row and row.endswith("strongest")
+    assert "strongest of 2 attackers" in run.out and "corrected" in run.out
+    few = metrics("ridge_reverse_asnorm", more=("--strongest", "--bootstrap", 20)).out
+    assert "too few" in few
+
+
+@pytest.mark.parametrize(
+    ("names", "more"),
+    [
+        (("cosine", "words"), ()),
+        (("cosine", "words"), ("--strongest",)),
+        (("cosine", "cosine"), STRONGEST),
+        (("cosine", "words"), (*STRONGEST, "--speakers")),
+        (("cosine",), (*STRONGEST, "--versus", REAL_B2 / "scores/words.gz")),
+    ],
+)
+def test_what_does_not_go_with_strongest_is_wrong_usage(
+    names: tuple[str, ...], more: tuple[object, ...]
+) -> None:
+    run = metrics(*names, more=more)
+    assert run.code == 2 and "--strongest" in run.err and run.out == ""

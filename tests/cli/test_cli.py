@@ -375,7 +375,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     single |= {"user_metrics", "score_format", "versus", "enroll_utt2spk"}
     single |= {"p_target", "c_miss", "c_fa", "plot"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
-    assert options_of("metrics").keys() == own | single | {"target", "nontarget"}
+    assert options_of("metrics").keys() == own | single | {"target", "nontarget", "strongest"}
 
 
 def test_contracts_are_accepted() -> None:
@@ -405,6 +405,7 @@ def test_contracts_are_accepted() -> None:
         "--cohort-anonymized S --cohort-spk2utt F --top 100 --enroll-vectors S --spk2utt F "
         "--trial-vectors S --trials F --out F",
         "fuse-scores --scores F --scores F --trials F --utt2spk F --folds 10 --out F",
+        "metrics --scores A --scores B --trials F --strongest --bootstrap 9 --format json",
         "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
         "--variant both --format json --out D",
     ):

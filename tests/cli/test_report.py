@@ -141,7 +141,7 @@ def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def comparisons(folder: Path, extension: str) -> list[Path]:
-    found = sorted(folder.glob(f"comparison_*{extension}"))
+    found = sorted(folder.rglob(f"comparison_*{extension}"))
     assert len(found) == 14
     return found
 
@@ -263,7 +263,7 @@ def test_submitted_system_is_highlighted(beside: Path) -> None:
     for path in comparisons(beside, ".tex"):
         text = path.read_text()
         assert (r"\dag{}" in text) is not path.stem.endswith("retrained_test")
-    for ranking in beside.glob("ranking_*.csv"):
+    for ranking in beside.rglob("ranking_*.csv"):
         with open(ranking, newline="", encoding="utf-8") as file:
             sources = {row["System"]: row["Source"] for row in csv.DictReader(file)}
         assert [s for s, source in sources.items() if source == "submitted"] == [ODD_NAME]
@@ -274,7 +274,7 @@ TABULAR = re.compile(r"\\begin\{(tabular)\}\{([^\n]*)\}\n(.*?)\\end\{\1\}", re.S
 
 
 def test_every_row_in_latex_has_every_column(beside: Path) -> None:
-    for path in beside.glob("*.tex"):
+    for path in beside.rglob("*.tex"):
         text = path.read_text()
         assert ODD_NAME not in text and "%_" not in text
         tabulars = TABULAR.findall(text)
@@ -303,20 +303,19 @@ def test_the_document_has_every_table_once(beside: Path, tmp_path: Path) -> None
     for folder in (beside, tmp_path / "one"):
         included = re.findall(r"\\input\{(.*)\}", (folder / "tables.tex").read_text())
         assert len(included) == len(set(included))
-        there = {p.name for p in folder.glob("*.tex")} - {"tables.tex"}
+        there = {str(p.relative_to(folder)) for p in folder.rglob("*.tex")} - {"tables.tex"}
         assert set(included) <= there
         for name in there - set(included):
             same = (folder / name).with_suffix(".csv").read_bytes()
             others = [(folder / n).with_suffix(".csv").read_bytes() for n in included]
             assert same in others, name
         left_out[folder] = there - set(included)
-    assert left_out == {beside: set(), tmp_path / "one": {"dev_only_asv.tex"}}
+    assert left_out == {beside: set(), tmp_path / "one": {"more/dev_only_asv.tex"}}
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_the_document_compiles(beside: Path, tmp_path: Path) -> None:
-    for path in beside.glob("*.tex"):
-        shutil.copy(path, tmp_path)
+    shutil.copytree(beside, tmp_path, dirs_exist_ok=True)
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
         cwd=tmp_path,
@@ -380,7 +379,7 @@ def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_pa
     def names(*paths: Path) -> list[str]:
         out = tmp_path / "D"  # the same folder: tables of before go
         assert cli("tables", "--results", *paths, "--out", out, "--format", "csv").code == 0
-        return sorted(p.stem for p in out.glob("*.csv"))
+        return sorted(p.stem for p in out.rglob("*.csv"))
 
     several = names(*baselines)
     assert [n for n in several if n.startswith(("comparison", "ranking"))] == [
@@ -389,10 +388,10 @@ def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_pa
         "ranking_eer_lazy-informed_dev",
         "ranking_eer_lazy-informed_test",
     ]
-    header = (tmp_path / "D/comparison_asv_dev.csv").read_text().splitlines()[0]
+    header = (tmp_path / "D/more/comparison_asv_dev.csv").read_text().splitlines()[0]
     assert header == "Block,Data,Gender,Orig,B1,B2"
     alone = names(baselines[0])
-    assert "summary" in alone and all(n.startswith(("B1_", "summary")) for n in alone)
+    assert "summary" in alone and all(n.startswith(("B1_", "summary", "paper")) for n in alone)
     run = cli("tables", "--results", baselines[0])
     assert run.err == "" and "Ranking" not in run.out and "Objective results" not in run.out
 
@@ -413,11 +412,11 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
         ),
     ):
         assert cli(*common, *options).code == 0
-        assert {p.stem for p in tmp_path.glob("ranking_*.csv")} == {
+        assert {p.stem for p in tmp_path.rglob("ranking_*.csv")} == {
             f"ranking_{name}_dev",
             f"ranking_{name}_test",
         }
-        rows = rows_of(tmp_path / f"ranking_{name}_dev.csv")
+        rows = rows_of(tmp_path / f"more/ranking_{name}_dev.csv")
         values = [float(row[column]) for row in rows if row["#"]]
         assert values == sorted(values, reverse=not name.startswith("zebra"))
         assert len(values) > 1
@@ -471,26 +470,36 @@ def test_a_published_system_of_the_same_name_stays(
     path = store(tmp_path / "B1.json", replace(records, verification=others))
     run = cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D")
     assert run.code == 0
-    row = rows_of(tmp_path / "D/comparison_asv_dev.csv")[0]
+    row = rows_of(tmp_path / "D/more/comparison_asv_dev.csv")[0]
     assert (row["B1 \u2020"], row["B1 (published)"], row["B2"]) == ("12.50", "50.14", "35.23")
-    systems = [r["System"] for r in rows_of(tmp_path / "D/ranking_eer_lazy-informed_dev.csv")]
+    systems = [r["System"] for r in rows_of(tmp_path / "D/more/ranking_eer_lazy-informed_dev.csv")]
     assert {"B1", "B1 (published)"} <= set(systems) and len(systems) == 18 + 1
 
 
 def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
     run = cli("tables", "--published", "vpc2020", "--format", "latex", "--out", tmp_path / "D")
     assert run.code == 0
-    names = {p.stem for p in (tmp_path / "D").glob("*.tex")}
-    assert {n.split("_")[0] for n in names} == {"published", "comparison", "ranking", "tables"}
+    names = {p.stem for p in (tmp_path / "D").rglob("*.tex")}
+    assert {n.split("_")[0] for n in names} == {
+        "published",
+        "comparison",
+        "ranking",
+        "tables",
+        "paper",
+    }
     document = (tmp_path / "D/tables.tex").read_text()
     assert document.index("published_systems.tex") < document.index("comparison_")
-    assert {f"{n}.tex" for n in names - {"tables"}} == set(re.findall(r"\\input\{(.*)\}", document))
+    included = {Path(n).stem for n in re.findall(r"\\input\{(.*)\}", document)}
+    assert names - {"tables"} == included
 
 
 def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
     run = cli("tables", "--published", "voice_similarity", "--out", tmp_path)
-    assert run.code == 0 and {p.stem for p in tmp_path.glob("*.csv")} == {"comparison_voice_dev"}
-    rows = rows_of(tmp_path / "comparison_voice_dev.csv")
+    assert run.code == 0 and {p.stem for p in tmp_path.rglob("*.csv")} == {
+        "comparison_voice_dev",
+        "paper",
+    }
+    rows = rows_of(tmp_path / "more/comparison_voice_dev.csv")
     shown = {
         (metric, row["Data"], row["Gender"], system): row[system]
         for row in rows

@@ -134,12 +134,12 @@ def test_archive_bombs_are_refused(tmp_path: Path) -> None:
         header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 28,)}
     )
     path = tmp_path / "x.npz"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         with archive.open("a.npy", "w") as member:
             member.write(header.getvalue())
             for _ in range(1 << 6):
                 member.write(bytes(1 << 24))
-    assert path.stat().st_size < 1 << 22
+    assert path.stat().st_size < 1 << 23
     with pytest.raises(PrivacyEvalError, match=r"x\.npz: .*larger than"):
         read_vectors(path)
 

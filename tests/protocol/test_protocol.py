@@ -69,6 +69,7 @@ def test_protocol_of_2022_is_that_of_2020_with_two_results_folders() -> None:
         "results_folders",
         "average_attack_model",
         "eer_thresholds",
+        "paper",
     }
     assert [f.suffix for f in load_protocol("vpc2022").results_folders] == ["", ".orig"]
 
@@ -345,14 +346,14 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     assert cli("collect", *options).code == 0
     made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")
     assert made.code == 0, made.err
-    rows = list(csv.reader((tmp_path / "tables/1_asv.csv").open()))
+    rows = list(csv.reader((tmp_path / "tables/more/1_asv.csv").open()))
     assert rows[0] == ["#", "eval", "EER, %", "min Cllr", "Cllr", "Enroll", "Trial", "Gen"]
     assert [(r[1], *r[5:]) for r in rows[1:]] == [
         ("plays eval", "a", "o", "m"),
         ("plays eval", "o", "a", "m"),
     ]
     assert all(re.fullmatch(r"\d+\.\d{3}", r[2]) for r in rows[1:])
-    averages = list(csv.reader((tmp_path / "tables/1_averages.csv").open()))
+    averages = list(csv.reader((tmp_path / "tables/more/1_averages.csv").open()))
     assert averages[1] == ["EER, %, anon", rows[1][2]]
     assert "Radio plays" in (tmp_path / "tables/tables.tex").read_text()
 

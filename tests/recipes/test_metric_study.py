@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
+from crashes import Runs
 from study_support import small_file, small_values
 from support import ROOT, Run, cli, run_program, snapshot, times, undrawn, until
 
@@ -84,17 +82,12 @@ def test_everything_is_there(finished: Path) -> None:
 
 def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
     """Killed with all its jobs after some records, then run again."""
-    out = tmp_path / "out"
-    process = subprocess.Popen(
-        [RUN, *options(tmp_path), "--dir", out],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert until(lambda: [*out.glob("records/*.json")] or process.poll() is not None)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    again = run(tmp_path, *options(tmp_path), "--dir", out, "--stop-stage", 0)
+    out, chosen = tmp_path / "out", options(tmp_path)
+    with Runs(tmp_path, lambda folder: [str(RUN), *chosen, f"--dir={folder}"]) as runs:
+        first = runs.start(out)
+        assert until(lambda: [*out.glob("records/*.json")] or first.poll() is not None)
+        runs.kill(first, everything=True)
+    again = run(tmp_path, *chosen, "--dir", out, "--stop-stage", 0)
     assert again.code == 0, again.err
     assert snapshot(out / "records") == snapshot(finished / "records")
 

@@ -92,13 +92,13 @@ def test_from_anonymized_speech_to_tables(evaluated: Path) -> None:
         "lazy-informed": 12,
     }
     assert plain["not_evaluated"] == []
-    assert {p.name for p in (out / "tables").glob("anon_asv*.tex")} >= {
+    assert {p.name for p in (out / "tables").rglob("anon_asv*.tex")} >= {
         "anon_asv_dev.tex",
         "anon_asv_test.tex",
         "anon_asv.tex",
     }
     for pattern in ("anon_voice.*", "anon_speakers.*"):
-        assert list((out / "tables").glob(pattern))
+        assert list((out / "tables").rglob(pattern))
     with open(out / "speakers.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 12 * 12
     assert len(list((out / "similarity_matrices_DeID_Gvd").iterdir())) == 12

@@ -511,18 +511,24 @@ def test_links_to_results_of_others_count(tree: Tree, tmp_path: Path) -> None:
     assert [(s.name, len(s.folders)) for s in systems] == [("a", 2), ("b", 2)]
 
 
-def test_unprintable_names_are_refused(tree: Tree, tmp_path: Path) -> None:
+def test_systems_of_unprintable_names_are_left_out_with_their_problem(
+    tree: Tree, tmp_path: Path
+) -> None:
+    tree.libri("exp/good/results-1")
     for number, name in enumerate(
         ["two\nlines", "\x1b[31mred", "\u202edesrever", "zero\u200bwidth", "no-utf-8\udcff", "end "]
     ):
         tree.libri(f"exp/{name}/results-{number}")
-        with pytest.raises(PrivacyEvalError, match="the name .*rename it") as refused:
-            find(tree)
-        assert str(refused.value).isprintable() and str(refused.value).isascii()
+        systems = find(tree)
+        (refused,) = (s for s in systems if s.problem)
+        assert [s.name for s in systems if s.conditions] == ["good"]
+        assert refused.problem is not None and "rename it" in refused.problem
+        for text in (refused.name, refused.problem):
+            assert text.isprintable() and text.isascii()
         shutil.rmtree(tmp_path / "exp" / name)
     tree.libri("exp/results-x_\nforged", suffix="_\nforged")
-    with pytest.raises(PrivacyEvalError, match=r"'x_\\nforged'"):
-        find(tree)
+    problems = [s.problem for s in find(tree)]
+    assert problems[0] is None and "x_\\nforged" in str(problems[1])
 
 
 # --- likely mistakes

@@ -119,7 +119,7 @@ class Runs:
                 start_new_session=True,
             )
 
-    def finish(self, tree: Path, *, seconds: float = 300) -> float:
+    def finish(self, tree: Path, *, seconds: float = 900) -> float:
         """Run to the end; return the seconds it took."""
         begin = time.monotonic()
         code = self.start(tree).wait(timeout=seconds)
