@@ -26,7 +26,7 @@ from ..numbers.cells import (
     system_column,
 )
 from ..protocol.protocol import Protocol
-from ..protocol.published import load_p_values, load_published
+from ..protocol.published import load_p_values, load_published_results
 from ..report.comparison_tables import heading_of, table_of_systems
 from ..report.table import Column, Table, aligned
 from ..results.records import Results
@@ -100,8 +100,9 @@ def objective_and_subjective(
     if test is not None:
         parts.append(_submitted_cells(test, results))
     if published is not None:
-        tables = {v.table for v in load_published(published) if v.metric.startswith(PREFIX)}
-        parts.append(cells_from_published(published, tables=tables))
+        document = load_published_results(published)
+        tables = {v.table for v in document.values if v.metric.startswith(PREFIX)}
+        parts.append(cells_from_published(document, tables=tables))
     cells = merge_cells(parts)
     if test is not None and published is not None and results is None:
         note = "Original speech: objective values as published, subjective ones of this test"
@@ -145,7 +146,7 @@ def listening_test_tables(
             tables.append(significance_table(name, p_values, test.systems, where, cells, notes))
     if published is not None:
         p_values, systems = _published_p_values(published)
-        of_paper = cells_from_published(published)
+        of_paper = cells_from_published(load_published_results(published))
         for name in TESTS:
             table = significance_table(name, p_values, systems, "as published", of_paper)
             if table is not None and test is not None:

@@ -10,7 +10,7 @@ from ..metrics import Caveat, describe
 from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
-from ..protocol.published import Family, PublishedValue, load_published, load_systems
+from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
 from ..results.signature import network_notes
 from ..tree.conditions import TrialCondition
@@ -298,24 +298,21 @@ def _other_trials(results: Results) -> Iterator[str]:
         )
 
 
-def cells_from_published(name: str, *, tables: Collection[int] | None = None) -> Cells:
+def cells_from_published(
+    published: PublishedResults, *, tables: Collection[int] | None = None
+) -> Cells:
     """Take published values, with the decimals of tables where the source has more of a metric.
 
     Parameters
     ----------
     tables : collection of int, optional
         Numbers of tables; default: all.
-
-    Raises
-    ------
-    PrivacyEvalError
-        No published results of that name.
     """
-    published = load_systems(name)
+    systems = published.systems
     values: dict[CellKey, PublishedValue] = {}
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
-    for p in load_published(name):
+    for p in published.values:
         if tables is not None and p.table not in tables:
             continue
         if p.system != ORIGINAL_COLUMN:
@@ -328,10 +325,10 @@ def cells_from_published(name: str, *, tables: Collection[int] | None = None) ->
     return Cells(
         {key: _published_cell(p, rounded=p.metric in longer) for key, p in values.items()},
         tuple(columns),
-        family={s.id: s.family for s in published.systems},
-        families=published.families,
-        notes=(published.note,) if published.note else (),
-        sources=(f"published results {name}",),
+        family={s.id: s.family for s in systems.systems},
+        families=systems.families,
+        notes=(systems.note,) if systems.note else (),
+        sources=(f"published results {published.name}",),
         # A system without a value under an attack model comes last there.
         orders={a: tuple(first | columns) for a, first in orders.items()},
     )

@@ -4,17 +4,16 @@ published systems beside them, and stored arrays."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..errors import PrivacyEvalError, abbreviate, printable
+from ..errors import abbreviate
 from ..io.user_metrics import register
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
-from ..protocol.protocol import Protocol, load_protocol
+from ..protocol.protocol import Protocol
 from ..results.arrays import StoredArrays
-from ..results.json_store import read_results
 from ..results.outputs import made_by_user
 from ..results.records import Results, VerificationRecord, merge
 from ..results.signature import signature
@@ -228,23 +227,16 @@ def read_report_data(sources: ReportSources) -> ReportData:
     PrivacyEvalError
         Damaged results, results under different protocols, unknown published results.
     """
-    read = [(read_results(path), path) for path in sources.paths]
-    if read:
-        results = merge([results for results, _ in read])
-        if sources.conf:
-            protocol = load_protocol(sources.conf)
-            simulated = results.protocol.is_simulated
-            results = results.under(protocol.simulated() if simulated else protocol)
-    else:
-        results = Results(load_protocol(sources.usual_conf))
+    results = merge(sources.results)
+    protocol = sources.named_protocol or results.protocol
+    protocol = replace(protocol, variant=sources.variant or protocol.variant)
+    results = results if protocol == results.protocol else results.under(protocol)
     register(results.described)
-    if sources.variant:
-        results = results.under(replace(results.protocol, variant=sources.variant))
-    if sources.systems:
-        results = _selected(results, sources.systems)
+    results = results.selected(sources.systems) if sources.systems else results
     cells = cells_from_results(results)
-    if sources.published:
-        cells = merge_cells([cells, cells_from_published(sources.published)])
+    if sources.published_results is not None:
+        cells = merge_cells([cells, cells_from_published(sources.published_results)])
+    read = list(zip(sources.results, sources.paths, strict=False))
     unsigned = tuple(
         f"{path.name} ({abbreviate(of.systems)}): {UNSIGNED}, or edited since; its numbers are "
         "shown as they are"
@@ -252,13 +244,3 @@ def read_report_data(sources: ReportSources) -> ReportData:
         if not made_by_user(path)
     )
     return ReportData(results, cells, StoredArrays(read), sources, unsigned)
-
-
-def _selected(results: Results, systems: Sequence[str]) -> Results:
-    """Select systems, in this order."""
-    for name in systems:
-        if name not in results.systems:
-            raise PrivacyEvalError(
-                f"no system {printable(name)} in the results: {abbreviate(results.systems)}"
-            )
-    return merge([results.of(name) for name in dict.fromkeys(systems)])

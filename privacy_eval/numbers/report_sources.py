@@ -3,16 +3,22 @@ without reading it (`report_data`)."""
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..choices import Variant
 from ..errors import abbreviate
 from ..io.files import digest, read_bytes
-from ..protocol.protocol import bundled, load_protocol
+from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..results.outputs import made_by_user
+
+if TYPE_CHECKING:
+    from ..protocol.published import PublishedResults
+    from ..results.records import Results
 
 # Protocol to use without any results.
 _USUAL = "vpc2020"
@@ -42,10 +48,31 @@ class ReportSources:
     variant: Variant | None = None
     systems: tuple[str, ...] = ()
 
-    @property
-    def usual_conf(self) -> str:
-        """The protocol without results: that of the published ones, if they name one."""
-        return self.conf or (self.published if self.published in bundled() else _USUAL)
+    @functools.cached_property
+    def named_protocol(self) -> Protocol | None:
+        """The protocol to show results under, unless it is theirs; without results that of the
+        published ones, if they name one."""
+        if self.paths and not self.conf:
+            return None
+        usual = self.published if self.published in bundled() else _USUAL
+        return load_protocol(self.conf or usual)
+
+    @functools.cached_property
+    def results(self) -> tuple[Results, ...]:
+        """The results in the files; without any, empty ones."""
+        from ..results.json_store import read_results
+        from ..results.records import Results
+
+        if self.named_protocol is not None and not self.paths:
+            return (Results(self.named_protocol),)
+        return tuple(map(read_results, self.paths))
+
+    @functools.cached_property
+    def published_results(self) -> PublishedResults | None:
+        """All published results of the name."""
+        from ..protocol.published import load_published_results
+
+        return load_published_results(self.published) if self.published else None
 
     def digest(self) -> str:
         """Return a digest of the results files, the protocol, and whether their arrays exist and
@@ -54,12 +81,8 @@ class ReportSources:
             (digest(read_bytes(path)), path.with_name("records").is_dir(), made_by_user(path))
             for path in self.paths
         ]
-        if self.conf or not self.paths:
-            protocol = load_protocol(self.usual_conf)
-        else:  # the same digest whether the protocol of the results is named or not
-            from ..results.json_store import read_results
-
-            protocol = read_results(self.paths[0]).protocol
+        # The same digest whether the protocol of the results is named or not.
+        protocol = self.named_protocol or self.results[0].protocol
         choices = [self.variant, self.systems]
         choices = choices if any(choices) else []
         # The files tell whether the data are simulated, which a protocol by name does not.

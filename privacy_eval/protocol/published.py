@@ -190,6 +190,15 @@ class PublishedSystems:
         return systems[name]
 
 
+@dataclass(frozen=True)
+class PublishedResults:
+    """Values and systems of a document, one of `published_names()`."""
+
+    name: str
+    values: tuple[PublishedValue, ...]
+    systems: PublishedSystems
+
+
 def published_names() -> list[str]:
     """List the names for `load_published`."""
     return [name for name in resources(_FOLDER, ".csv") if not name.endswith(_P_VALUES)]
@@ -220,6 +229,11 @@ def load_published(name: str) -> tuple[PublishedValue, ...]:
     ('B1', 'eer', '50.14', 'percent')
     """
     return parse_values(_read(f"{name}.csv", name, published_names()), f"{name}.csv")
+
+
+def load_published_results(name: str) -> PublishedResults:
+    """Load the values and the systems of a document; raise as `load_published`."""
+    return PublishedResults(name, load_published(name), load_systems(name))
 
 
 def load_p_values(name: str) -> tuple[PublishedPValue, ...]:

@@ -21,7 +21,7 @@ from ..metrics.zebra import categorical_tag
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
 from ..numbers.means import mean_of
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
-from ..protocol.published import PublishedSystem, load_systems
+from ..protocol.published import PublishedSystem, PublishedSystems
 from .latex_text import escape_latex
 from .notes import OTHER_SOURCE_MARK, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
@@ -123,17 +123,11 @@ _MOST_LEVEL = 9
 _LEVEL_BESIDE_TURNED = 4
 
 
-def submissions_table(name: str) -> Table | None:
+def submissions_table(published: PublishedSystems) -> Table | None:
     """Make a table of published systems, as Table 1 of the supplement: the baselines first, a
     group for each team; None if there are baselines only.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Nothing published of that name.
     """
-    published = load_systems(name).systems
-    if all(s.role == "baseline" for s in published):
+    if all(s.role == "baseline" for s in published.systems):
         return None
     columns = (
         Column("Team", align="l", sparse=True, wrap=8),
@@ -152,7 +146,7 @@ def submissions_table(name: str) -> Table | None:
         deadline = str(s.deadline or "")
         return s.team or "", s.reference, s.id, s.role, family, deadline, training_data, s.details
 
-    teams = itertools.groupby(published, key=lambda s: s.team)
+    teams = itertools.groupby(published.systems, key=lambda s: s.team)
     return Table(
         "published_systems",
         "Published systems.",

@@ -15,7 +15,7 @@ from .table import ANSWER, Column, Table
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar")
 
 
-def summary_table(data: ReportData) -> Table | None:
+def main_results_table(data: ReportData) -> Table | None:
     """Make a row for every system, split and attack model, below those of original speech; columns
     of the metrics that any system has. None without evaluated systems."""
     results, protocol = data.results, data.protocol

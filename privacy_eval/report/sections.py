@@ -12,7 +12,7 @@ from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .first_screen import front
 from .identification_tables import identification_sentences
-from .main_results import summary_table
+from .main_results import main_results_table
 from .notes import cautions
 from .page import Front, Picture, Section
 from .provenance import provenance_tables
@@ -67,7 +67,7 @@ def report_sections(
     """
     tables, remarks = across_tables(data)
     notes = cautions(data)
-    main = summary_table(data)
+    main = main_results_table(data)
     tables += [*([main] if main is not None else ()), *provenance_tables(data.results)]
     of_systems: list[tuple[str, list[Table]]] = []
     for number, (system, folder) in enumerate(data.by_folder):

@@ -22,7 +22,7 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
     PrivacyEvalError
         The protocol has no such attack model, or the metric does not depend on one.
     """
-    results, published = data.results, data.sources.published
+    results, published = data.results, data.sources.published_results
     metric, attack_model = data.protocol.shown(data.rank_by), data.attack_model
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
@@ -40,7 +40,7 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
     if not rankings:
         under = f" under the attack model {attack_model}" if attack_model else ""
         notes = [f"no ranking by {METRICS[metric].name}{under}: no system has values of it"]
-    submissions = submissions_table(published) if published else None
+    submissions = submissions_table(published.systems) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
     tables += utility_tables(data)
     return [*([submissions] if submissions else ()), *tables, *rankings], notes

@@ -48,7 +48,7 @@ def tables_product(
     def make(*_: object) -> Content:
         from ..numbers.rankings import check_ranking_metric
         from ..numbers.report_data import read_report_data
-        from .main_results import summary_table
+        from .main_results import main_results_table
         from .notes import cautions
         from .paper_tables import paper_tables
         from .side_by_side import across_tables
@@ -60,7 +60,7 @@ def tables_product(
         )
         check_ranking_metric(options.rank_by)
         across, remarks = across_tables(data)
-        main_results = summary_table(data)
+        main_results = main_results_table(data)
         first = [*paper_tables(data), *([main_results] if main_results is not None else [])]
 
         def noted(table: Table) -> Table:

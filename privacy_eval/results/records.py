@@ -672,6 +672,15 @@ class Results:
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
         return Results(self.protocol, **kinds)
 
+    def selected(self, systems: Sequence[str]) -> Results:
+        """Select systems, in this order; raise an error for one without records."""
+        for name in systems:
+            if name not in self.systems:
+                raise PrivacyEvalError(
+                    f"no system {printable(name)} in the results: {abbreviate(self.systems)}"
+                )
+        return merge([self.of(name) for name in dict.fromkeys(systems)])
+
     def with_descriptions(self, described: Mapping[str, MetricDescription]) -> Results:
         """Return the records with the descriptions of their metrics."""
         kinds: dict[str, Any] = {
@@ -681,7 +690,8 @@ class Results:
         return replace(self, **kinds)
 
     def under(self, protocol: Protocol) -> Results:
-        """Return the records under another protocol, checked."""
+        """Return the records under another protocol, checked; simulated ones stay so."""
+        protocol = protocol.simulated() if self.protocol.is_simulated else protocol
         results = replace(self, protocol=protocol)
         results.check()
         return results

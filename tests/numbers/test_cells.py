@@ -19,11 +19,11 @@ from privacy_eval.numbers.cells import (
 )
 from privacy_eval.numbers.means import mean_of
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.protocol.published import load_published
+from privacy_eval.protocol.published import load_published, load_published_results
 from privacy_eval.results.records import merge
 
 PROTOCOL = load_protocol("vpc2020")
-PUBLISHED = cells_from_published("vpc2020")
+PUBLISHED = cells_from_published(load_published_results("vpc2020"))
 
 
 @pytest.mark.parametrize(

@@ -89,3 +89,13 @@ def test_replicates_of_an_average_are_read_once() -> None:
     for _ in range(2):
         assert data.lacking_replicates.keys() == {"M"}
     assert curves.reads == 12 + len(records)
+
+
+def test_results_files_are_read_once(tmp_path: Path) -> None:
+    """What a report shows is what its digest is of, though the file changes in between."""
+    path = tmp_path / "results.json"
+    path.write_text(to_json(imported(B1)))
+    sources = ReportSources((path,))
+    assert sources.digest() == sources.digest()
+    path.write_text("{}")
+    assert read_report_data(sources).results == imported(B1)

@@ -25,6 +25,7 @@ from privacy_eval.numbers.cells import (
     merge_cells,
 )
 from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import load_published_results, load_systems
 from privacy_eval.report.comparison_tables import (
     POSTERIOR_ODDS,
     comparison_tables,
@@ -39,7 +40,7 @@ from privacy_eval.report.table_formats import FORMATS, to_csv, to_markdown
 from privacy_eval.results.records import Results, merge
 
 PROTOCOL = load_protocol("vpc2020")
-PUBLISHED = cells_from_published("vpc2020")
+PUBLISHED = cells_from_published(load_published_results("vpc2020"))
 
 
 def regenerated() -> dict[int, Table]:
@@ -125,13 +126,13 @@ def test_posterior_odds_are_the_footnote() -> None:
     ],
 )
 def test_systems_typed_in_by_hand(row: str) -> None:
-    table = submissions_table("vpc2020")
+    table = submissions_table(load_systems("vpc2020"))
     assert table is not None and tuple(row.split("|")) in table.rows
 
 
 def test_systems_are_grouped_by_team_and_details_wrapped() -> None:
-    table = submissions_table("vpc2020")
-    assert table is not None and submissions_table("voice_similarity") is None
+    table = submissions_table(load_systems("vpc2020"))
+    assert table is not None and submissions_table(load_systems("voice_similarity")) is None
     assert [[row[2][0] for row in group] for group in table.groups] == [
         [team] * n for team, n in zip("BADIKMOS", (2, 2, 1, 1, 1, 5, 2, 4), strict=True)
     ]
@@ -516,7 +517,9 @@ def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
 def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None:
     groups = []
     sources = {
-        "published": [t for t in (submissions_table("vpc2020"), *regenerated().values()) if t],
+        "published": [
+            t for t in (submissions_table(load_systems("vpc2020")), *regenerated().values()) if t
+        ],
         "mixed": mixed(),
         "many": comparison_tables(merge_cells([many(20), PUBLISHED]), PROTOCOL)[:2],
         "own": comparison_tables(cells_from_results(imported(B2)), PROTOCOL),

@@ -20,7 +20,8 @@ from privacy_eval.numbers.cells import (
 from privacy_eval.numbers.means import mean_of
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.main_results import summary_table
+from privacy_eval.protocol.published import load_published_results
+from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import averages_table
 from privacy_eval.results.records import Results, merge
@@ -39,7 +40,7 @@ def test_missing_data_sets_are_named() -> None:
     results = in_part(whole, "libri")
     data = ReportData(results, cells_from_results(results))
     front, _, _ = report_sections(replace(data, sources=ReportSources((Path("results.json"),))))
-    table = summary_table(data)
+    table = main_results_table(data)
     assert table is not None
     for lines in (front.warnings, table.notes):
         (line,) = (text for text in lines if "of the protocol's" in text)
@@ -53,7 +54,7 @@ def test_missing_data_sets_are_named() -> None:
 
 def test_original_speech_comes_first_and_columns_have_values() -> None:
     whole = imported(B1, system="mine")
-    table = summary_table(ReportData(whole, cells_from_results(whole)))
+    table = main_results_table(ReportData(whole, cells_from_results(whole)))
     assert table is not None
     titles = [column.title for column in table.columns]
     assert any("WER" in title for title in titles)
@@ -122,7 +123,7 @@ def test_intervals_that_are_absent_or_too_narrow_are_explained(tree: Tree) -> No
     assert cli("privacy-metrics", *common, "--bootstrap", 5).code == 0
     assert cli("collect", *common, "--allow-missing").code == 0
     data = read_report_data(ReportSources((tree.root / "boot/results.json",)))
-    table = summary_table(data)
+    table = main_results_table(data)
     assert table is not None and not any(row[5] for row in table.rows)
     assert any("95 % interval: only where every condition" in note for note in table.notes)
     assert any("Too few bootstrap replicates" in note for note in table.notes)
@@ -134,7 +135,10 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     own = cells_from_results(results)
     alone, beside = (
         report_sections(ReportData(results, cells))[0]
-        for cells in (own, merge_cells([own, cells_from_published("vpc2020")]))
+        for cells in (
+            own,
+            merge_cells([own, cells_from_published(load_published_results("vpc2020"))]),
+        )
     )
     better = alone.verdict.partition(" ")[0]
     for front in (alone, beside):

@@ -15,6 +15,7 @@ from privacy_eval.numbers.cells import cells_from_published, cells_from_results,
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import FORMATS
@@ -99,7 +100,9 @@ def test_own_systems_are_beside_published_ones_with_intervals_apart() -> None:
     resampled = replace(first, speaker_intervals={"challenge": {"eer": (0.25, 0.75)}})
     records = (results.verification[0], resampled, *results.verification[2:])
     results = replace(results, verification=records)
-    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    cells = merge_cells(
+        [cells_from_results(results), cells_from_published(load_published_results("vpc2020"))]
+    )
     sources = ReportSources(published="vpc2020")
     plain, intervals = paper_tables(ReportData(results, cells, sources=sources))
     assert [c.title for c in plain.columns][2:5] == ["Orig", "mine", "A1"]

@@ -37,6 +37,7 @@ from privacy_eval.numbers.cells import (
 from privacy_eval.numbers.rankings import Ranking, rank, rankings
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol
+from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.latex import to_latex
 from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table import Table
@@ -48,6 +49,8 @@ from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
 from privacy_eval.tree.discovery import find_systems
+
+PUBLISHED = cells_from_published(load_published_results("vpc2020"))
 
 
 @dataclass
@@ -323,7 +326,7 @@ def test_systems_with_missing_values_are_listed_with_the_reason() -> None:
     results = imported(B1, system=ODD_NAME)
     kept = tuple(r for r in results.verification if r.condition.data_set != "vctk_common")
     results = replace(results, verification=kept)
-    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    cells = merge_cells([cells_from_results(results), PUBLISHED])
     table = table_of(results, Stored(), cells=cells)
     last = table.groups[1][0]
     assert last[:4] == ("", ODD_NAME, "submitted", "")
@@ -337,7 +340,7 @@ def test_systems_are_also_ranked_over_what_all_have() -> None:
     results = imported(B1, system=ODD_NAME)
     kept = tuple(r for r in results.verification if r.condition.data_set == "libri")
     results = replace(results, verification=kept)
-    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    cells = merge_cells([cells_from_results(results), PUBLISHED])
     whole, shared = tables_of(results, Stored(), cells)
     assert ODD_NAME in [row[1] for row in whole.groups[1]]
     (group,) = shared.groups
@@ -366,7 +369,12 @@ def test_complete_systems_have_one_ranking(protocol: Protocol) -> None:
 def test_published_averages_are_ordered() -> None:
     """By hand from Table 3: M1 under the ignorant attack model."""
     results = Results(load_protocol("vpc2020"))
-    found = ranked(results, Stored(), split="test", cells=cells_from_published("vpc2020"))
+    found = ranked(
+        results,
+        Stored(),
+        split="test",
+        cells=PUBLISHED,
+    )
     values = [r.value for r in found.ranked]
     assert values == sorted(values, reverse=True) and len(values) == 18
     m1 = 0.25 * (51.28 + 54.79) + 0.20 * (52.62 + 55.57) + 0.05 * (51.45 + 53.67)
@@ -376,7 +384,7 @@ def test_published_averages_are_ordered() -> None:
 
 def test_voice_similarity_has_an_order_only() -> None:
     results = Results(load_protocol("vpc2020"))
-    cells = cells_from_published("vpc2020")
+    cells = PUBLISHED
     table = table_of(results, Stored(), cells, metric="gvd_db", attack_model=None)
     assert table.rows[0][1] == "K2"
     assert "--bootstrap" not in table.caption and "most distinct" in table.caption
@@ -391,7 +399,7 @@ def test_replicates_of_a_system_without_an_average_are_not_denied() -> None:
         if not r.condition.data_set.startswith("vctk")
     )
     results = replace(results, verification=records)
-    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    cells = merge_cells([cells_from_results(results), PUBLISHED])
     table = table_of(results, Stored(), cells=cells)
     assert "--bootstrap" not in table.caption
     assert "mine: no value of 4 of 6: vctk_different f, vctk_different m" in table.caption

@@ -17,10 +17,10 @@ from privacy_eval.numbers.cells import cells_from_published, cells_from_results,
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.protocol.published import load_published, load_systems
+from privacy_eval.protocol.published import load_published, load_published_results, load_systems
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
-from privacy_eval.report.main_results import summary_table
+from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.table import Table
 from privacy_eval.report.utility_tables import utility_tables
 from privacy_eval.results.challenge_text import to_results_txt
@@ -54,7 +54,7 @@ def results_of(values: Mapping[str, tuple[float, float | None, float | None]]) -
 
 
 def test_the_main_results_have_the_eer_of_the_protocol() -> None:
-    table = summary_table(data_of(results_of({"a": (0.12, 0.05, 0.60)})))
+    table = main_results_table(data_of(results_of({"a": (0.12, 0.05, 0.60)})))
     assert table is not None and table.columns[4].title == "EER (SpeechBrain), %"
     assert [row[4] for row in table.rows] == ["12.00"]
     titles = [column.title for column in table.columns]
@@ -66,7 +66,7 @@ def test_the_main_results_have_the_eer_of_the_protocol() -> None:
 def data_of(results: Results, published: str = "") -> ReportData:
     cells = cells_from_results(results)
     if published:
-        cells = merge_cells([cells, cells_from_published(published)])
+        cells = merge_cells([cells, cells_from_published(load_published_results(published))])
     return ReportData(results, cells, sources=ReportSources(published=published))
 
 

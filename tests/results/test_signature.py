@@ -9,7 +9,7 @@ from support import B1, imported
 
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.main_results import summary_table
+from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results
@@ -74,7 +74,7 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     data = ReportData(other, cells_from_results(other))
     tables = {t.name: t.notes for t in system_tables(data, results.systems[0], "")}
     assert {name for name, notes in tables.items() if note not in notes} == {"asr"}
-    summary = summary_table(data)
+    summary = main_results_table(data)
     assert summary is not None and note in summary.notes
     front, _, remarks = report_sections(data)
     assert note in front.warnings and note in remarks

@@ -16,6 +16,7 @@ from privacy_eval.metrics.registry import score_curves
 from privacy_eval.numbers.cells import ORIGINAL_COLUMN, Cells, cells_from_published
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.published import load_published_results
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content
@@ -28,7 +29,7 @@ ATTACKS = ("original", "ignorant", "lazy-informed", "semi-informed")
 #: How far apart the classes are under an attack model.
 APART = {"original": 4.0, "ignorant": 0.3, "lazy-informed": 1.0, "semi-informed": 2.0}
 
-PUBLISHED = cells_from_published("vpc2020")
+PUBLISHED = cells_from_published(load_published_results("vpc2020"))
 #: For what is said of a single figure: all metrics and systems take long.
 _FEW = ("B1", "B2", "K2", ORIGINAL_COLUMN)
 PUBLISHED_EER = replace(
