@@ -133,13 +133,13 @@ class ScoreTree:
         for name, gender_of in enrolled.items():
             spoken_by = {f"{s}-e{n:02d}": s for s in sorted(gender_of) for n in range(_ENROLLMENT)}
             self._write_data(name, spoken_by, gender_of, {"enrolls": spoken_by})
-        for split, recognized in itertools.product(
-            self.protocol.splits, self.protocol.recognition.data_sets
-        ):
+        recognition = self.protocol.recognition
+        recognized_sets = recognition.data_sets if recognition.folders else ()
+        for split, recognized in itertools.product(self.protocol.splits, recognized_sets):
             self._write_recognition(
                 recognized.set_name(split), spoken.get((recognized.id, split), [])
             )
-        for system in self.systems:
+        for system in self.systems if self.protocol.emotion_folder else ():
             self._write_emotions(system)
 
     def _trials(self, trial_set: TrialSet) -> _Trials:
