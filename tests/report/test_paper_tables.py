@@ -118,7 +118,9 @@ def test_own_systems_are_beside_published_ones_with_intervals_apart() -> None:
 
 def test_captions_are_one_sentence_each() -> None:
     results = imported(B1, system="mine")
-    cells = merge_cells([cells_from_results(results), cells_from_published("vpc2020")])
+    cells = merge_cells(
+        [cells_from_results(results), cells_from_published(load_published_results("vpc2020"))]
+    )
     data = ReportData(results, cells, sources=ReportSources(published="vpc2020"))
     tables = [*paper_tables(data), *across_tables(data)[0], *system_tables(data, "mine", "")]
     assert len(tables) > 20
