@@ -34,9 +34,9 @@ new=""
 trap 'rm -rf -- "$work"; if [ -n "$new" ]; then rm -f -- "$new"; fi' EXIT
 # Compile a copy: LaTeX does not accept every folder name, and must not write anywhere else.
 cp -- "$folder"/*.tex "$work"
-if [ -d "$folder/more" ]; then
+if compgen -G "$folder/more/*.tex" >/dev/null; then
     mkdir -- "$work/more"
-    (shopt -s nullglob && cd -- "$folder" && cp -- tables.tex more/*.tex "$work/more")
+    cp -- "$folder"/more/*.tex "$work/more"
 fi
 compile() {
     (

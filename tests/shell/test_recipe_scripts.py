@@ -361,7 +361,7 @@ def test_tables_in_the_folder_more_are_compiled(recipe: Recipe, tmp_path: Path) 
     path = f"{recipe.bin}:/usr/bin:/bin"
     for text in ("old", "new"):
         (tables / "more/one.tex").write_text(text)
-        run = run_program(ROOT / "scripts/compile_tables.sh", tables, PATH=path)
+        run = run_program(ROOT / "scripts/compile_tables.sh", tables, cwd=tmp_path, PATH=path)
         assert run.code == 0, run.err
         assert (tables / "tables.pdf").read_text() == f"all {text}"
 
