@@ -43,6 +43,7 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
     submissions = submissions_table(published.systems) if published else None
     tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
     tables += utility_tables(data)
+    tables += map(ranking_table, data.word_error_rankings.values())
     return [*([submissions] if submissions else ()), *tables, *rankings], notes
 
 

@@ -251,10 +251,15 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
         low, high = record.speaker_interval
         assert low < record.line.wer < high
         assert record.line == rated[record.condition.name].line
+        assert record.speakers is not None and sum(record.speakers.words) == record.line.words
+    rows = list(csv.DictReader((tree / "exp/privacy_eval/results.csv").open()))
+    assert all(row["low_95"] for row in rows if row["metric"].startswith("wer"))
     data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
     for split in ("dev", "test"):
         (one,) = data.trade_offs[split]
         assert one.bounds.keys() == {"wer"} and one.interval is not None
+        mean = one.means["wer"]  # its replicates are those that the record's interval is of
+        assert mean.replicates is not None and mean.interval == mean.parts[0].interval
     for path in (tree / "exp/asr").glob("*/wer"):
         path.unlink()
     done = cli("collect", *common)
