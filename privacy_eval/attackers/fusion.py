@@ -38,8 +38,7 @@ def fuse_scores(
 ) -> FloatArray:
     """Fuse the scores of several attackers into log-likelihood ratios.
 
-    Speakers are split into folds; a trial whose speakers are in folds a and b is scored by the
-    model trained on the trials without a speaker of a or b.
+    A trial of speakers in folds a and b is scored by the model trained without a speaker of either.
 
     Parameters
     ----------
@@ -77,9 +76,9 @@ def fuse_scores(
     >>> bool(fused[is_target].mean() > 0 > fused[~is_target].mean())
     True
     """
-    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
     if folds < LEAST_FOLDS:
         raise ValueError(f"at least {LEAST_FOLDS} folds are needed, not {folds}")
+    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
     sides = speaker_folds(enrolled_speaker, trial_speaker, folds)
     if given.ndim != 2 or not len(given) == labels.size == sides[0].size == sides[1].size:
         raise ValueError("scores, labels and speakers are of different numbers of trials")
