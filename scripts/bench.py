@@ -7,6 +7,8 @@
     scripts/bench.py system            stages 5 to 10 of a whole system, twice
     scripts/bench.py speech            features and McAdams anonymization, per second of speech;
                                        x-vectors of a full-size network, against its products
+    scripts/bench.py attackers         words, ridge map and score normalization, and their
+                                       peak memory
     scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
@@ -49,6 +51,9 @@ import privacy_eval
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.asv.model_folder import load_backend, save_backend
 from privacy_eval.asv.voice_similarity import measure
+from privacy_eval.attackers.alignment import PENALTIES, no_alignment, ridge
+from privacy_eval.attackers.normalization import Cohorts, aligned_scores
+from privacy_eval.attackers.words import words_scores
 from privacy_eval.cli import VERBS
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.scp import read_vectors, write_vectors
@@ -79,6 +84,7 @@ from privacy_eval.speech.xvector import Extractor, utterance_vector
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
 IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 4.0
+WORDS_GOAL, RIDGE_GOAL, NORMALIZATION_GOAL, ATTACKERS_GIB = 2.0, 2.0, 2.0, 1.0
 # Of real time, on one core: set OPENBLAS_NUM_THREADS=1.
 MFCC_GOAL, MCADAMS_GOAL = 0.002, 0.02
 NETWORK_GOAL, XVECTOR_GOAL = 1.2, 1.5
@@ -108,7 +114,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "what",
-        choices=["score", "identification", "similarity", "system", "speech", "help", "growth"],
+        choices=[
+            *("score", "identification", "similarity", "system", "speech", "attackers"),
+            *("help", "growth"),
+        ],
     )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
@@ -130,10 +139,13 @@ def main() -> int:
         met = identification(22_000 // scale, 5_000 // scale, arguments.repeats)
     elif arguments.what == "system":
         met = system(arguments.speakers, arguments.utterances or 30)
-    elif arguments.what == "speech":
+    elif arguments.what in ("speech", "attackers"):
         if any(os.environ.get(name) != "1" for name in THREADS):  # must be set before NumPy
             os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)
-        met = speech(600 / scale, arguments.repeats)
+        if arguments.what == "speech":
+            met = speech(600 / scale, arguments.repeats)
+        else:
+            met = attackers(scale, arguments.repeats)
     elif arguments.what == "help":
         met = show([help_row(arguments.repeats)])
     elif arguments.what == "growth":
@@ -411,6 +423,56 @@ def full_size_network(generator: np.random.Generator) -> Network:
     add("pooling", "StatisticsPooling", "extraction", **pooling, **shape)
     affine("output", "pooling", 3000, 512)
     return Network(ModelFile(path, nodes, components))
+
+
+def attackers(scale: int, repeats: int) -> bool:
+    """The words attack in seconds; a ridge map and normalized scores against their products."""
+    generator = np.random.default_rng(8)
+    spoken = random_texts(generator, 2620 // scale, 20)
+    enrolled = random_texts(generator, 29, 300)
+    pairs, dimension, cohort = 10_000 // scale, 512, 1000
+    x, y = generator.standard_normal((2, pairs, dimension))
+    speakers, tests = generator.standard_normal((2, 1000 // scale, dimension))
+    original, anonymized = generator.standard_normal((2, cohort, dimension))
+    training = Cohorts(original, anonymized, top=100)
+
+    def products() -> None:
+        weights = (x.T @ x) @ (x.T @ y)
+        for _ in PENALTIES:
+            x @ weights
+
+    def products_and_sort() -> None:
+        speakers @ tests.T
+        for vectors, others in ((speakers, anonymized), (tests, original)):
+            np.partition(vectors @ others.T, cohort - 100, axis=1)
+
+    def times(*works: Callable[[], object]) -> tuple[float, ...]:
+        return tuple(processor_time(work, repeats) for work in works)
+
+    (seconds,) = times(lambda: words_scores(enrolled, spoken))
+    work = f"words, {len(enrolled)} x {len(spoken)} utterances"
+    rows = [Row(work, "a second", seconds, 1.0, WORDS_GOAL)]
+    seconds, limit = times(lambda: ridge(x, y), products)
+    work = f"ridge map, {pairs} pairs of {dimension} dimensions"
+    rows.append(Row(work, "products", seconds, limit, RIDGE_GOAL))
+    seconds, limit = times(
+        lambda: aligned_scores(speakers, tests, no_alignment(), training), products_and_sort
+    )
+    work = f"AS-norm, {len(speakers) * len(tests):.0e} trials, cohort of {cohort}"
+    rows.append(Row(work, "products, sort", seconds, limit, NORMALIZATION_GOAL))
+    met = show(rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak memory of this process: {peak:.2f} GiB (goal {ATTACKERS_GIB:g})")
+    return met and peak <= ATTACKERS_GIB
+
+
+def random_texts(generator: np.random.Generator, texts: int, length: int) -> list[str]:
+    """Texts of words whose frequencies are those of speech: the n-th of 8000 has 1/n."""
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(generator.choice(letters, size)) for size in generator.integers(1, 11, 8000)]
+    share = 1 / np.arange(1, len(words) + 1)
+    drawn = generator.choice(len(words), (texts, length), p=share / share.sum())
+    return [" ".join(words[number] for number in text) for text in drawn]
 
 
 def processor_time(work: Callable[[], object], repeats: int) -> float:

@@ -285,6 +285,9 @@ def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None
     """Those of 2024 and 2026 as the challenges' own code computed them."""
     ran.run("docs/editions.md")
     recipes = [run.err for block, run in ran.printed.items() if "vpc2024/run.sh" in block]
+    for name in ("tree2022", "tree2024", "track1", "track2"):
+        table = ran.demo / name / "exp/privacy_eval/tables/paper.tex"
+        assert "simulated data" in table.read_text(), name
     assert len(recipes) > 2 and all(err.count("does not apply") >= 2 for err in recipes)
     for year, original in (("2024", "asv_orig"), ("2026", "asv_ssl")):
         tree = ran.home / f"Voice-Privacy-Challenge-{year}"

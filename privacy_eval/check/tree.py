@@ -29,6 +29,7 @@ from ..tree.conditions import (
     System,
     TrialCondition,
     is_needed,
+    original_trial_sets,
 )
 from ..tree.discovery import (
     results_folders,
@@ -36,6 +37,7 @@ from ..tree.discovery import (
     suffix_hint,
     unmatched_folders,
 )
+from ..tree.editions import teams_without_systems
 from ..tree.keys import data_folders
 from .findings import ERROR, INCOMPLETE, Finding, Report, failure
 from .implausible import check_scores
@@ -44,6 +46,7 @@ from .missing import CREATABLE, EVALUATION, SHARED, Remedies
 
 NO_SCORES, OUTDATED = "no scores", "no scores of the current trials"
 NO_ORIGINAL = "no scores of original speech, which all systems share"
+NO_SYSTEM = "no scores of any system (folders of models; --conf)"
 NO_KEY, UNUSABLE = "no trial key", "cannot be evaluated"
 NO_SIMILARITY = "no voice similarity"
 SUFFIX = "anonymization suffix"
@@ -93,19 +96,18 @@ def check_tree(
     remedies = Remedies(asv, {suffix for suffix, number in suffixes.items() if number > 1})
     present = {c.condition: c for system in systems for c in system.conditions}
     errors, findings = check_scores(present.values(), access, read=read, progress=progress)
+    original = original_trial_sets(systems)
     counts = {}
-
-    def is_expected(c: TrialCondition) -> bool:
-        is_shared = protocol.has_own_scoring and c.is_original
-        return c in present or (is_needed(c, protocol) and not is_shared)
-
     for team in teams:
-        conditions = [(f, c) for f, c in team.conditions(protocol) if is_expected(c)]
+        conditions = list(_expected(team, protocol, present))
         unusable = list(_conditions(team, conditions, remedies, present, errors))
         counts[team.name] = len(conditions) - len(unusable), len(conditions)
         findings += unusable
-        findings += _original_speech(team, protocol, present)
+        findings += _original_speech(team, protocol, original)
         findings += _similarity(team, remedies)
+    for folder in teams_without_systems(access.results, systems, protocol):
+        counts[folder.name] = 0, min((expected for _, expected in counts.values()), default=0)
+        findings.append(Finding(NO_SYSTEM, folder.name, folder.name, INCOMPLETE, folder))
     findings += _recognition(systems, asv) if read else ()
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
     owners = {t.anon_suffix: t.name if suffixes[t.anon_suffix] == 1 else "" for t in teams}
@@ -117,12 +119,23 @@ def check_tree(
     return Report(counts, findings)
 
 
-def _original_speech(
+def _expected(
     team: SystemUnderTest, protocol: Protocol, present: Collection[TrialCondition]
+) -> Iterator[tuple[Path, TrialCondition]]:
+    """Yield the conditions that a team should have, or has, with their folders."""
+    for folder, c in team.conditions(protocol):
+        is_shared = protocol.has_own_scoring and c.is_original
+        if c in present or (is_needed(c, protocol) and not is_shared):
+            yield folder, c
+
+
+def _original_speech(
+    team: SystemUnderTest, protocol: Protocol, original: Collection[tuple[str, str, str]]
 ) -> Iterator[Finding]:
-    """Yield the conditions of original speech that no team submits, as all share them."""
+    """Yield the conditions of original speech that no team has, as all may share them."""
     for _, c in team.conditions(protocol) if protocol.has_own_scoring else ():
-        if c.is_original and is_needed(c, protocol) and c not in present:
+        is_shared = c.is_original and is_needed(c, protocol)
+        if is_shared and (c.data_set, c.split, c.gender) not in original:
             yield Finding(NO_ORIGINAL, c.label, remedy=EVALUATION)
 
 

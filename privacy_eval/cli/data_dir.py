@@ -49,6 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{arguments.out}: {'created' if new.made else 'already exists'}")
     for name, (speakers, utterances) in new.sets.items():
         print(f"  data/{name}: {utterances} utterances of {speakers} speakers")
+    if arguments.model is not None:
+        from ..speech.xvector import assumed_sizes
+
+        if text := assumed_sizes([path.name for path in arguments.model.iterdir()]):
+            print(f"  {arguments.model}: {text}")
     print("\n".join(_next(arguments.out, new)))
     return 0
 

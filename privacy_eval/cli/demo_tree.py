@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", **path("DIR"))
     add(parser, "--seed")
     add(parser, "--conf", default="vpc2020")
-    default = "12, or the challenge's own where its trees have scores: from 2024 on"
+    default = "12, or, from 2022 on, as in the challenge"
     for name, size, text in (
         (
             "speakers",

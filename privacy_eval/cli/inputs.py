@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import DEMO_MARKER
-from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job
+from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
@@ -24,6 +24,7 @@ from ..tree.discovery import (
     suffix_of_unmatched,
     unmatched_folders,
 )
+from ..tree.editions import teams_without_systems
 from .jobs import Jobs
 from .options import beginnings, fill, log, progress
 
@@ -99,6 +100,8 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
             f"--anon-suffix): {abbreviate(names)}"
             + (f"; to evaluate those of another suffix: --anon-suffix {guess}" if guess else "")
         )
+    for folder in teams_without_systems(results, systems, protocol):
+        log(f"privacy-eval: warning: {printable(str(folder))}: no scores of any system; left out")
     for group in look_alike(system.name for system in systems):
         log(f"privacy-eval: warning: system names look alike: {', '.join(group)}")
     for parent, names in sibling_results_folders(systems, results).items():

@@ -447,16 +447,21 @@ def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:
         os.close(handle)
 
 
-#: Name of a temporary file after that of the file it is for.
-_TEMPORARY = re.compile(r"[a-z0-9_]{8}\.tmp")
+#: Name of a temporary file; the group is that of the file it is for.
+_TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}\.tmp", re.DOTALL)
 
 
-def sweep(path: Path) -> None:
-    """Remove temporary files and folders for `path` whose writer is gone."""
-    names = os.listdir(path.parent) if path.parent.is_dir() else ()
-    for name in names:
-        if name.startswith(f".{path.name}.") and _TEMPORARY.fullmatch(name, len(path.name) + 2):
-            left = path.parent / name
+def sweep(*paths: Path) -> None:
+    """Remove temporary files and folders for `paths` whose writers are gone."""
+    names_in: dict[Path, set[str]] = {}
+    for path in paths:
+        names_in.setdefault(path.parent, set()).add(path.name)
+    for folder, names in names_in.items():
+        for name in os.listdir(folder) if folder.is_dir() else ():
+            temporary = _TEMPORARY.fullmatch(name)
+            if temporary is None or temporary[1] not in names:
+                continue
+            left = folder / name
             with contextlib.suppress(OSError), _opened(left) as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

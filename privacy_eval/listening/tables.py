@@ -102,7 +102,8 @@ def objective_and_subjective(
     if published is not None:
         document = load_published_results(published)
         tables = {v.table for v in document.values if v.metric.startswith(PREFIX)}
-        parts.append(cells_from_published(document, tables=tables))
+        of_paper = cells_from_published(document, tables=tables)
+        parts.append(replace(of_paper, values=_three_decimals(of_paper.values)))
     cells = merge_cells(parts)
     if test is not None and published is not None and results is None:
         note = "Original speech: objective values as published, subjective ones of this test"
@@ -468,12 +469,13 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
         objective = cells_from_results(results)
         notes = objective.notes
         values = {
-            key: replace(cell, text=format_metric(key.metric, cell.value))
+            key: cell
             for key, cell in objective.values.items()
             if key.metric in DETECTION_METRICS
             and key.attack_model in (ATTACK, ORIGINAL_ATTACK)
             and key.system in (*systems, ORIGINAL_COLUMN)
         }
+        values = _three_decimals(values)
     for d in _verification(test):
         if d.data_set is not None and d.gender is not None:
             at = (test.split, d.data_set, d.gender, listening_column(d.system))
@@ -482,6 +484,14 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
                 key = CellKey(f"{PREFIX}{metric}", None, *at)
                 values[key] = Cell(value, text, None, None, *counts)
     return Cells(values, systems, frozenset(systems), notes=notes)
+
+
+def _three_decimals(values: Mapping[CellKey, Cell]) -> dict[CellKey, Cell]:
+    """Print values as in the supplement's Table 18."""
+    return {
+        key: replace(cell, text=format_metric(key.metric, cell.value))
+        for key, cell in values.items()
+    }
 
 
 def listening_column(system: str) -> str:

@@ -325,7 +325,7 @@ class Product:
 
     def is_there(self) -> bool:
         """Whether any file or fingerprint exists, whoever wrote it."""
-        return any(path.is_file() for path in (self.note, *self.files))
+        return any(path.is_file() for path in self.paths)
 
     def present(self, inputs: Inputs, stored: Fingerprint | None) -> dict[str, str]:
         """Return the SHA-256 of the existing files."""
@@ -415,10 +415,10 @@ class Product:
         for path in content.files:
             inputs.forget(path)
 
-    def sweep(self) -> None:
-        """Remove temporary files of killed writers."""
-        for path in (*self.files, self.note):
-            sweep(path)
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files and the fingerprint."""
+        return (*self.files, self.note)
 
 
 @dataclass(frozen=True)
@@ -494,9 +494,7 @@ def _all_current(
         if one.made or one.failed:
             return None
         outcome.add(one)
-    for product in products:
-        if product.name in outcome.current:
-            product.sweep()
+    sweep(*(path for p in products if p.name in outcome.current for path in p.paths))
     return outcome
 
 
@@ -604,7 +602,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
         whole = stored is not None and product.is_whole(inputs, stored)
         if stored is not None and whole and not changes and (allow_missing or not stored.left_out):
             if not dry_run:
-                product.sweep()
+                sweep(*product.paths)
             outcome.current.append(name)
         else:
             outcome.made.append(name)

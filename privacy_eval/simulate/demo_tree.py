@@ -13,7 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +30,8 @@ from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
 from .marked_folder import marked_folder
 from .ratings import simulate_ratings
-from .score_tree import ScoreTree, TrialSize
+from .score_tree import ScoreTree
+from .sizes import TrialSize, true_size
 from .vectors import Anonymization, Matrix, VectorModel
 
 #: Allowed sizes of a demo tree. Voice similarity needs two speakers and two utterances.
@@ -95,19 +96,18 @@ class _Demo:
 
     protocol: Protocol
     seed: int
-    speakers: int
-    utterances: int
+    size: TrialSize | None
 
-    @property
-    def enrolled(self) -> int:
-        """Number of enrolled speakers: a third more than trial speakers."""
-        return self.speakers + math.ceil(self.speakers / 3)
+    def size_of(self, trial_set: TrialSet) -> TrialSize:
+        """Return the size of a trial set; by default the challenge's."""
+        place = trial_set.data_set.id, trial_set.split, trial_set.gender
+        return self.size or true_size(self.protocol.name, *place)
 
-    @property
-    def size(self) -> TrialSize:
-        """Size of every trial set, of one gender."""
-        spoken = self.speakers * self.utterances
-        return TrialSize(self.enrolled, self.speakers, spoken, spoken)
+    @cached_property
+    def most(self) -> int:
+        """The most speakers of any trial set, enrolled or not."""
+        sizes = map(self.size_of, self.protocol.trial_sets())
+        return max(max(size.enrolled, size.speakers) for size in sizes)
 
     def generator(self, *names: str) -> np.random.Generator:
         """Return an independent random stream for each name."""
@@ -139,7 +139,7 @@ def write_demo_tree(
     utterances : int, optional
         Trial utterances of each. Trials are those of every enrolled speaker with every
         utterance, so that their number grows with `speakers` squared. Without both: 12 each,
-        or, in trees with scores, the challenge's true numbers.
+        or, from 2022 on, the challenge's true numbers.
     systems : int
         B1 and B2 are like the challenge's baselines. Further ones, S3, S4, ... (S03 where
         there are ten or more, to be sorted by name), are drawn around them.
@@ -159,7 +159,7 @@ def write_demo_tree(
         `folder` contains something else. The protocol does not define the folders of x-vectors
         and back ends that its results folders need.
     """
-    is_true_size = protocol.has_own_scoring and speakers is None and utterances is None
+    is_true_size = protocol.weighs_utility and speakers is None and utterances is None
     speakers = 12 if speakers is None else speakers
     utterances = 12 if utterances is None else utterances
     sizes = {"speakers": speakers, "utterances": utterances, "systems": systems}
@@ -168,9 +168,12 @@ def write_demo_tree(
         if size not in allowed:
             raise ValueError(f"expected {name} from {allowed[0]} to {allowed[-1]}, not {size}")
     if is_true_size:
-        sizes = {"systems": systems}
+        of_sets, sizes = None, {"systems": systems}
+    else:
+        spoken = speakers * utterances
+        of_sets = TrialSize(speakers + math.ceil(speakers / 3), speakers, spoken, spoken)
     marker = {"demo_tree": 4, "seed": seed, "plan": protocol.name, **sizes}
-    demo = _Demo(protocol, seed, speakers, utterances)
+    demo = _Demo(protocol, seed, of_sets)
     drawn = _systems(systems, demo)
     models = [] if protocol.has_own_scoring else _models(protocol, drawn)
     with marked_folder(folder, "demo_tree", marker) as temporary:
@@ -178,7 +181,6 @@ def write_demo_tree(
             return False
         if protocol.has_own_scoring:
             names = [system.name for system in drawn]
-            of_sets = None if is_true_size else demo.size
             ScoreTree(temporary, protocol, names, of_sets, demo.generator).write(progress)
             return True
         _write_speech(temporary, demo, drawn, models, progress)
@@ -228,13 +230,15 @@ def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
 @dataclass(frozen=True)
 class _SimulatedFolder:
     """A data folder: speaker of each utterance (sorted), x-vectors of shape (N, D), and an
-    optional list: enrollment utterances, or trials of each enrolled speaker with each utterance."""
+    optional list: enrollment utterances, or trials of each enrolled speaker with each utterance,
+    or with those chosen."""
 
     speaker_of: Mapping[str, str]
     vectors: Matrix
     gender_of: Mapping[str, str]
     list: Literal["enrolls", "trials"] | None = None
     enrolled: Sequence[str] = ()
+    chosen: NDArray[np.bool_] | None = None
 
 
 Draw = Callable[[], _SimulatedFolder]
@@ -253,48 +257,68 @@ def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
     keys = {}
     for t in demo.protocol.trial_sets():
         if t.split == demo.protocol.splits[-1]:
-            speaker_of = {
-                utterance: speaker
-                for n, (utterance, speaker) in enumerate(_trial_speech(t, demo).speaker_of.items())
-                if max(divmod(n, demo.utterances)) < _RATED
-            }
-            enrolled = _speakers(t, demo)[:_RATED]
+            speech = _trial_speech(t, demo)
+            utterances_of = _by_speaker(speech.speaker_of)
+            rated = itertools.islice(utterances_of.items(), _RATED)
+            speaker_of = {u: s for s, utterances in rated for u in utterances[:_RATED]}
+            enrolled = speech.enrolled[:_RATED]
             keys[t.data_set.id, t.gender] = "\n".join(_trial_lines(enrolled, speaker_of))
     return simulate_ratings([system.name for system in systems], keys, seed=demo.seed)
 
 
 def _speakers(trial_set: TrialSet, demo: _Demo) -> list[str]:
-    """Name the enrolled speakers: zero-padded numbers, in one block per enrollment set and
+    """Name the speakers: zero-padded numbers, in one block per enrollment set and
     gender."""
     size, genders = 50, list(demo.protocol.genders)
-    while size < demo.enrolled:
+    while size < demo.most:
         size *= 10
     block = 1 + zlib.crc32(trial_set.enrollment_name.encode()) % 80
     first = size * (len(genders) * block + genders.index(trial_set.gender))
     width = len(str(81 * len(genders) * size))
-    return [f"{first + i:0{width}d}" for i in range(demo.enrolled)]
+    return [f"{first + i:0{width}d}" for i in range(demo.most)]
 
 
 def _voices(trial_set: TrialSet, demo: _Demo) -> Matrix:
     """Draw voices, the same for trial sets with the same enrolled speakers."""
     generator = demo.generator("voices", trial_set.enrollment_name, trial_set.gender)
-    return _VECTORS.voices(demo.enrolled, generator)
+    return _VECTORS.voices(demo.most, generator)
 
 
 def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _SimulatedFolder:
-    enrolled = _speakers(trial_set, demo)
-    speakers = enrolled[: demo.speakers]
+    size, names = demo.size_of(trial_set), _speakers(trial_set, demo)
+    enrolled, speakers = names[: size.enrolled], names[: size.speakers]
     # Data sets that share speakers have different utterances.
-    number = demo.protocol.data_sets.index(trial_set.data_set)
-    width = max(3, len(str(demo.utterances - 1)))
-    voices = np.repeat(_voices(trial_set, demo)[: demo.speakers], demo.utterances, axis=0)
+    number, counts = demo.protocol.data_sets.index(trial_set.data_set), size.of_speakers
+    width = max(3, len(str(max(counts) - 1)))
+    voices = np.repeat(_voices(trial_set, demo)[: size.speakers], counts, axis=0)
+    speaker_of = {
+        f"{s}-t{number}-{u:0{width}d}": s
+        for s, count in zip(speakers, counts, strict=True)
+        for u in range(count)
+    }
     return _SimulatedFolder(
-        {f"{s}-t{number}-{u:0{width}d}": s for s in speakers for u in range(demo.utterances)},
+        speaker_of,
         _VECTORS.utterances(voices, demo.generator(trial_set.trials_name)),
         dict.fromkeys(speakers, trial_set.gender),
         "trials",
         enrolled,
+        _chosen(enrolled, speaker_of, size, demo.generator("trials", trial_set.trials_name)),
     )
+
+
+def _chosen(
+    enrolled: Sequence[str],
+    speaker_of: Mapping[str, str],
+    size: TrialSize,
+    generator: np.random.Generator,
+) -> NDArray[np.bool_] | None:
+    """Draw the pairs of enrolled speakers and utterances that are trials; None: all of them."""
+    if size.nontargets is None:
+        return None
+    pairs = itertools.product(enrolled, speaker_of.values())
+    chosen = np.array([speaker == owner for speaker, owner in pairs])
+    chosen[generator.choice(np.flatnonzero(~chosen), size.nontargets, replace=False)] = True
+    return chosen
 
 
 def _enrollment_speech(name: str, demo: _Demo) -> _SimulatedFolder:
@@ -303,9 +327,9 @@ def _enrollment_speech(name: str, demo: _Demo) -> _SimulatedFolder:
     voice_of: dict[str, Matrix] = {}
     for trial_set in demo.protocol.trial_sets():
         if trial_set.enrollment_name == name:
-            speakers = _speakers(trial_set, demo)
+            speakers = _speakers(trial_set, demo)[: demo.size_of(trial_set).enrolled]
             gender_of.update(dict.fromkeys(speakers, trial_set.gender))
-            voice_of.update(zip(speakers, _voices(trial_set, demo), strict=True))
+            voice_of.update(zip(speakers, _voices(trial_set, demo), strict=False))
     speaker_of = {
         f"{s}-e{u:03d}": s for s in sorted(gender_of) for u in range(_ENROLLMENT_UTTERANCES)
     }
@@ -396,10 +420,15 @@ def _write_speech(
             _write_back_end(path, training())
 
 
-def _write_data(folder: Path, speech: _SimulatedFolder) -> None:
+def _by_speaker(speaker_of: Mapping[str, str]) -> Mapping[str, list[str]]:
     utterances_of: defaultdict[str, list[str]] = defaultdict(list)
-    for utterance, speaker in speech.speaker_of.items():
+    for utterance, speaker in speaker_of.items():
         utterances_of[speaker].append(utterance)
+    return utterances_of
+
+
+def _write_data(folder: Path, speech: _SimulatedFolder) -> None:
+    utterances_of = _by_speaker(speech.speaker_of)
     lines: dict[str, Iterable[str]] = {
         "utt2spk": (f"{u} {s}" for u, s in speech.speaker_of.items()),
         "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(utterances_of.items())),
@@ -408,7 +437,9 @@ def _write_data(folder: Path, speech: _SimulatedFolder) -> None:
     if speech.list == "enrolls":
         lines["enrolls"] = speech.speaker_of
     elif speech.list == "trials":
-        lines["trials"] = _trial_lines(speech.enrolled, speech.speaker_of)
+        trials = _trial_lines(speech.enrolled, speech.speaker_of)
+        chosen = speech.chosen
+        lines["trials"] = trials if chosen is None else itertools.compress(trials, chosen)
     for name, of_file in lines.items():
         with (
             atomic_path(folder / name) as temporary,

@@ -11,53 +11,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
 from ..io.files import write_text
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
 from ..tree.conditions import TrialCondition, trial_conditions
 from .scores import ScoreModel, simulate_scores
+from .sizes import TrialSize, true_size
 
 #: Return an independent random stream for each name.
 Streams = Callable[..., np.random.Generator]
 
-
-@dataclass(frozen=True)
-class TrialSize:
-    """Size of a trial set: numbers of enrolled speakers, of speakers of its utterances, of these
-    utterances, and of those that an enrolled speaker said. All enrolled speakers are tested with
-    all utterances."""
-
-    enrolled: int
-    speakers: int
-    utterances: int
-    targets: int
-
-
-#: The challenges' trial sets by data set, split and gender. LibriSpeech: 2022 and 2024, and track
-#: 1 of 2026. Others: track 2 of 2026, in June 2026 (its statistics of MLS).
-TRUE_SIZES: Mapping[tuple[str, str, str], TrialSize] = {
-    ("libri", "dev", "f"): TrialSize(15, 20, 1018, 704),
-    ("libri", "dev", "m"): TrialSize(14, 20, 960, 644),
-    ("libri", "test", "f"): TrialSize(16, 20, 734, 548),
-    ("libri", "test", "m"): TrialSize(13, 20, 762, 449),
-    ("en", "dev", "f"): TrialSize(21, 21, 1588, 1588),
-    ("en", "dev", "m"): TrialSize(21, 21, 1632, 1632),
-    ("en", "test", "f"): TrialSize(21, 21, 1574, 1574),
-    ("en", "test", "m"): TrialSize(21, 21, 1613, 1613),
-    ("de", "dev", "f"): TrialSize(15, 15, 1451, 1451),
-    ("de", "dev", "m"): TrialSize(15, 15, 1484, 1484),
-    ("de", "test", "f"): TrialSize(15, 15, 1429, 1429),
-    ("de", "test", "m"): TrialSize(15, 15, 1440, 1440),
-    ("fr", "dev", "f"): TrialSize(9, 9, 1043, 1043),
-    ("fr", "dev", "m"): TrialSize(9, 9, 1002, 1002),
-    ("fr", "test", "f"): TrialSize(9, 9, 1026, 1026),
-    ("fr", "test", "m"): TrialSize(9, 9, 1028, 1028),
-    ("es", "dev", "f"): TrialSize(10, 10, 1000, 1000),
-    ("es", "dev", "m"): TrialSize(10, 10, 1040, 1040),
-    ("es", "test", "f"): TrialSize(10, 10, 946, 946),
-    ("es", "test", "m"): TrialSize(10, 10, 1071, 1071),
-}
 
 _GENDERS = ("f", "m")
 #: Utterances of an enrolled speaker.
@@ -170,13 +133,13 @@ class ScoreTree:
         for name, gender_of in enrolled.items():
             spoken_by = {f"{s}-e{n:02d}": s for s in sorted(gender_of) for n in range(_ENROLLMENT)}
             self._write_data(name, spoken_by, gender_of, {"enrolls": spoken_by})
-        for split, recognized in itertools.product(
-            self.protocol.splits, self.protocol.recognition.data_sets
-        ):
+        recognition = self.protocol.recognition
+        recognized_sets = recognition.data_sets if recognition.folders else ()
+        for split, recognized in itertools.product(self.protocol.splits, recognized_sets):
             self._write_recognition(
                 recognized.set_name(split), spoken.get((recognized.id, split), [])
             )
-        for system in self.systems:
+        for system in self.systems if self.protocol.emotion_folder else ():
             self._write_emotions(system)
 
     def _trials(self, trial_set: TrialSet) -> _Trials:
@@ -185,14 +148,11 @@ class ScoreTree:
         enrolled: dict[str, str] = {}
         pairs: list[tuple[str, str]] = []
         for gender in _GENDERS if trial_set.gender not in _GENDERS else trial_set.gender:
-            size = self.size or TRUE_SIZES.get((trial_set.data_set.id, trial_set.split, gender))
-            if size is None:
-                raise PrivacyEvalError(
-                    f"protocol {self.protocol.name}: the true size of {trial_set.trials_name} is "
-                    "not known; choose --speakers and --utterances"
-                )
+            place = trial_set.data_set.id, trial_set.split, gender
+            size = self.size or true_size(self.protocol.name, *place)
             names = self._speakers(trial_set, gender, max(size.enrolled, size.speakers))
-            spoken = _utterances(names[: size.speakers], size)
+            speakers = zip(names, size.of_speakers, strict=False)
+            spoken = {f"{name}-{n:04d}": name for name, number in speakers for n in range(number)}
             enrolled.update(dict.fromkeys(names[: size.enrolled], gender))
             gender_of.update(dict.fromkeys(names[: size.speakers], gender))
             speaker_of.update(spoken)
@@ -312,22 +272,6 @@ class ScoreTree:
             lines.append(",".join([f"{len(lines) - 1}", *place, *values]))
         path = self.tree / "exp" / self.protocol.emotion_folder / f"results_folds_{system}.csv"
         write_text(path, "".join(f"{line}\n" for line in lines))
-
-
-def _utterances(speakers: Sequence[str], size: TrialSize) -> dict[str, str]:
-    """Name the utterances of speakers, those of the enrolled ones first; as many of each of both
-    as possible."""
-    n_both = min(size.enrolled, size.speakers)
-    groups = (
-        (speakers[:n_both], size.targets),
-        (speakers[n_both:], size.utterances - size.targets),
-    )
-    return {
-        f"{speaker}-{n:04d}": speaker
-        for names, number in groups
-        for i, speaker in enumerate(names)
-        for n in range(number // len(names) + (i < number % len(names)))
-    }
 
 
 def _misheard(

@@ -34,9 +34,11 @@ from ..tree.conditions import (
     RecognitionCondition,
     RecognitionFiles,
     System,
+    original_trial_sets,
     set_condition,
     trial_conditions,
 )
+from ..tree.editions import teams_without_systems
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products
@@ -356,6 +358,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
     access, protocol = experiment.asv.access, experiment.asv.protocol
     conditions = {s.condition for s in measured}
     lines: dict[str, list[str]] = {}
+    shared = original_trial_sets(experiment.systems) if protocol.has_own_scoring else set()
     for system, part in itertools.product(experiment.systems, protocol.results_folders):
         if part.suffix not in system.parts:
             continue
@@ -363,7 +366,9 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
         unscored = [
             c.name
             for c in trial_conditions(protocol, part, system.anon_suffix).values()
-            if c.label in missing and access.trial_key(c, protocol)[0] is not None
+            if c.label in missing
+            and not (c.is_original and (c.data_set, c.split, c.gender) in shared)
+            and access.trial_key(c, protocol)[0] is not None
         ]
         trial_sets = [] if protocol.has_own_scoring else protocol.trial_sets()
         sets = [set_condition(t, part, system.name) for t in trial_sets]
@@ -376,7 +381,11 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
             if names:
                 text = f"no {what} of {len(names)}: {', '.join(names)}"
                 lines.setdefault(text, []).append(f"{system.name}{part.suffix}")
-    return [f"{', '.join(systems)}: {text}" for text, systems in lines.items()]
+    absent = teams_without_systems(access.results, experiment.systems, protocol)
+    return [
+        *(f"{', '.join(systems)}: {text}" for text, systems in lines.items()),
+        *(f"{folder.name}: no scores of any system" for folder in absent),
+    ]
 
 
 def current_records(

@@ -74,6 +74,9 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
 
 # Metric against metric
 
+# Inches of a panel among many.
+_LEAST_PANEL = 1.0
+
 
 def _gaussian(
     pairs: Iterable[tuple[str, ...]], rows: Sequence[Row], variant: str
@@ -124,7 +127,8 @@ def _gaussian_pairs(rows: Sequence[Row], variant: str) -> Canvas:
         [(x, y) if metrics.index(x) < metrics.index(y) else None for x in metrics[:-1]]
         for y in metrics[1:]
     ]
-    with style.figure(style.FULL_WIDTH, style.FULL_WIDTH + 0.3) as canvas:
+    side = max(style.FULL_WIDTH, _LEAST_PANEL * len(grid))
+    with style.figure(side, side + 0.3) as canvas:
         for axes, (x, y) in style.panels(canvas, grid, sharex="col", sharey="row"):
             cases = _plot_cases(axes, rows, x, y, variant, size=0.9)
             _diagonal(axes, x, y)

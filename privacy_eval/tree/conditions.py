@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -216,6 +217,17 @@ def is_needed(condition: TrialCondition, protocol: Protocol) -> bool:
     is_baseline = condition.is_original and condition.asv_model == ORIGINAL
     is_averaged = condition.attack_model == protocol.average_attack_model
     return not protocol.has_own_scoring or is_baseline or is_averaged
+
+
+def original_trial_sets(systems: Iterable[System]) -> set[tuple[str, str, str]]:
+    """Return the trial sets (data set, split, gender) of which any system has scores of original
+    speech, by a model trained on it."""
+    return {
+        (files.condition.data_set, files.condition.split, files.condition.gender)
+        for system in systems
+        for files in system.conditions
+        if files.condition.is_original and files.condition.asv_model == ORIGINAL and files.scores
+    }
 
 
 def recognition_conditions(

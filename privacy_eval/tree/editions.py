@@ -42,6 +42,9 @@ _VOICEPAT = "cosine_out"
 #: Beginnings of folders' names that do not name a team: those of the challenge and its zips.
 _NAMELESS = re.compile(r"exp|result_for_submission.*")
 
+#: Folders of an `exp/` besides those that the protocol names, and the output of this program.
+_OTHERS = ("results_summary", "models", "privacy_eval")
+
 
 def edition_systems(
     results: Path, data: Path, suffixes: Sequence[str] | None, search: Search
@@ -71,7 +74,7 @@ def edition_systems(
         around = [exp, *(e for e in reversed(exps) if e.folder in exp.folder.parents)]
         for suffix in own if suffixes is None else [s for s in own if s in suffixes]:
             name = exp.name(suffix)
-            name = name if names[name] == 1 else f"{exp.path}/{suffix}"
+            name = name if names[name] == 1 else (Path(exp.path) / suffix).as_posix()
             system = _build(name, suffix, around, is_only=owners[suffix] == 1)
             if any(files.condition.trial == ANONYMIZED for files in system.conditions):
                 systems.append(system)
@@ -107,6 +110,29 @@ def _signs(tree: Path, results: Path, protocol: Protocol) -> int:
     ]
     models = [m.folder for m in protocol.asv_models if any(tree.glob(m.model_folder("*")))]
     return len(endings) + sum(map(len, [*endings, *models]))
+
+
+def teams_without_systems(
+    results: Path, systems: Iterable[System], protocol: Protocol
+) -> list[Path]:
+    """List the teams' folders of a collection without any system, also beside chosen `systems`."""
+    if not (protocol.has_own_scoring and results.is_dir()):
+        return []
+    is_model = partial(_is_model, protocol)
+    search = Search(protocol, None, [], [])
+    exps = [_Exp(at, results, results, search) for at in walk(results, is_model, is_model)]
+    holding = {exp.folder for exp in exps if exp.has_anonymized_speech()}
+    holding |= {folder for s in systems for folder in s.folders}
+    parts = [f.relative_to(results).parts for f in holding if f.is_relative_to(results)]
+    if not any(e.folder != results and e.folder in holding for e in exps):
+        return []
+    others = [protocol.emotion_folder, *protocol.recognition.folders, *_OTHERS]
+    names = {p[0] for p in parts if p} | {Path(other).parts[0] for other in others if other}
+    return [
+        folder
+        for folder in subfolders(results)
+        if not (is_model(folder) or folder.name in names or folder.name.startswith("keys-"))
+    ]
 
 
 def _is_model(protocol: Protocol, folder: Path) -> bool:
@@ -170,6 +196,16 @@ class _Exp:
         folders = next(folders for p, folders in self.models if p == part)
         of_models = [_children(folder) for folder in folders if folder.name in names]
         return {child.name: child for children in of_models for child in children}
+
+    def has_anonymized_speech(self) -> bool:
+        """Whether there are conditions of anonymized speech of any suffix."""
+        return any(
+            condition.trial == ANONYMIZED and name.removeprefix("ASV-") in present
+            for suffix in self.suffixes
+            for part, _ in self.models
+            for present in [self.conditions(part, suffix)]
+            for name, condition in trial_conditions(self.search.protocol, part, suffix).items()
+        )
 
     def recognition(self, name: str) -> Path | None:
         """Return the folder of a decoded set."""

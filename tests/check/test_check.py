@@ -253,7 +253,7 @@ def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
         run = cli("check", "--tree", tree.root, "--results", "exp", *options)
         assert run.code == 1
         assert "\x1b" not in run.out + run.err
-        assert "\\x1b[2J\\n/x" in run.err
+        assert "\\x1b[2J\\n/x" in run.out + run.err
 
 
 def test_progress_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -424,3 +424,26 @@ def test_command_reports_existing_tree(tmp_path: Path) -> None:
     again = cli("demo-tree", tmp_path / "t")
     assert (first.code, again.code) == (0, 0)
     assert f"{tmp_path}/t: " in first.err and first.err != again.err
+
+
+def test_the_tree_of_2022_has_the_challenges_numbers_of_trials(tmp_path: Path) -> None:
+    """Targets and nontargets of the evaluation plan; each trial once."""
+    write_demo_tree(tmp_path / "t", load_protocol("vpc2022"), systems=1)
+    published = {
+        "libri_dev_trials_f": (704, 14566),
+        "libri_test_trials_m": (449, 9457),
+        "vctk_dev_trials_f": (1781, 13219),
+        "vctk_test_trials_m": (1742, 13258),
+        "vctk_dev_trials_m_common": (351, 4911),
+    }
+    for name, counts in published.items():
+        key = rows(tmp_path / "t/data" / name / "trials")
+        labels = [label for _, _, label in key]
+        assert (labels.count("target"), labels.count("nontarget")) == counts
+        assert len({pair[:2] for pair in key}) == len(key)
+        speaker_of = dict(rows(tmp_path / "t/data" / name / "utt2spk"))
+        assert all((speaker_of[u] == e) == (label == "target") for e, u, label in key)
+        enrolled = dict(
+            rows(tmp_path / "t/data" / f"{name.split('_trials')[0]}_enrolls/spk2gender")
+        )
+        assert {e for e, _, _ in key} <= set(enrolled)

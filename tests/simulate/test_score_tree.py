@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate import write_demo_tree
-from privacy_eval.simulate.score_tree import TRUE_SIZES
+from privacy_eval.simulate.sizes import TRUE_SIZES
 
 #: Editions, and numbers of systems.
 CONFS = {"vpc2024": 2, "vpc2026_track1": 1, "vpc2026_track2": 1}
@@ -144,11 +145,15 @@ def test_same_seed_gives_same_bytes_and_systems_are_independent(
 
 def test_a_set_without_a_true_size_needs_one(tmp_path: Path) -> None:
     protocol = load_protocol("vpc2024")
-    other = changed_protocol(
-        name="own",
-        asv_models=[],
-        results_folders=protocol.to_dict()["results_folders"],
-    )
-    with pytest.raises(PrivacyEvalError, match="vctk_dev_trials_f .*--speakers"):
+    other = replace(protocol, data_sets=(replace(protocol.data_sets[0], id="own"),))
+    with pytest.raises(PrivacyEvalError, match="not known for own dev f; .*--speakers"):
         write_demo_tree(tmp_path / "t", other)
     assert not list(tmp_path.iterdir())
+    write_demo_tree(tmp_path / "t", other, speakers=2, utterances=2)
+
+
+def test_a_protocol_without_recognizers_gets_scores_only(tmp_path: Path) -> None:
+    folders = load_protocol("vpc2024").to_dict()["results_folders"]
+    other = changed_protocol(asv_models=[], results_folders=folders)
+    write_demo_tree(tmp_path / "t", other, speakers=2, utterances=2, systems=1)
+    assert {path.name for path in (tmp_path / "t/exp").iterdir()} == {"asv_orig", "asv_anon_B1"}

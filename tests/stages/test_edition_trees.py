@@ -183,10 +183,25 @@ def test_submissions_of_many_teams(tree: Path) -> None:
     assert {e.condition.system for e in results.emotion} == set(names[1:])
     shutil.rmtree(exp / "asv_orig")
     shutil.rmtree(exp / "asr")
+    shutil.move(exp / "blue/asv_anon_toy", exp / "blue/asv_of_ours")
     table_of_all = json.loads(cli("check", *options).out)
-    assert any("original speech" in row["problem"] for row in table_of_all if not row["team"])
+    assert not any("original speech" in row["problem"] for row in table_of_all)
     (green,) = (row for row in table_of_all if row["team"] == "green/toy")
     assert (green["status"], green["expected"]) == ("ready", 20)
+    (blue,) = (row for row in table_of_all if row["team"] == "blue")
+    assert (blue["status"], blue["conditions"]) == ("incomplete", 0)
+    assert blue["file"] == str(exp / "blue") and "no scores" in blue["problem"]
+    done = cli("privacy-metrics", *options[:-2])
+    assert done.code == 0 and f"warning: {exp / 'blue'}: no scores" in done.err
+    assert cli("collect", *options[:-2]).code == 0
+    (line,) = (exp / "privacy_eval/left_out.txt").read_text().splitlines()
+    assert line.startswith("blue: no scores")  # red has those of original speech
+    for folder in exp.glob("red/first/asv_*/libri_*_enrolls-libri_*_trials_[fm]"):
+        shutil.rmtree(folder)
+    table_of_all = json.loads(cli("check", *options).out)
+    assert any("original speech" in row["problem"] for row in table_of_all if not row["team"])
+    (red,) = (row for row in table_of_all if row["team"] == "red/first/toy")
+    assert (red["status"], red["expected"]) == ("ready", 16)
 
 
 def test_results_of_a_suffix_above_the_only_team_that_has_it(tree: Path) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from study_support import small_study
 from support import nonempty
 
+from privacy_eval.metrics import TrialScores, score_metrics
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.tex import to_tex
-from privacy_eval.study.figures import study_figures
+from privacy_eval.study.figures import _gaussian_pairs, study_figures
 from privacy_eval.study.run import read_rows, run_tasks, study_tasks
 
 
@@ -45,6 +47,13 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
         assert names == ["nontarget: histogram", "target: histogram", "local D(s)"]
         top = max(c.y.max() for c in panel.curves if c.fill)
         assert top < panel.y_limits[1] < 1.1 * top
+
+
+def test_panels_of_pairs_are_large_enough_to_read() -> None:
+    scores = TrialScores([3, 5, 7, 8], [1, 2, 4, 6])
+    metrics = {key: value for key, value in score_metrics(scores).items() if np.isfinite(value)}
+    canvas = _gaussian_pairs([{"case": "equal", "metrics": {"exact": metrics}}], "exact")
+    assert min(canvas.get_size_inches()) >= len(metrics) - 1 > 6.9
 
 
 def test_captions_count_the_combinations_of_attacks(drawings: dict[str, Drawing]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import MODELS_2022, Tree, three_conditions, trial_lines
+from support import MODELS_2022, Tree, three_conditions, trial_lines, write
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
@@ -567,3 +568,32 @@ def test_the_same_keys_folder_by_two_paths_is_one(tree: Tree, tmp_path: Path) ->
     (system,) = find(tree, ".")
     found = {c.trials.resolve() for c in system.conditions if c.trials is not None}
     assert found == {key.resolve()}
+
+
+def edition(tree: Path, *models: str) -> dict[str, tuple[str, ...]]:
+    """The systems of models' folders with one condition each, and where they are from."""
+    for model in models:
+        suffix = re.sub(".*asv_(anon|orig)", "", model)
+        name = f"libri_dev_enrolls{suffix}-libri_dev_trials_f{suffix}"
+        write(tree / "exp" / model / name / "scores", "")
+    systems = find_systems(tree, tree / "exp", load_protocol("vpc2024"))
+    exp = tree / "exp"
+    return {s.name: tuple(f.relative_to(exp).as_posix() for f in s.folders) for s in systems}
+
+
+def test_systems_of_teams_are_told_apart(tmp_path: Path) -> None:
+    found = edition(
+        tmp_path,
+        *("asv_orig", "asv_anon_x", "asv_anon-x", "red/asv_anon_x", "red/asv_orig"),
+        *("blue/one/exp/asv_anon_x", "blue/result_for_submission_z/asv_anon_z"),
+        *("green/asv_anon_x", "green/exp/asv_anon_x", ".hidden/asv_anon_x", "gray/asv_of_ours"),
+    )
+    assert found == {
+        "_x": ("asv_anon_x", "asv_orig"),
+        "-x": ("asv_anon-x", "asv_orig"),
+        "red/x": ("red/asv_anon_x", "red/asv_orig"),
+        "blue/one/x": ("blue/one/exp/asv_anon_x", "asv_orig"),
+        "blue/z": ("blue/result_for_submission_z/asv_anon_z", "asv_orig"),
+        "green/_x": ("green/asv_anon_x", "asv_orig"),
+        "green/exp/_x": ("green/exp/asv_anon_x", "asv_orig"),
+    }
