@@ -22,7 +22,7 @@ if ! command -v pdflatex >/dev/null; then
 fi
 
 stamp=$folder/.tables.pdf.stamp
-fingerprint() { (cd -- "$1" && cksum -- ./*.tex tables.pdf); }
+fingerprint() { (cd -- "$1" && shopt -s nullglob && cksum -- ./*.tex more/*.tex tables.pdf); }
 if [ -f "$stamp" ] && [ -f "$folder/tables.pdf" ] &&
     [ "$(fingerprint "$folder")" = "$(cat -- "$stamp")" ]; then
     say "$folder/tables.pdf is up to date"
@@ -34,6 +34,10 @@ new=""
 trap 'rm -rf -- "$work"; if [ -n "$new" ]; then rm -f -- "$new"; fi' EXIT
 # Compile a copy: LaTeX does not accept every folder name, and must not write anywhere else.
 cp -- "$folder"/*.tex "$work"
+if compgen -G "$folder/more/*.tex" >/dev/null; then
+    mkdir -- "$work/more"
+    cp -- "$folder"/more/*.tex "$work/more"
+fi
 compile() {
     (
         cd -- "$work"

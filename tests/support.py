@@ -7,6 +7,7 @@ import base64
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -145,6 +146,11 @@ def until(condition: Callable[[], object], seconds: float = 300) -> bool:
     while not (holds := bool(condition())) and time.monotonic() < limit:
         time.sleep(0.02)
     return holds
+
+
+def interruptible() -> None:
+    """Let SIGINT end a new process (a `preexec_fn`), also where the tests run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 #: A picture of one dot.

@@ -57,7 +57,7 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
     EER of original speech and under the protocol's attack model for averages; WER of
     original speech by the recognizer trained on original speech, and of anonymized
     speech by the one trained like the attacker's model; pitch correlation; G_VD of the first
-    results folder.
+    results folder. Without those of metrics that neither the edition nor the results have.
     """
     protocol = results.protocol
     first = protocol.results_folders[0].suffix
@@ -92,7 +92,7 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
             system,
         ),
     )
-    return [
+    averages = [
         ChallengeAverage(
             title.format(split),
             quantity,
@@ -102,6 +102,9 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
         for title, quantity, metric, attack_model, of in rows
         for split in protocol.splits
     ]
+    of_edition = {protocol.shown(m) for table in protocol.paper for m in table.metrics}
+    measured = {a.mean.metric for a in averages if a.mean.parts}
+    return [a for a in averages if a.mean.metric in of_edition | measured or not of_edition]
 
 
 def check_averages(results: Results, text: str, path: str) -> None:

@@ -23,7 +23,7 @@ from ..numbers.means import mean_of
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, PublishedSystems
 from .latex_text import escape_latex
-from .notes import OTHER_SOURCE_MARK, evaluated_text
+from .notes import OTHER_SOURCE_MARK, directions_text, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -51,64 +51,35 @@ class TableLayout:
     asv_model : str or None
         Training speech of the attack models' ASV model; None for metrics without attack
         models.
-    direction : str
-        Sentence of the caption on better values.
     """
 
     name: str
     metrics: tuple[str, ...]
     asv_model: str | None
-    direction: str = ""
 
 
-#: Metrics that share a table, and its caption's sentence on better values; not of Cllr, which
-#: depends on calibration.
-_GROUPS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "asv": (
-        ("eer", "cllr", "cllr_min"),
-        " Larger EER and min Cllr correspond to better privacy.",
-    ),
-    "zebra": (
-        ("zebra_population", "zebra_individual"),
-        " Smaller disclosure corresponds to better privacy.",
-    ),
-    "linkability": (
-        ("linkability",),
-        " Smaller linkability corresponds to better privacy.",
-    ),
-    "voice": (
-        ("gvd_db", "deid"),
-        " Higher DeID corresponds to better privacy, higher G_VD to voice distinctiveness that "
-        "is better preserved.",
-    ),
+#: Metrics that share a table.
+_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "asv": ("eer", "cllr", "cllr_min"),
+    "zebra": ("zebra_population", "zebra_individual"),
+    "linkability": ("linkability",),
+    "voice": ("gvd_db", "deid"),
 }
 
 
 def layouts(protocol: Protocol) -> list[TableLayout]:
     """List all tables, in the order of the 2020 supplement, with the EER that the protocol shows; a
     metric of no group has its own."""
-    grouped = {key for keys, _ in _GROUPS.values() for key in keys}
-    alone = [m for m in METRICS.values() if m.compared and m.key not in grouped]
-    groups = {
-        n: (tuple(map(protocol.shown, keys)), better) for n, (keys, better) in _GROUPS.items()
-    }
-    groups |= {m.key: ((m.key,), _direction(m)) for m in alone}
-    of_scores = {n: g for n, g in groups.items() if METRICS[g[0][0]].kind == "scores"}
-    others = {n: g for n, g in groups.items() if n not in of_scores}
+    grouped = {key for keys in _GROUPS.values() for key in keys}
+    groups = {n: tuple(map(protocol.shown, keys)) for n, keys in _GROUPS.items()}
+    groups |= {m.key: (m.key,) for m in METRICS.values() if m.compared and m.key not in grouped}
+    of_scores = {n: keys for n, keys in groups.items() if METRICS[keys[0]].kind == "scores"}
+    others = {n: keys for n, keys in groups.items() if n not in of_scores}
     return [
-        *(TableLayout(name, keys, ORIGINAL, better) for name, (keys, better) in of_scores.items()),
-        *(TableLayout(name, keys, None, better) for name, (keys, better) in others.items()),
-        *(
-            TableLayout(f"{name}_retrained", keys, ANONYMIZED, better)
-            for name, (keys, better) in of_scores.items()
-        ),
+        *(TableLayout(name, keys, ORIGINAL) for name, keys in of_scores.items()),
+        *(TableLayout(name, keys, None) for name, keys in others.items()),
+        *(TableLayout(f"{name}_retrained", keys, ANONYMIZED) for name, keys in of_scores.items()),
     ]
-
-
-def _direction(metric: Metric) -> str:
-    size = {"lower": "Smaller", "higher": "Larger", None: ""}[metric.best]
-    what = "utility" if metric.kind == "utility" else "privacy"
-    return f" {size} {metric.name} corresponds to better {what}." if size else ""
 
 
 #: More systems than this make a page wide.
@@ -371,10 +342,7 @@ class _SplitTable:
         return names + models
 
     def _caption(self, title: str) -> str:
-        split = self.protocol.split_title(self.split)
-        model = self.layout.asv_model
-        evaluated = evaluated_text(self.protocol.variant, asv_models=[model] if model else ())
-        return f"Objective results: {title} ({split}).{self.layout.direction} {evaluated}"
+        return f"Objective results: {title} ({self.protocol.split_name(self.split)})."
 
     def _notes(
         self,
@@ -383,6 +351,11 @@ class _SplitTable:
         systems: Sequence[str],
         printed: Sequence[tuple[str, Cell]],
     ) -> Iterator[str]:
+        if directions := directions_text(metric for metric, _ in pairs):
+            yield directions
+        model = self.layout.asv_model
+        asv_models = [model] if model else ()
+        yield evaluated_text(self.protocol.variant, asv_models=asv_models).removesuffix(".")
         if any(attack for _, attack in pairs):
             yield "Speech in enrollment and trial: o original, a anonymized"
         if any(metric.key == "zebra_individual" for metric, _ in pairs):

@@ -36,11 +36,12 @@ def identification_table(results: Results, title: str) -> Table:
     chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
     caption = (
         f"Identification: {title} (how often the right speaker scores highest in a group of N "
-        f"enrolled speakers, %; chance: {chance}). The data allow groups of up to "
-        f"{max((r.n_enrolled for r in records), default=0)} people; larger ones "
-        "need more enrolled people (--distractors)."
+        f"enrolled speakers, %; chance: {chance})."
     )
-    notes = []
+    notes = [
+        f"The data allow groups of up to {max((r.n_enrolled for r in records), default=0)} people; "
+        "larger ones need more enrolled people (--distractors)"
+    ]
     if left_out := sum(r.not_enrolled for r in records):
         notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
     if any(len(r.genders) > 1 for r in records):

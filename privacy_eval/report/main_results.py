@@ -9,7 +9,7 @@ from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from .notes import caveat_notes, too_few_replicates
+from .notes import averaged_text, caveat_notes, too_few_replicates
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar")
@@ -32,7 +32,7 @@ def main_results_table(data: ReportData) -> Table | None:
     models = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in models]
     caption = (
-        f"{protocol.title}: averages over data sets and genders with the protocol's weights, of "
+        f"{protocol.title}: {averaged_text(protocol)}, of "
         f"the available conditions (all: {len(protocol.data_sets) * len(protocol.genders)})."
     )
     notes = [

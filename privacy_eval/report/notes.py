@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from ..choices import LEVEL
 from ..errors import abbreviate, counted
-from ..metrics import CAVEATS, METRICS
+from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
+    from ..protocol.protocol import Protocol
     from ..results.records import Results, VerificationRecord
     from ..tree.conditions import TrialCondition
 
@@ -96,6 +97,35 @@ def evaluated_text(
     model = f"ASV model trained on {models} speech" if models else ""
     parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
     return "; ".join(parts) + "."
+
+
+def averaged_text(protocol: Protocol) -> str:
+    """Describe in a caption what averages are over.
+
+    Examples
+    --------
+    >>> from privacy_eval.protocol.protocol import load_protocol
+    >>> averaged_text(load_protocol("vpc2024"))
+    "averages over genders with the protocol's weights"
+    """
+    several = {"data sets": protocol.data_sets, "genders": protocol.genders}
+    over = " and ".join(name for name, values in several.items() if len(values) > 1)
+    return f"averages over {over} with the protocol's weights" if over else "values"
+
+
+def directions_text(metrics: Iterable[Metric]) -> str:
+    """Describe the better values of metrics.
+
+    Examples
+    --------
+    >>> directions_text([METRICS["wer"], METRICS["cllr"]])
+    'WER: lower is more useful'
+    """
+    return "; ".join(f"{m.name}: {m.direction}" for m in dict.fromkeys(metrics) if m.direction)
+
+
+#: Note on intervals in brackets.
+INTERVALS = "In brackets: 95 % intervals from resampling speakers"
 
 
 def bias_notes(metrics: Sequence[str]) -> list[str]:

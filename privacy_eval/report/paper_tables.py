@@ -25,6 +25,7 @@ from .comparison_tables import (
     table_of_systems,
     weights_text,
 )
+from .notes import directions_text
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import utility_rank
 
@@ -271,7 +272,7 @@ def _caption(
 
 def _notes(data: ReportData, blocks: Sequence[_Block], systems: Sequence[str]) -> Iterator[str]:
     metrics = list(dict.fromkeys(block.metric for block in blocks if block.metric))
-    yield "; ".join(f"{m.name}: {m.direction}" for m in metrics if m.direction)
+    yield directions_text(metrics)
     if any(row.data.startswith(AVERAGE) for block in blocks for row in block.rows):
         yield f"{AVERAGE}: {weights_text(data.protocol)}"
     if ORIGINAL_COLUMN in systems:

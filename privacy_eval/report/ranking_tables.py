@@ -9,7 +9,7 @@ from ..metrics import METRICS, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
 from ..numbers.cells import system_column
 from ..numbers.rankings import Difference, RankedSystem, Ranking
-from .notes import bias_notes, caveat_notes, too_few_replicates
+from .notes import averaged_text, bias_notes, caveat_notes, too_few_replicates
 from .table import SIDE_BY_SIDE, Column, Table
 
 
@@ -74,9 +74,10 @@ def _columns(described: Metric, *, mixed: bool, tested: bool, stated: bool) -> t
 def _notes(ranking: Ranking) -> list[str]:
     """Notes on intervals, with the caveats of values."""
     caveats = [*caveat_notes(ranking.records, [ranking.metric]), *ranking.caveats]
+    notes = [_tests(ranking).removesuffix(".")]
     if not ranking.replicates:
-        return caveats
-    notes = bias_notes([ranking.metric])
+        return notes + caveats
+    notes += bias_notes([ranking.metric])
     if ranking.replicates[0] < ranking.least_replicates:
         notes += too_few_replicates([ranking.least_replicates])
     notes += caveats
@@ -128,15 +129,12 @@ def _title(ranking: Ranking) -> str:
 
 
 def _caption(ranking: Ranking) -> str:
-    split = ranking.protocol.split_title(ranking.split)
+    split = ranking.protocol.split_name(ranking.split)
     best = "most private" if ranking.metric != "gvd_db" else "most distinct"
-    caption = (
-        f"{_title(ranking)} ({split}), the {best} first: averages "
-        f"over data sets and genders with the protocol's weights. {_tests(ranking)}"
-    )
+    averages = averaged_text(ranking.protocol)
     if ranking.shared_sets:
-        caption += f" Only {ranking.shared_sets}: values that all systems have."
-    return caption
+        averages += f", only {ranking.shared_sets}, which all systems have"
+    return f"{_title(ranking)} ({split}), the {best} first: {averages}."
 
 
 def _tests(ranking: Ranking) -> str:

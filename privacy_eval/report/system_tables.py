@@ -34,7 +34,14 @@ from .identification_tables import (
     identification_table,
     singling_out_table,
 )
-from .notes import bias_notes, caveat_notes, evaluated_text, too_few_replicates
+from .notes import (
+    INTERVALS,
+    averaged_text,
+    bias_notes,
+    caveat_notes,
+    evaluated_text,
+    too_few_replicates,
+)
 from .split_tables import (
     LETTER,
     WORST_SPEAKERS,
@@ -102,7 +109,7 @@ def table_groups(data: ReportData, across: Iterable[Table] = ()) -> list[list[Ta
 def system_tables(data: ReportData, system: str, results_folder: str) -> list[Table]:
     """Return the tables with any value of one results folder of a system; for the first folder
     also, over all folders, the strongest attack models and the averages."""
-    whole, name = data.by_system[system], data.protocol.evaluation(system, results_folder)
+    whole, name = data.by_system[system], data.evaluations[system, results_folder]
     folder = data.by_folder[system, results_folder]
     part = folder.results
     split_tables = [
@@ -200,21 +207,21 @@ def _verification(
         )
     title, with_values = caption, {key[0] for key, texts in cells.items() if any(texts)}
     if len(with_values) == 1:
-        title += f", {protocol.split_title(*with_values)}"
-    evaluated = _evaluated(records, variant)
+        title += f", {protocol.split_name(*with_values)}"
     has_intervals = not resampled.isdisjoint(keys)
-    explained = " [95 % intervals from resampling speakers]" if has_intervals else ""
     return SplitTable(
         protocol,
         name,
         title,
-        f"{title}: {system} ({note}).{explained} {evaluated}",
+        f"{title}: {system} ({note}).",
         cells,
         metric_columns(keys, resampled),
         [Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
         [[keys for keys in group if keys[0][2:] in pairs] for group in condition_groups(protocol)],
         flagged=partial.keys(),
         notes=(
+            _evaluated(records, variant),
+            *([INTERVALS] if has_intervals else ()),
             *caveat_notes(records, keys, marked=True),
             *(bias_notes([key for key in keys if key in resampled])),
         ),
@@ -223,13 +230,13 @@ def _verification(
 
 
 def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:
-    """Describe in a caption the trials, speakers and model behind the values."""
+    """Describe the trials, speakers and model behind the values."""
     return evaluated_text(
         variant,
         [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
         [r.n_speakers for r in records if r.n_speakers],
         {r.condition.asv_model for r in records},
-    )
+    ).removesuffix(".")
 
 
 def metric_columns(keys: Sequence[str], resampled: Collection[str] = ()) -> list[Column]:
@@ -289,11 +296,12 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
         protocol,
         "strongest",
         title,
-        f"{title}: {system}. {_evaluated(records, variant)}",
+        f"{title}: {system}.",
         cells,
         [Column(*describe(key).column) for key in keys],
         [Column("Gen", rule=True)],
         [[((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]],
+        notes=[_evaluated(records, variant)],
         fit="landscape",
     )
 
@@ -441,7 +449,7 @@ def averages_table(data: ReportData, system: str) -> Table:
         notes.append(
             f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"
         )
-    heading = "Averages over data sets"
+    heading = "The challenge's averages"
     caption, groups = f"{heading}: {system}.", nonempty([complete])
     return Table("averages", caption, columns, groups, notes=tuple(notes), title=heading)
 
@@ -464,14 +472,15 @@ def attack_table(data: ReportData, system: str) -> Table:
         Column("Attack model", align="l", rule=True),
         *(Column(*describe(key).column, interval=key in resampled) for key in keys),
     )
-    heading = "Averages over data sets and genders with the protocol's weights"
-    explained = " [95 % intervals from resampling speakers]" if resampled else ""
+    heading = averaged_text(protocol)
+    heading = heading[:1].upper() + heading[1:]
     notes = (
+        *([INTERVALS] if resampled else ()),
         *caveat_notes(data.by_system[system].results.verification, keys, marked=True),
         *bias_notes([key for key in keys if key in resampled]),
     )
     rows = nonempty(groups.values())
-    caption = f"{heading}: {system}.{explained}"
+    caption = f"{heading}: {system}."
     return Table("attacks", caption, columns, rows, notes=notes, fit="shrunk", title=heading)
 
 

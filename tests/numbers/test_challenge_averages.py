@@ -165,7 +165,7 @@ def test_under_the_protocol_of_2020_the_anonymized_eer_is_the_lazy_informed_one(
     assert f"{found['Weighted average EER dev anon']:.3f}" == by_hand(eers(B1, "dev", "_anon"))
     assert f"{found['Weighted average EER test orig']:.3f}" == by_hand(eers(B1, "test", ""))
     assert found["Average WER dev orig"] == pytest.approx((3.83 + 10.79) / 2, abs=1e-12)
-    assert found["Weighted average pitch correlation dev"] is None
+    assert not any("pitch" in title for title in found)  # not of this edition
 
 
 def test_weights_are_relative(results: Results) -> None:

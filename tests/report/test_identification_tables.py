@@ -87,7 +87,7 @@ def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: st
 
 def test_the_largest_group_is_named_with_what_allows_more() -> None:
     table = identification_table(results(record(conditions()["ignorant"])), "B1")
-    assert "up to 16 people" in table.caption and "--distractors" in table.caption
+    assert "up to 16 people" in table.notes[0] and "--distractors" in table.notes[0]
     with pytest.raises(PrivacyEvalError, match="must be 1 to 3, .*--distractors"):
         linkage_of_beaters([0, 1], 3, [4])
 

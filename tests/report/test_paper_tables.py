@@ -17,6 +17,8 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.paper_tables import paper_tables
+from privacy_eval.report.side_by_side import across_tables
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import FORMATS
 from privacy_eval.results.records import Results
@@ -112,6 +114,21 @@ def test_own_systems_are_beside_published_ones_with_intervals_apart() -> None:
     assert [c.title for c in intervals.columns if c.interval] == ["mine"]
     head = next(csv.reader(FORMATS["csv"].file(intervals).splitlines()))
     assert {"mine \u2020", "mine low_95", "mine high_95"} <= {*head}
+
+
+def test_captions_are_one_sentence_each() -> None:
+    results = imported(B1, system="mine")
+    cells = merge_cells(
+        [cells_from_results(results), cells_from_published(load_published_results("vpc2020"))]
+    )
+    data = ReportData(results, cells, sources=ReportSources(published="vpc2020"))
+    tables = [*paper_tables(data), *across_tables(data)[0], *system_tables(data, "mine", "")]
+    assert len(tables) > 20
+    for table in tables:
+        assert not re.search(r"[.:] [A-Z][a-z]* [a-z].*\.$", table.caption.partition(": ")[2]), (
+            table.caption
+        )
+        assert table.caption.endswith(".") and len(table.caption) < 220
 
 
 def test_an_edition_without_paper_has_no_table() -> None:

@@ -264,7 +264,7 @@ def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
         results = imported(PUBLISHED_FILES / source, source.split("/")[0], out)
         done = cli("tables", "--results", out, "--out", tmp_path / "tables", "--format", "csv")
         assert done.code == 0, done.err
-        text = "".join(p.read_text() for p in (tmp_path / "tables").glob("*.csv"))
+        text = "".join(p.read_text() for p in (tmp_path / "tables").rglob("*.csv"))
         printed = {float(cell) for cell in text.replace("\n", ",").split(",") if _is_number(cell)}
         assert {float(row["value_as_printed"]) for row in values} <= printed
         count = len(results.verification) + len(results.recognition)

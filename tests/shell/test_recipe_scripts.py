@@ -353,6 +353,19 @@ def test_pdf_is_made_once_and_only_of_good_tables(recipe: Recipe, tmp_path: Path
     assert list(temporary.iterdir()) == []
 
 
+def test_tables_in_the_folder_more_are_compiled(recipe: Recipe, tmp_path: Path) -> None:
+    executable(recipe.bin / "pdflatex", "#!/bin/sh\ncat tables.tex more/one.tex >tables.pdf\n")
+    tables = tmp_path / "tables"
+    (tables / "more").mkdir(parents=True)
+    (tables / "tables.tex").write_text("all ")
+    path = f"{recipe.bin}:/usr/bin:/bin"
+    for text in ("old", "new"):
+        (tables / "more/one.tex").write_text(text)
+        run = run_program(ROOT / "scripts/compile_tables.sh", tables, cwd=tmp_path, PATH=path)
+        assert run.code == 0, run.err
+        assert (tables / "tables.pdf").read_text() == f"all {text}"
+
+
 def test_without_pdflatex_the_tables_stay_as_they_are(recipe: Recipe) -> None:
     (recipe.bin / "pdflatex").unlink()
     tools = "awk bash cp date dirname env head mkdir mktemp mv nproc readlink rm sed tail wc"
@@ -426,6 +439,7 @@ def test_options_are_checked_once_before_any_work(
         ("vpc2024", ["asv_ssl", "asv_anon_x"], "--conf vpc2026_track1"),
         ("vpc2024", ["results-x"], "recipes/vpc2020/run.sh --tree . --conf vpc2020"),
         ("vpc2024", ["results-x", "results-x.orig"], "--conf vpc2022"),
+        ("vpc2024", ["team/results-x", "team/results-x.orig"], "--conf vpc2022"),
         ("vpc2024", ["asv_anon_x"], ""),
         ("vpc2024", ["another"], ""),
         ("vpc2020", ["another"], ""),

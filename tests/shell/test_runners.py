@@ -17,7 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, SpeechTree, executable, run_program, snapshot, until
+from support import (
+    ROOT,
+    Run,
+    SpeechTree,
+    executable,
+    interruptible,
+    run_program,
+    snapshot,
+    until,
+)
 
 LOCAL, ON_SLURM = ROOT / "scripts/run_jobs.sh", ROOT / "scripts/slurm.sh"
 #: Daemons lie where only root's PATH may lead.
@@ -186,6 +195,7 @@ class Runner:
             text=True,
             errors="surrogateescape",
             start_new_session=True,
+            preexec_fn=interruptible,
         )
 
     def run(self, *arguments: object) -> Run:

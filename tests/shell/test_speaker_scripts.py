@@ -19,6 +19,7 @@ from support import (
     Run,
     SpeechTree,
     executable,
+    interruptible,
     lines_to,
     run_program,
     snapshot,
@@ -109,6 +110,7 @@ def test_interrupt_of_the_jobs_ends_the_stage(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=interruptible,
     )
     assert until(calls.exists)
     os.killpg(process.pid, signal.SIGINT)
