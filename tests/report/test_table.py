@@ -69,6 +69,8 @@ PRINTED = {
     r"\textbar{}": "|",
     r"\char34{}": '"',
     r"\dag{}": "\u2020",
+    r"\ddag{}": "\u2021",
+    r"\textendash{}": "\u2013",
     r"\textquotesingle{}": "'",
     r"\textasciigrave{}": "`",
     **{f"\\{c}": c for c in "{}$&#%_"},
@@ -97,7 +99,9 @@ def test_latex_prints_any_ascii(text: str) -> None:
 def test_latex_of_any_text_is_harmless_and_one_line(text: str) -> None:
     escaped = escape_latex(text)
     shown = printed(escaped)
-    assert all(" " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c == "\u00a7" for c in shown)
+    assert all(
+        " " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c in "\u2013\u2020\u2021" for c in shown
+    )
     assert len(escaped.splitlines()) <= 1
 
 
