@@ -38,8 +38,7 @@ def fuse_scores(
 ) -> FloatArray:
     """Fuse the scores of several attackers into log-likelihood ratios.
 
-    Speakers are split into folds; a trial whose speakers are in folds a and b is scored by the
-    model trained on the trials without a speaker of a or b.
+    A trial of speakers in folds a and b is scored by the model trained without a speaker of either.
 
     Parameters
     ----------
@@ -77,9 +76,9 @@ def fuse_scores(
     >>> bool(fused[is_target].mean() > 0 > fused[~is_target].mean())
     True
     """
-    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
     if folds < LEAST_FOLDS:
         raise ValueError(f"at least {LEAST_FOLDS} folds are needed, not {folds}")
+    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
     sides = speaker_folds(enrolled_speaker, trial_speaker, folds)
     if given.ndim != 2 or not len(given) == labels.size == sides[0].size == sides[1].size:
         raise ValueError("scores, labels and speakers are of different numbers of trials")
@@ -136,7 +135,7 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
     Raises
     ------
     PrivacyEvalError
-        No target or no nontarget trial; all scores of an attacker are the same.
+        No target or no nontarget trial; all scores of an attacker are the same, or too large.
 
     Examples
     --------
@@ -148,7 +147,11 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
     if not labels.any() or labels.all():
         kind = "nontarget" if labels.any() else "target"
         raise PrivacyEvalError(f"no {kind} trial is left to train the fusion on: too few speakers")
-    mean, deviation = given.mean(axis=0), given.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = given.mean(axis=0), given.std(axis=0)
+    large = np.flatnonzero(~np.isfinite(deviation))
+    if large.size:
+        raise PrivacyEvalError(f"training scores of attacker {large[0] + 1} are too large")
     constant = np.flatnonzero(~(deviation > 0))
     if constant.size:
         raise PrivacyEvalError(f"all training scores of attacker {constant[0] + 1} are the same")

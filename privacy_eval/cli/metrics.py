@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     either = parser.add_mutually_exclusive_group(required=True)
     several = "score file; - is stdin; several, of different attackers, with --strongest"
-    either.add_argument("--scores", **path("F", several, action="append"))
+    either.add_argument("--scores", **value("F", several, action="append"))
     either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
     parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
     parser.set_defaults(usage_error=parser.error)
@@ -154,7 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
     if given.get("target") is None:
         if given.get("nontarget") is not None:
             arguments.usage_error("--nontarget goes with --target")
-        return _run_on_file(arguments, _other_attackers(arguments))
+        return _run_on_file(arguments, _attackers(arguments))
     if arguments.nontarget is None:
         arguments.usage_error("--target goes with --nontarget")
     if of_files := [name for name in (*_OF_FILES, "strongest") if given[name]]:
@@ -168,8 +168,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _other_attackers(arguments: argparse.Namespace) -> list[str]:
-    """Make the first of several score files the one to evaluate, and return the others."""
+def _attackers(arguments: argparse.Namespace) -> list[str]:
+    """Return the score files as given, and make the first one that to evaluate."""
     if isinstance(arguments.scores, Path):  # of the verb `privacy-metrics`
         return []
     first, *others = arguments.scores
@@ -184,8 +184,8 @@ def _other_attackers(arguments: argparse.Namespace) -> list[str]:
             raise UsageError("--strongest needs bootstrap replicates: give --bootstrap N, too")
         if len({first, *others}) <= len(others):
             raise UsageError("--strongest: a score file is given twice")
-    arguments.scores = first
-    return [str(other) for other in others]
+    arguments.scores = Path(first)
+    return [first, *others]
 
 
 def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int:
@@ -204,7 +204,7 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
     )
     others = {
         given: _read_same_trials(arguments, Path(given), trials)
-        for given in arguments.versus or attackers
+        for given in arguments.versus or attackers[1:]
     }
     for file in trials.ends_open:
         log(f"privacy-eval: warning: {file}: {OPEN_END}")
@@ -224,7 +224,7 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
             given: evaluate_trials(other, options, *speakers) for given, other in others.items()
         }
         if vars(arguments).get("strongest"):
-            _show_strongest(arguments, {str(arguments.scores): evaluated, **compared}, more)
+            _show_strongest(arguments, {attackers[0]: evaluated, **compared}, more)
         else:
             _show(arguments, evaluated, more, compared)
         _write_plot(arguments, evaluated, compared)

@@ -332,9 +332,14 @@ def cells_from_published(
         key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, p.system)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
         values.setdefault(_storage_key(key), p)
-    longer = {p.metric for p in values.values() if p.decimals > describe(p.metric).decimals}
+    metrics = {p.metric: describe(p.metric) for p in values.values()}
+    longer = {p.metric for p in values.values() if p.decimals > metrics[p.metric].decimals}
+    cells = {}
+    for key, p in values.items():  # printed digits, or rounded ones, half-way cases up
+        text = metrics[p.metric].format(p.number, mean=True) if p.metric in longer else p.value
+        cells[key] = Cell(p.number, text, exact=p.value if text != p.value else "")
     return Cells(
-        {key: _published_cell(p, rounded=p.metric in longer) for key, p in values.items()},
+        cells,
         tuple(columns),
         family={s.id: s.family for s in systems.systems},
         families=systems.families,
@@ -343,13 +348,6 @@ def cells_from_published(
         # A system without a value under an attack model comes last there.
         orders={a: tuple(first | columns) for a, first in orders.items()},
     )
-
-
-def _published_cell(published: PublishedValue, *, rounded: bool) -> Cell:
-    """Keep the printed digits of a value, or round them, half-way cases up."""
-    metric, printed = describe(published.metric), published.value
-    text = metric.format(published.number, mean=True) if rounded else printed
-    return Cell(published.number, text, exact=printed if text != printed else "")
 
 
 def merge_cells(parts: Iterable[Cells]) -> Cells:

@@ -160,6 +160,11 @@ class ReportData:
         return {(s, f): replace(self, results=results.of(s, f)) for s, f in folders}
 
     @functools.cached_property
+    def evaluations(self) -> Mapping[tuple[str, str], str]:
+        """Names of the evaluations of systems, by system and results folder."""
+        return {place: self.protocol.evaluation(*place) for place in self.by_folder}
+
+    @functools.cached_property
     def strongest(self) -> Mapping[str, Mapping[tuple[str, str, str], VerificationRecord | None]]:
         """The strongest attack of every trial set of a single system, by metric."""
         return strongest(self.results)
@@ -234,11 +239,11 @@ def read_report_data(sources: ReportSources) -> ReportData:
         Damaged results, results under different protocols, unknown published results.
     """
     results = merge(sources.results)
+    results = results.selected(sources.systems) if sources.systems else results
     protocol = sources.named_protocol or results.protocol
     protocol = replace(protocol, variant=sources.variant or protocol.variant)
     results = results if protocol == results.protocol else results.under(protocol)
     register(results.described)
-    results = results.selected(sources.systems) if sources.systems else results
     cells = cells_from_results(results)
     if sources.published_results is not None:
         cells = merge_cells([cells, cells_from_published(sources.published_results)])

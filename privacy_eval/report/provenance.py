@@ -5,37 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..protocol.protocol import Protocol
-from ..results.records import AnyRecord, Results
+from ..numbers.report_data import ReportData
+from ..results.records import AnyRecord
 from .table import PROVENANCE, Table, aligned
 
 _SHA_SHOWN = 12
 
 
-def provenance_tables(results: Results) -> list[Table]:
+def provenance_tables(data: ReportData) -> list[Table]:
     """Make tables of the provenance of every record: version, options, and input files with the
     first digits of their SHA-256 (results.json has all digits)."""
+    results = data.results
     tables = (
         _table(
             "made_conditions",
             "Conditions: inputs of their metrics.",
             ("Condition", "Targets", "Nontargets"),
             [(r, (r.n_target, r.n_nontarget)) for r in results.verification],
-            results.protocol,
+            data.evaluations,
         ),
         _table(
             "made_similarity",
             "Voice similarity: its inputs.",
             ("Trial set", "Speakers", "Utterances"),
             [(r, (r.n_speakers, r.n_utterances)) for r in results.similarity],
-            results.protocol,
+            data.evaluations,
         ),
         _table(
             "made_recognition",
             "Word error rates: their source files.",
             ("Set", "Decoding"),
             [(r, (r.line.decode,)) for r in results.recognition],
-            results.protocol,
+            data.evaluations,
         ),
     )
     return [table for table in tables if table.rows]
@@ -46,7 +47,7 @@ def _table(
     caption: str,
     titles: Iterable[str],
     records: Iterable[tuple[AnyRecord, tuple[object, ...]]],
-    protocol: Protocol,
+    evaluations: Mapping[tuple[str, str], str],
 ) -> Table:
     """Make a table of records with their details, which the titles after the first are of."""
     rows = []
@@ -55,7 +56,7 @@ def _table(
         chosen = options.items() if isinstance(options, Mapping) else ()
         rows.append(
             (
-                protocol.evaluation(record.condition.system, record.condition.results_folder),
+                evaluations[record.condition.system, record.condition.results_folder],
                 record.condition.name,
                 *("" if value is None else str(value) for value in details),
                 str(record.provenance.get("version", "")),

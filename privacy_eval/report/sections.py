@@ -68,12 +68,12 @@ def report_sections(
     tables, remarks = across_tables(data)
     notes = cautions(data)
     main = main_results_table(data)
-    tables += [*([main] if main is not None else ()), *provenance_tables(data.results)]
+    tables += [*([main] if main is not None else ()), *provenance_tables(data)]
     of_systems: list[tuple[str, list[Table]]] = []
     for number, (system, folder) in enumerate(data.by_folder):
         own = system_tables(data, system, folder)
         own = [replace(table, name=f"{number}-{table.name}") for table in own]
-        of_systems.append((f"System {data.protocol.evaluation(system, folder)}", own))
+        of_systems.append((f"System {data.evaluations[system, folder]}", own))
         tables += own
     drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
     identified = identification_sentences(data)

@@ -109,7 +109,7 @@ def table_groups(data: ReportData, across: Iterable[Table] = ()) -> list[list[Ta
 def system_tables(data: ReportData, system: str, results_folder: str) -> list[Table]:
     """Return the tables with any value of one results folder of a system; for the first folder
     also, over all folders, the strongest attack models and the averages."""
-    whole, name = data.by_system[system], data.protocol.evaluation(system, results_folder)
+    whole, name = data.by_system[system], data.evaluations[system, results_folder]
     folder = data.by_folder[system, results_folder]
     part = folder.results
     split_tables = [

@@ -104,7 +104,8 @@ def _signs(tree: Path, results: Path, protocol: Protocol) -> int:
     if kinds:
         there = [kind for kind in kinds if any(_suffix(f, kind) is not None for f in folders)]
         return sum(map(len, there))
-    named = [folder.name for folder in (results, *folders) if folder.name.startswith("results-")]
+    below = [child for folder in folders for child in subfolders(folder)]  # of a team
+    named = [f.name for f in (results, *folders, *below) if f.name.startswith("results-")]
     endings = [
         p.suffix for p in protocol.results_folders if any(n.endswith(p.suffix) for n in named)
     ]

@@ -93,7 +93,8 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         ("format", writing["only"]),
     ):
         assert options[option].default == default
-    assert set(options_of("report")) == shared | {"figures", "listening", "out"}
+    published = {"public", "title", "date", "sentence"}
+    assert set(options_of("report")) == shared | {"figures", "listening", "out"} | published
 
 
 # --- tables

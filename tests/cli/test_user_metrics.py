@@ -83,7 +83,7 @@ def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) 
     assert all(row["low_95"] <= row["high_95"] for row in rows if row["variant"] == "exact")
     options = ["--results", str(collected), "--out"]
     assert main(["tables", *options, str(tmp_path / "tables")]) == 0
-    table = (tmp_path / "tables" / "now_spread.csv").read_text()
+    table = (tmp_path / "tables" / "more" / "now_spread.csv").read_text()
     assert all(f"{value:.3f}" in table for value in values.values())
     assert main(["figures", *options, str(tmp_path / "figures")]) == 0
     assert main(["report", *options, str(tmp_path / "report.html")]) == 0
@@ -120,7 +120,8 @@ def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> Non
     paths = [stored(tmp_path, 1.26), stored(tmp_path, 0.74, system="B2")]
     options = ["--results", *map(str, paths)]
     assert main(["tables", *options, "--out", str(tmp_path / "t")]) == 0
-    tables = {path.name: path.read_text() for path in (tmp_path / "t").iterdir()}
+    files = [path for path in (tmp_path / "t").rglob("*") if path.is_file()]
+    tables = {path.name: path.read_text() for path in files}
     assert "Evidence & more" in tables["B1_later.csv"] and "1.26" in tables["B1_later.csv"]
     assert "Evidence \\& more" in tables["B1_later.tex"]
     across = list(csv.reader(io.StringIO(tables["comparison_later_dev.csv"])))
@@ -131,7 +132,7 @@ def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> Non
     assert [row[1:3] for row in ranking.rows] == [("B2", "0.7"), ("B1", "1.3")]
     ranked = ["tables", *options, "--format", "csv", "--out", str(tmp_path / "ranked")]
     assert main([*ranked, "--rank-by", "later"]) == 0
-    rows = list(csv.reader((tmp_path / "ranked/ranking_later_lazy-informed_dev.csv").open()))
+    rows = list(csv.reader((tmp_path / "ranked/more/ranking_later_lazy-informed_dev.csv").open()))
     assert [row[1:3] for row in rows[1:]] == [["B2", "0.7"], ["B1", "1.3"]]
     assert main([*ranked, "--rank-by", "laters"]) == 2
     assert "later" not in METRICS

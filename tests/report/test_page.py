@@ -128,7 +128,7 @@ def test_how_each_number_was_made() -> None:
         },
     )
     results = with_first(results, record)
-    conditions, similarity, recognition = provenance_tables(results)
+    conditions, similarity, recognition = provenance_tables(ReportData(results))
     assert conditions.rows[0] == (
         "B1, models trained on anonymized speech",
         record.condition.name,

@@ -439,6 +439,7 @@ def test_options_are_checked_once_before_any_work(
         ("vpc2024", ["asv_ssl", "asv_anon_x"], "--conf vpc2026_track1"),
         ("vpc2024", ["results-x"], "recipes/vpc2020/run.sh --tree . --conf vpc2020"),
         ("vpc2024", ["results-x", "results-x.orig"], "--conf vpc2022"),
+        ("vpc2024", ["team/results-x", "team/results-x.orig"], "--conf vpc2022"),
         ("vpc2024", ["asv_anon_x"], ""),
         ("vpc2024", ["another"], ""),
         ("vpc2020", ["another"], ""),
