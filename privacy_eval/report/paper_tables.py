@@ -25,7 +25,7 @@ from .comparison_tables import (
     table_of_systems,
     weights_text,
 )
-from .notes import directions_text
+from .notes import directions_text, too_few_replicates
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import utility_rank
 
@@ -217,7 +217,10 @@ def _table(
         bold=frozenset(bold),
         exact=exact,
         bold_means="the best anonymized system of a row",
-        notes=tuple(_notes(data, blocks, systems)),
+        notes=(
+            *_notes(data, blocks, systems),
+            *(too_few_replicates(data.lacking_replicates.values()) if intervals else ()),
+        ),
         comment=data.signature if data.results.systems else "",
         section=FILES_ONLY,
         title="The paper's tables",

@@ -95,10 +95,15 @@ const contents = (table, kind) => {
   const shown = row => !row.hidden && row.cells.length === heads.length;
   const rows = [...table.tBodies].flatMap(body => [...body.rows].filter(shown).map(row => [
     ...blocks.map(() => text(body.rows[0])), ...[...row.cells].map(text)]));
+  // The heading of a single block is said once, above.
+  const alone = kind !== "CSV" && blocks.length && new Set(rows.map(row => row[0])).size === 1;
+  const above = !alone ? []
+    : [kind === "LaTeX" ? `% ${latex(rows[0][0])}` : `${markdown(rows[0][0])}\n`];
+  if (alone) blocks.pop(), rows.forEach(row => row.shift());
   const align = heads.map(head => head.classList.contains("l") ? "l" : "r");
   const titles = heads.map(head => head.dataset.tex);
-  return written[kind]([...blocks, ...heads.map(text)], rows, [...blocks.map(() => "l"), ...align],
-    [...blocks.map(() => ""), ...titles]).join("\n") + "\n";
+  return [...above, ...written[kind]([...blocks, ...heads.map(text)], rows,
+    [...blocks.map(() => "l"), ...align], [...blocks.map(() => ""), ...titles])].join("\n") + "\n";
 };
 const copy = content => {
   const area = make("textarea", document.body, {value: content});

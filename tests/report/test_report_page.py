@@ -74,7 +74,9 @@ const copies = [];
 document.execCommand = () => copies.push(document.querySelector("textarea").value);
 const tools = document.querySelector("#tab-t").closest("figure");
 for (const button of tools.querySelectorAll("button")) button.click();
-copies.push(contents(document.getElementById("tab-blocks"), "CSV"));
+for (const kind of ["CSV", "LaTeX"]) {
+  copies.push(contents(document.getElementById("tab-blocks"), kind));
+}
 found.copies = copies;
 const closed = document.querySelector("#folded details");
 found.closed = closed.open;
@@ -162,7 +164,7 @@ def test_tables_are_filtered(found: dict[str, Any]) -> None:
 
 
 def test_what_is_shown_is_copied(found: dict[str, Any]) -> None:
-    latex, csv, markdown, blocks = found["copies"]
+    latex, csv, markdown, blocks, one_block = found["copies"]
     assert latex.startswith("\\begin{tabular}{llr}") and "Data & Gender & EER, \\% \\\\" in latex
     assert r"a\textbar{}b\_1 & female & 9.5 \\" in latex and "male &" not in latex.replace(
         "female", ""
@@ -171,6 +173,9 @@ def test_what_is_shown_is_copied(found: dict[str, Any]) -> None:
     assert markdown.splitlines()[1:3] == ["| :-- | :-- | --: |", r"| a\|b\_1 | female | 9.5 |"]
     assert "Informed,d,male,'=1+1" in blocks.splitlines()  # no formula of a spreadsheet
     assert "Informed,d,female,-3" in blocks.splitlines()
+    # What every row would repeat is said once.
+    assert one_block.startswith("% Informed\n\\begin{tabular}{lll}\n")
+    assert one_block.count("Informed") == 1
 
 
 def test_links_open_closed_sections(found: dict[str, Any]) -> None:
