@@ -852,7 +852,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     assert page.tables["Answer"] == ["tab-ranking_eer_lazy-informed_dev", "tab-summary"]
     assert page.tables[VARIANTS] == ["tab-0-variants"]
     assert page.tables[LEAST] == ["tab-0-speakers"]
-    assert {"Speaker verification, Dev. set", "Linkability"} <= set(page.texts[OWN])
+    assert {"Speaker verification, dev. set", "Linkability"} <= set(page.texts[OWN])
     assert {"tab-0-asv_dev", "tab-0-voice", "tab-0-attacks"} <= set(page.tables[OWN])
     assert {"tab-0-variants", "tab-0-speakers"}.isdisjoint(page.tables[OWN])
     similarity = read_results(results_of(measured)).similarity[0]
@@ -951,7 +951,7 @@ def test_a_report_without_figures_and_other_systems(
     assert run.code == 0
     assert "Original speech differs between systems" in run.err
     page = Page((tmp_path / "two.html").read_text())
-    assert page.titles == ["Answer", "Systems side by side", "System B1", "System B2", MADE]
+    assert page.titles == ["Answer", "Systems side by side", "System B1", "System B2", MADE, *FOOT]
     assert any("Original speech differs" in text for text in page.texts["Answer"])
 
 
