@@ -99,13 +99,24 @@ def _statement(ranked: RankedSystem) -> str:
     return f"{how} {ranked.next.other}"
 
 
-def difference_text(metric: Metric, ranked: RankedSystem) -> str:
+def difference_text(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
     """Describe the difference between a system and the next comparable one of the ranking, and
-    whether it is significant; "" if they are not compared."""
-    if ranked.next is None:
+    whether it is significant; "" if they are not compared.
+
+    Parameters
+    ----------
+    named : str
+        The system that the sentence compares with already.
+    """
+    other = ranked.next
+    if other is None:
         return ranked.why_not
-    text = metric.format(ranked.next.value) + " points" * metric.percent
-    return f"difference {text} {metric.interval(ranked.next.interval)}: {_statement(ranked)}"
+    how = "a significant difference" if other.better else "no significant difference"
+    how = "too few speakers or replicates to test the difference" if other.too_few else how
+    if other.other != named:
+        how += f" to {other.other}"
+    text = metric.format(other.value) + " points" * metric.percent
+    return f"{how} ({text} {metric.interval(other.interval)})"
 
 
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:

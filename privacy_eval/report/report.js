@@ -111,6 +111,11 @@ const copy = content => {
   document.execCommand("copy");
   area.remove();
 };
+// A matrix compares what its rows name with what its columns name.
+const isMatrix = (heads, rows) => {
+  const titles = new Set(heads.slice(1).map(text));
+  return rows.some(row => row.cells.length > 1 && titles.has(text(row.cells[0])));
+};
 const choose = (tools, title, values, act) => {
   const select = make("select", tools, {ariaLabel: title});
   make("option", select, {value: "", textContent: `${title}: all`});
@@ -123,6 +128,7 @@ for (const table of all("table")) {
   tools.className = "tools";
   table.parentElement.before(tools);
   const rows = all("tbody tr", table), heads = all("thead th", table);
+  const matrix = isMatrix(heads, rows);
   const act = () => {
     for (const body of table.tBodies) {
       for (const row of body.rows) {
@@ -138,7 +144,7 @@ for (const table of all("table")) {
     head.title = "sort";
     head.addEventListener("click", () => sorted(head));
     head.addEventListener("keydown", event => { if (event.key === "Enter") sorted(head); });
-    if (!head.classList.contains("l") || rows.length < 5) return;
+    if (matrix || !text(head) || !head.classList.contains("l") || rows.length < 5) return;
     const found = new Set(rows.filter(r => r.cells.length > column && r.cells.length > 1)
       .map(row => text(row.cells[column])).filter(value => value));
     if (found.size > 1 && found.size <= Math.min(24, rows.length / 2)) {

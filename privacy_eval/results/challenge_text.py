@@ -37,7 +37,7 @@ T = TypeVar("T")
 def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     """Write the challenge's results.txt of one results folder of a system, with SpeechBrain's EER
     only where that is the protocol's."""
-    part = results.of(system, results_folder)
+    part = results.by_challenge().of(system, results_folder)
     variant, hidden = results.protocol.variant, {"eer_speechbrain"} - {results.protocol.eer}
     recognized: defaultdict[str, list[WerLine]] = defaultdict(list)
     for r in part.recognition:
