@@ -37,8 +37,8 @@ class Identified:
         Most recordings that a test averages.
     enrollment : float or None
         Recordings per enrolled person, on average; None if unknown.
-    genders : frozenset of str
-        Of the largest mixture in a group; empty if unknown.
+    mixed : bool
+        Whether groups are of several genders.
     """
 
     size: int
@@ -49,7 +49,7 @@ class Identified:
     n_tests: int = 0
     length: int = 1
     enrollment: float | None = None
-    genders: frozenset[str] = frozenset()
+    mixed: bool = False
 
     @property
     def chance(self) -> float:
@@ -89,7 +89,7 @@ def _mean(records: Sequence[IdentificationRecord], size: int, rank: int) -> Iden
         sum(r.n_tests for r in records),
         max(r.length for r in records),
         sum(utterances) / sum(r.n_enrolled for r in records) if all(utterances) else None,
-        frozenset(max((r.genders for r in records), key=lambda genders: len(genders))),
+        any(len(r.genders) > 1 for r in records),
     )
 
 

@@ -142,7 +142,10 @@ def _gallery_table(
 def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[list[str], list[str]]:
     """Describe in plain words how far the most often found speakers agree between two attack models
     or, under a single one, between systems; and name the statistics."""
-    attacks = {a.id: a.title.lower() for a in protocol.attack_models}
+    attacks = {
+        a.id: "original-speech" if a.is_original else a.title.lower()
+        for a in protocol.attack_models
+    }
     sentences, statistics = [], []
     for overlap in overlaps:
         one, other = (attacks.get(a, a) for a in overlap.attack_models)
@@ -172,7 +175,7 @@ def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[lis
 
 def group_text(rates: Identified) -> str:
     """Describe a group in words that follow "in"."""
-    mixed = " (both genders mixed)" if len(rates.genders) > 1 else ""
+    mixed = " (both genders mixed)" * rates.mixed
     return f"a group of {rates.size}{mixed}"
 
 
