@@ -576,6 +576,7 @@ def test_nothing_to_do_is_told_without_numpy(measured: SpeechTree, beside: Path)
         ["check-options", config],
         ["train-backend", "--config", config],
         ["xvectors", "--config", config],
+        ["asv-scores", "--config", config],
         ["tables", "--results", beside.with_name("mine.json"), "--published", "vpc2020"]
         + ["--conf", "vpc2022", "--out", beside],
     )

@@ -32,8 +32,9 @@ from support import (
 )
 
 from privacy_eval.asv.backend import BACKENDS, score_matrix, train_backend
+from privacy_eval.asv.enrollment import load_enrollment
 from privacy_eval.asv.model_folder import load_backend
-from privacy_eval.asv.trials import load_enrollment, score_trials
+from privacy_eval.asv.trials import score_trials
 from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
