@@ -135,7 +135,7 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
     Raises
     ------
     PrivacyEvalError
-        No target or no nontarget trial; all scores of an attacker are the same.
+        No target or no nontarget trial; all scores of an attacker are the same, or too large.
 
     Examples
     --------
@@ -147,7 +147,11 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
     if not labels.any() or labels.all():
         kind = "nontarget" if labels.any() else "target"
         raise PrivacyEvalError(f"no {kind} trial is left to train the fusion on: too few speakers")
-    mean, deviation = given.mean(axis=0), given.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = given.mean(axis=0), given.std(axis=0)
+    large = np.flatnonzero(~np.isfinite(deviation))
+    if large.size:
+        raise PrivacyEvalError(f"training scores of attacker {large[0] + 1} are too large")
     constant = np.flatnonzero(~(deviation > 0))
     if constant.size:
         raise PrivacyEvalError(f"all training scores of attacker {constant[0] + 1} are the same")

@@ -527,11 +527,10 @@ def to_float64(array: NDArray[Any], where: str) -> NDArray[np.float64]:
     Raises
     ------
     PrivacyEvalError
-        Values that are not finite.
+        Values that are not finite as float32.
     """
-    values = array.astype(np.float64)
-    _check_finite(values, where)
-    return values
+    to_float32(array, where)
+    return array.astype(np.float64)
 
 
 def float32_to_write(path: Path, array: FloatArray, dimensions: int) -> NDArray[np.float32]:

@@ -136,7 +136,7 @@ def read_vectors(
     only : collection of str, optional
         Read only the vectors of these ids of an scp, which must have them.
     double : bool
-        Keep the precision of text and of double-precision files: a float64 matrix.
+        Keep the precision of text and of double-precision files, whose matrix is float64.
 
     Returns
     -------

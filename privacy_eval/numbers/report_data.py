@@ -47,7 +47,7 @@ class ReportData:
     Attributes
     ----------
     results : Results
-        Of all results files.
+        Of all results files, by the challenge's own attacker.
     cells : Cells
         Their values, and those of published systems beside them.
     arrays : StoredArrays
@@ -61,6 +61,8 @@ class ReportData:
         Metric of the rankings.
     attack_model : str or None
         Of the rankings; by default the one that the protocol averages.
+    others : tuple of VerificationRecord
+        By other attackers.
     """
 
     results: Results
@@ -71,6 +73,7 @@ class ReportData:
     whiskers: Whiskers = "speakers"
     rank_by: str = "eer"
     attack_model: str | None = None
+    others: tuple[VerificationRecord, ...] = ()
 
     @property
     def protocol(self) -> Protocol:
@@ -91,6 +94,12 @@ class ReportData:
             s: rankings(self.means, metric=metric, attack_model=attack, split=s)
             for s in self.protocol.splits
         }
+
+    @functools.cached_property
+    def word_error_rankings(self) -> Mapping[str, Ranking]:
+        """Rankings by word error rate, by split, where replicates allow to compare systems."""
+        of_splits = {s: rank(self.means, metric="wer", split=s) for s in self.protocol.splits}
+        return {s: ranking for s, ranking in of_splits.items() if ranking.replicates}
 
     @property
     def systems_by_rank(self) -> list[str]:
@@ -238,6 +247,8 @@ def read_report_data(sources: ReportSources) -> ReportData:
     protocol = replace(protocol, variant=sources.variant or protocol.variant)
     results = results if protocol == results.protocol else results.under(protocol)
     register(results.described)
+    others = tuple(r for r in results.verification if not r.condition.is_by_challenge)
+    results = results.by_challenge()
     cells = cells_from_results(results)
     if sources.published_results is not None:
         cells = merge_cells([cells, cells_from_published(sources.published_results)])
@@ -248,4 +259,4 @@ def read_report_data(sources: ReportSources) -> ReportData:
         for of, path in read
         if not made_by_user(path)
     )
-    return ReportData(results, cells, StoredArrays(read), sources, unsigned)
+    return ReportData(results, cells, StoredArrays(read), sources, unsigned, others=others)

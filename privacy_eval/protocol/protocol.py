@@ -188,6 +188,37 @@ class AsvModel:
         return self.training_set.replace("{suffix}", suffix)
 
 
+#: Ids of attackers that only a challenge's own may have: those of its back end.
+CHALLENGE_ATTACKERS = ("plda", "cosine")
+
+#: What an attacker may know, and how it may score.
+Knowledge = Literal["enrollment", "trial", "training", "words"]
+Scoring = Literal["plda", "cosine", "words", "outside"]
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """What gives scores to the trials of a condition.
+
+    Attributes
+    ----------
+    id : str
+        Also names the subfolder of a condition that its scores are in, but for the first one of
+        a protocol, which is the challenge's own.
+    title : str
+        Within a sentence.
+    knows : tuple of {"enrollment", "trial", "training", "words"}
+        Voices of the enrollment, of the trials, of training speech; what is said.
+    scoring : {"plda", "cosine", "words", "outside"}
+        Back end of x-vectors; the transcripts alone; score files of another program.
+    """
+
+    id: str
+    title: str
+    knows: tuple[Knowledge, ...] = ()
+    scoring: Scoring = "outside"
+
+
 @dataclass(frozen=True)
 class DataFolder:
     """A data folder derived from others: a subset selected by an utterance list, or several
@@ -264,6 +295,7 @@ class Protocol:
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
     speaker_vectors: str = ""
+    attackers: tuple[Attacker, ...] = ()
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
@@ -305,6 +337,18 @@ class Protocol:
         """Whether the edition's own evaluation computes all scores: it has no x-vector models,
         and stages 2 and 5 do not apply."""
         return not self.asv_models and any(part.folders for part in self.results_folders)
+
+    @property
+    def own_attacker(self) -> str:
+        """The id of the challenge's own attacker."""
+        if self.attackers:
+            return self.attackers[0].id
+        return CHALLENGE_ATTACKERS[1 if self.has_own_scoring else 0]
+
+    @property
+    def other_attackers(self) -> tuple[Attacker, ...]:
+        """The attackers that are not the challenge's own."""
+        return self.attackers[1:]
 
     @property
     def is_simulated(self) -> bool:
@@ -511,6 +555,7 @@ def _check_entries(protocol: Protocol) -> None:
         ("results folder suffix", [r.suffix for r in p.results_folders]),
         ("ASV model", [m.trained_on for m in p.asv_models]),
         ("trial set", [t.trials_name for t in p.trial_sets()]),
+        ("attacker", [a.id for a in p.attackers]),
     ):
         _need(len(set(names)) == len(names), f"duplicate {kind}: {sorted(names)}")
     _need(
@@ -530,6 +575,14 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
     )
+    own = p.attackers[:1]
+    _need(
+        all(a.id == a.scoring and a.id in CHALLENGE_ATTACKERS for a in own)
+        and not any(a.id in CHALLENGE_ATTACKERS for a in p.other_attackers)
+        and not any(a.scoring in CHALLENGE_ATTACKERS for a in p.other_attackers),
+        "attackers: the first, and no other, is the challenge's own: id and scoring are "
+        f"{' or '.join(CHALLENGE_ATTACKERS)}",
+    )
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
@@ -539,6 +592,7 @@ def _check_file_names(protocol: Protocol) -> None:
     """Check entries that become parts of paths."""
     p, decoded = protocol, (*protocol.recognition.data_sets, *protocol.emotion)
     ids = [*(d.id for d in p.data_sets), *(d.id for d in decoded), *(a.id for a in p.attack_models)]
+    ids += [a.id for a in p.attackers]
     suffixes = [r.suffix for r in p.results_folders if r.suffix]
     models = p.recognition.language_models
     for name in (p.name, *p.splits, *p.genders, *ids, *models, p.anon_suffix, *suffixes):

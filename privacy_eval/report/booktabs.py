@@ -84,25 +84,31 @@ class _Layout:
     def _whole(self, columns: Sequence[int]) -> float:
         return sum(self.widths[c] + self.font.gap for c in columns)
 
-    def parts(self) -> Iterator[list[int]]:
-        """Divide the columns into what fits beside those that identify a row."""
+    def parts(self) -> list[list[int]]:
+        """Divide the columns evenly into what fits beside those that identify a row."""
         titles = self.table.columns
         fixed = [0]
         while len(fixed) < len(titles) and titles[len(fixed)].align == "l":
             fixed.append(len(fixed))
-        others = range(len(fixed), len(titles))
+        others = list(range(len(fixed), len(titles)))
+        if self.width <= _TEXT or not others or any(column.wrap for column in titles):
+            return [[*fixed, *others]]
         room = max(_TEXT - self._whole(fixed), _TEXT / 4)
-        fits = self.width <= _TEXT or any(column.wrap for column in titles)
-        number = 1 if fits else math.ceil(self._whole(others) / room)
-        even = self._whole(others) / max(1, number)
-        part: list[int] = []
-        for column in others:
-            full = self._whole([*part, column]) > room or self._whole(part) >= even
-            if part and number > 1 and full:
-                yield [*fixed, *part]
-                part = []
-            part.append(column)
-        yield [*fixed, *part]
+        for number in range(2, len(others)):
+            parts = self._fill(others, room, self._whole(others) / number)
+            if len(parts) <= number:
+                return [[*fixed, *part] for part in parts]
+        return [[*fixed, column] for column in others]
+
+    def _fill(self, columns: Sequence[int], room: float, even: float) -> list[list[int]]:
+        """Divide columns into parts that fit, each of about the width `even`."""
+        parts: list[list[int]] = [[]]
+        for column in columns:
+            part = parts[-1]
+            if part and (self._whole([*part, column]) > room or self._whole(part) >= even):
+                parts.append([])
+            parts[-1].append(column)
+        return parts
 
     def pages(self, columns: Sequence[int]) -> Iterator[list[str]]:
         """Write the rows that fit on a page, below the titles."""

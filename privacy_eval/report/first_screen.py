@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ..errors import abbreviate, counted
 from ..metrics import describe
@@ -14,7 +14,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
-from .notes import too_few_replicates
+from .notes import counted_conditions, grouped_cautions, too_few_replicates
 from .page import Front
 from .ranking_tables import difference_text
 
@@ -28,22 +28,22 @@ _ATTACKERS = {
 }
 
 
-# Number of lines on conditions that were not evaluated, of possibly hundreds.
-_ABSENT_SHOWN = 20
+# Number of lines on conditions that were not evaluated, of possibly thousands.
+_ABSENT_SHOWN = 200
 
 
-def front(data: ReportData, cautions: Sequence[str]) -> Front:
-    """Compose the first screen, except its tables and figures, with these notes on values."""
+def front(data: ReportData) -> Front:
+    """Compose the first screen, except its tables and figures."""
     results, protocol = data.results, data.protocol
-    warnings = [*data.unsigned, *cautions]
+    warnings = [*((text, ()) for text in data.unsigned), *grouped_cautions(data)]
     if not results.systems:
         facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
-        return Front(facts, warnings=tuple(warnings), notes=tuple(_words(data)))
+        answer = _published_verdict(data)
+        return Front(facts, answer, warnings=tuple(warnings), notes=tuple(_words(data)))
     split, ranking = data.main_split, data.main_ranking
-    content, *lacking = contents(data)
-    warnings += [*lacking, *_not_evaluated(data)]
+    warnings += [*lacking(data), *((text, ()) for text in _not_evaluated(data))]
     return Front(
-        tuple(_facts(data, split, content)),
+        tuple(_facts(data, split)),
         _verdict(data, ranking),
         tuple((s, tuple(_sentences(data, s, split))) for s in data.systems_by_rank),
         tuple(dict.fromkeys(warnings)),
@@ -51,7 +51,22 @@ def front(data: ReportData, cautions: Sequence[str]) -> Front:
     )
 
 
-def _facts(data: ReportData, split: str, content: str) -> Iterator[tuple[str, str]]:
+def _published_verdict(data: ReportData) -> str:
+    """State which published system leaves the largest EER."""
+    ranking, protocol = data.main_ranking, data.protocol
+    if not ranking.ranked:
+        return ""
+    first, attack = ranking.ranked[0], protocol.attack(protocol.average_attack_model)
+    sentence = (
+        f"Of {counted(len(ranking.ranked), 'published system')}, {first.system} protects best: "
+        f"against an attacker {attacker(attack)}, it leaves an EER of {first.mean.text()} % "
+        f"({protocol.split_name(data.main_split)})"
+    )
+    original = data.original_eer.text()
+    return f"{sentence}; 50 % is chance{f', {original} % original speech' * bool(original)}."
+
+
+def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     results, protocol = data.results, data.protocol
     yield "Systems", abbreviate(list(results.systems))
     if data.sources.files:
@@ -62,11 +77,11 @@ def _facts(data: ReportData, split: str, content: str) -> Iterator[tuple[str, st
     yield (
         "Protocol",
         f"{protocol.title} ({protocol.name}), variant {protocol.variant}; ranked by EER, "
-        f"{attack.title.lower()} attacker; this screen shows the {protocol.split_title(split)}",
+        f"{attack.title.lower()} attacker; the first screen shows the {protocol.split_name(split)}",
     )
     yield (
         "Contents",
-        f"{content} Speakers are named by their ids; there are no recordings, and the "
+        f"{contents(data)} Speakers are named by their ids; there are no recordings, and the "
         "file needs no network.",
     )
     left_out = sum(r.left_out > 0 for r in results.verification)
@@ -110,7 +125,7 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
         sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
     compared = first.next is not None or second.interval is not None
-    tested = difference_text(metric, first) if compared else ""
+    tested = difference_text(metric, first, named=second.system) if compared else ""
     return f"{sentence}; {tested or other}{published}."
 
 
@@ -199,28 +214,33 @@ def attacker(attack: AttackModel) -> str:
     return f"{_ATTACKERS.get(knowledge, other)} ({attack.title.lower()})"
 
 
-def contents(data: ReportData) -> list[str]:
-    """Describe what the report contains, and what is missing."""
+def contents(data: ReportData) -> str:
+    """Describe what the report contains."""
     results = data.results
-    lines = [
+    return (
         f"{counted(len(results.systems), 'system')}, "
         f"{counted(len(results.verification), 'condition')}, "
         f"{counted(len(results.similarity), 'voice similarity')}, "
         f"{counted(len(results.recognition), 'word error rate')}. "
-        f"Written by privacy_eval {__version__}.",
-        *data.gaps,
-    ]
-    partial = [r.condition for r in results.verification if r.left_out]
+        f"Written by privacy_eval {__version__}."
+    )
+
+
+def lacking(data: ReportData) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield notes on what is missing or was left out, each with its items."""
+    yield from ((text, ()) for text in data.gaps)
+    partial = [r.condition for r in data.results.verification if r.left_out]
     if partial:
-        lines.append(
-            f"{counted(len(partial), 'condition')} with trials left out on request: "
-            + "; ".join(f"{c.system} {c.name}" for c in partial)
-        )
-    absent = results.not_evaluated
-    lines += [f"Not evaluated: {line}" for line in absent[:_ABSENT_SHOWN]]
-    if len(absent) > _ABSENT_SHOWN:
-        lines.append(f"... and {len(absent) - _ABSENT_SHOWN} more, listed in results.json")
-    return lines
+        names = tuple(f"{c.system} {c.label}" for c in partial)
+        yield f"Trials left out on request: {counted_conditions(partial)}", names
+    absent = data.results.not_evaluated
+    if len(absent) == 1:
+        yield f"Not evaluated: {absent[0]}", ()
+    elif absent:
+        more = len(absent) - _ABSENT_SHOWN
+        rest = [f"... and {more} more, listed in results.json"] * (more > 0)
+        lines = (*absent[:_ABSENT_SHOWN], *rest)
+        yield f"Not evaluated: {counted(len(absent), 'note')} on what is missing", lines
 
 
 def _not_evaluated(data: ReportData) -> Iterator[str]:

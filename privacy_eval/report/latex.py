@@ -54,6 +54,8 @@ _DOCUMENT = r"""\documentclass[a4paper,10pt]{article}
 \usepackage[margin=20mm]{geometry}
 \setlength{\belowcaptionskip}{4pt}
 \raggedbottom
+\maxdeadcycles=10000
+\extrafloats{1000}
 \makeatletter
 \def\@oddhead{\raisebox{0pt}[0pt][0pt]{\parbox[b]{0.9\textwidth}{\raggedright
   TITLE}}\hfil\thepage}

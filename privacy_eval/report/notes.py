@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..choices import LEVEL
+from ..choices import LEVEL, MOST_REPLICATES
 from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.caveats import WEAK_ATTACKER, note_of
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
 OTHER_SOURCE_MARK = "\u00a7"
-
-
-_MOST_REPLICATES = 1e6  # that --bootstrap accepts
 
 
 def caveat_notes(
@@ -39,20 +37,28 @@ def caveat_notes(
     marked : bool
         For a table that marks the values.
     """
-    conditions: dict[str, list[str]] = {}
     records = list(records)
+    return [
+        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "
+        f"{counted(len(conditions), 'condition')}: "
+        f"{abbreviate(_named(conditions))}"
+        for key, conditions in _with_caveats(records, metrics).items()
+    ] + [*dict.fromkeys(remark for r in records for remark in r.remarks if metrics is None)]
+
+
+def _with_caveats(
+    records: Iterable[VerificationRecord], metrics: Collection[str] | None
+) -> dict[str, list[TrialCondition]]:
+    """Map the caveats of records that concern any of the metrics to their conditions."""
+    conditions: dict[str, list[TrialCondition]] = {}
     for r in records:
         present = {metric for values in r.metrics.values() for metric in values}
         concerned = present if metrics is None else present.intersection(metrics)
         for key in r.caveats:
             told = metrics is not None or CAVEATS[key].announced
             if told and any(map(CAVEATS[key].concerns, concerned)):
-                conditions.setdefault(key, []).append(f"{r.condition.system} {r.condition.label}")
-    return [
-        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "
-        f"{counted(len(names), 'condition')}: {abbreviate(names)}"
-        for key, names in conditions.items()
-    ] + [*dict.fromkeys(remark for r in records for remark in r.remarks if metrics is None)]
+                conditions.setdefault(key, []).append(r.condition)
+    return conditions
 
 
 def drawn_notes(
@@ -146,7 +152,7 @@ def too_few_replicates(least: Iterable[float]) -> list[str]:
         f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
         f"at least {most:.0f}): intervals are too narrow"
     )
-    if most >= _MOST_REPLICATES:
+    if most >= MOST_REPLICATES:
         note = f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow"
     return [note] if most else []
 
@@ -158,3 +164,25 @@ def cautions(data: ReportData) -> list[str]:
         *data.cells.not_comparable,
         *data.cells.notes,
     ]
+
+
+def grouped_cautions(data: ReportData) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the same notes, which count the conditions of each system, with these conditions."""
+    records = data.results.verification
+    groups = [
+        (f"{CAVEATS[key].reason}: {counted_conditions(conditions)}", _named(conditions))
+        for key, conditions in _with_caveats(records, None).items()
+    ]
+    remarks = dict.fromkeys(remark for r in records for remark in r.remarks)
+    return groups + [(n, ()) for n in (*remarks, *data.cells.not_comparable, *data.cells.notes)]
+
+
+def counted_conditions(conditions: Sequence[TrialCondition]) -> str:
+    """Count conditions by system, such as `20 conditions of B1, 2 of B2`."""
+    (first, number), *others = Counter(c.system for c in conditions).items()
+    parts = [f"{counted(number, 'condition')} of {first}", *(f"{n} of {s}" for s, n in others)]
+    return abbreviate(parts)
+
+
+def _named(conditions: Iterable[TrialCondition]) -> tuple[str, ...]:
+    return tuple(f"{c.system} {c.label}" for c in conditions)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..io.files import read_bytes
 from .markup import Markup, join, tag
 from .table import Table
-from .table_formats import to_html
+from .table_formats import explanations, to_html
 
 if TYPE_CHECKING:
     from .figures.plot import Plot
@@ -80,6 +80,11 @@ class Section:
         """Whether there is neither table nor figure in it."""
         return not (self.tables or self.pictures) and all(p.is_empty for p in self.parts)
 
+    @property
+    def all_tables(self) -> list[Table]:
+        """Its tables and those of its parts."""
+        return [*self.tables, *(table for part in self.parts for table in part.all_tables)]
+
 
 @dataclass(frozen=True)
 class Front:
@@ -90,14 +95,15 @@ class Front:
     lead : tuple of str
         Lines right below the title.
     facts : tuple of (str, str)
-        Results, tree and protocol of the report.
+        Results, tree and protocol of the report, at its foot.
     verdict : str
         The answer in one sentence; "" for none.
     answers : tuple of (str, tuple of str)
         Sentences on each system, the first ones open.
-    warnings : tuple of str
+    warnings : tuple of (str, tuple of str)
+        Sentences, with the items that each is about, shown when it is clicked.
     notes : tuple of (str, str)
-        Words that the sentences use, with their meaning.
+        Words that the sentences use, with their meaning, in the legend.
     tables : tuple of Table
     pictures : tuple of Picture
     """
@@ -105,12 +111,14 @@ class Front:
     facts: tuple[tuple[str, str], ...] = ()
     verdict: str = ""
     answers: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     lead: tuple[str, ...] = ()
 
+
+_LEGEND = "What words and metrics mean"
 
 #: Maximum number of systems whose sentences are unfolded: the best ones.
 _OPEN_ANSWERS = 3
@@ -126,20 +134,31 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
     """
     script, style = _asset("report.js"), _asset("report.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    anchors = {"answer"}
+    anchors = {"answer", "legend", "about"}
     written = [_section(section, 2, anchors) for section in sections]
     links = [("answer", "Answer")] if front else []
     links += [(anchor, s.title) for (anchor, _), s in zip(written, sections, strict=True)]
+    end = [_legend(sections, front)]
+    links += [("legend", _LEGEND)] * bool(end[0])
+    if front and front.facts:
+        heading = tag("h2", "About this report")
+        end.append(tag("section", heading, _pairs(front.facts, "facts"), id="about"))
+        links.append(("about", "About this report"))
     items = (tag("li", tag("a", text, href=f"#{at}")) for at, text in links)
     contents = tag("details", tag("summary", "Contents"), tag("ul", *items), open="open")
-    parts = [tag("h1", title), *([_front(front)] if front else []), *(text for _, text in written)]
+    parts = [
+        tag("h1", title),
+        *([_front(front)] if front else []),
+        *(text for _, text in written),
+        *end,
+    ]
     body = [tag("nav", contents), tag("main", join(parts)), tag("script", Markup(script))]
     head = _HEAD.format(title=html.escape(title), style=style, script=digest)
     return f"{head}{join(body)}</body>\n</html>\n"
 
 
 def _front(front: Front) -> Markup:
-    warnings = tag("ul", *(tag("li", line) for line in front.warnings))
+    warnings = tag("ul", *(tag("li", _warning(*one)) for one in front.warnings))
     cards = [
         tag("article", tag("h3", system), *(tag("p", s) for s in sentences), class_="card")
         for system, sentences in front.answers
@@ -147,22 +166,35 @@ def _front(front: Front) -> Markup:
     if len(cards) > _OPEN_ANSWERS:
         rest = tag("summary", f"{len(cards) - 1} more systems")
         cards = [cards[0], tag("details", rest, *cards[1:])]
-    columns = [tag("div", *cards)]
+    columns = [tag("div", *cards)] if cards else []
     if front.pictures:
         columns.append(tag("div", *map(_figure, front.pictures)))
     parts = [
         tag("h2", "Answer", class_="unseen"),
         *(tag("p", line, class_="lead") for line in front.lead),
-        _pairs(front.facts, "facts"),
         tag("p", front.verdict, class_="verdict") if front.verdict else "",
         tag("aside", tag("h3", "Read with care"), warnings, class_="warnings")
         if front.warnings
         else "",
-        tag("div", *columns, class_="front"),
+        tag("div", *columns, class_="front") if columns else "",
         *map(to_html, front.tables),
-        _pairs(front.notes, "words"),
     ]
     return tag("section", *parts, id="answer")
+
+
+def _warning(text: str, items: tuple[str, ...]) -> Markup:
+    listed = tag("ul", *(tag("li", item) for item in items))
+    return tag("details", tag("summary", text), listed) if items else join([text])
+
+
+def _legend(sections: Sequence[Section], front: Front | None) -> Markup:
+    """Explain the words of the first screen, and the metrics of all tables."""
+    tables = [*(front.tables if front else ()), *(t for s in sections for t in s.all_tables)]
+    pairs = [*(front.notes if front else ()), *explanations(tables)]
+    if not pairs:
+        return Markup()
+    summary = tag("summary", tag("h2", _LEGEND))
+    return tag("section", tag("details", summary, _pairs(pairs, "words")), id="legend")
 
 
 def _section(section: Section, level: int, anchors: set[str]) -> tuple[str, Markup]:
@@ -204,9 +236,10 @@ def _figure(picture: Picture) -> Markup:
 
         content = to_svg(picture.plot)
     elif picture.path is not None:
-        data = base64.b64encode(read_bytes(picture.path)).decode("ascii")
-        source = f"data:image/png;base64,{data}"
-        content = tag("img", alt=picture.caption, loading="lazy", src=source)
+        png = read_bytes(picture.path)
+        source = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+        width = int.from_bytes(png[16:20], "big") * 5 // 8  # of letters as large as the page's
+        content = tag("img", alt=picture.caption, loading="lazy", src=source, width=width)
     caption = tag("figcaption", picture.caption)
     return tag("figure", content, caption, data_f="|".join(picture.facets))
 

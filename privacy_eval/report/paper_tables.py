@@ -23,9 +23,11 @@ from .comparison_tables import (
     heading_of,
     row_title,
     table_of_systems,
+    text_with_interval,
     weights_text,
+    with_bounds,
 )
-from .notes import directions_text
+from .notes import directions_text, too_few_replicates
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import utility_rank
 
@@ -217,7 +219,10 @@ def _table(
         bold=frozenset(bold),
         exact=exact,
         bold_means="the best anonymized system of a row",
-        notes=tuple(_notes(data, blocks, systems)),
+        notes=(
+            *_notes(data, blocks, systems),
+            *(too_few_replicates(data.lacking_replicates.values()) if intervals else ()),
+        ),
         comment=data.signature if data.results.systems else "",
         section=FILES_ONLY,
         title="The paper's tables",
@@ -226,20 +231,15 @@ def _table(
     table = table_of_systems(table, replace(data.cells, families={}), systems)
     if not intervals:
         return table
-    resampled = {
-        s for b in blocks for row in b.rows for s, cell in row.cells.items() if cell.interval
-    }
-    return replace(
-        table, columns=tuple(replace(c, interval=c.title in resampled) for c in table.columns)
-    )
+    cells = ((s, cell) for b in blocks for row in b.rows for s, cell in row.cells.items())
+    return with_bounds(table, {system for system, cell in cells if cell.interval})
 
 
 def _text(block: _Block, row: _Row, system: str, *, intervals: bool) -> str:
     cell = row.cells.get(system)
     if block.metric is None or cell is None:
         return row.texts.get(system, "")
-    text = cell_text(block.metric, cell)
-    return f"{text} {block.metric.interval(cell.interval)}".rstrip() if intervals else text
+    return (text_with_interval if intervals else cell_text)(block.metric, cell)
 
 
 def _best(block: _Block, row: _Row, systems: Sequence[str]) -> list[int]:

@@ -9,6 +9,7 @@ from ..metrics import METRICS, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
 from ..numbers.cells import system_column
 from ..numbers.rankings import Difference, RankedSystem, Ranking
+from .comparison_tables import enumerated
 from .notes import averaged_text, bias_notes, caveat_notes, too_few_replicates
 from .table import SIDE_BY_SIDE, Column, Table
 
@@ -98,13 +99,24 @@ def _statement(ranked: RankedSystem) -> str:
     return f"{how} {ranked.next.other}"
 
 
-def difference_text(metric: Metric, ranked: RankedSystem) -> str:
+def difference_text(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
     """Describe the difference between a system and the next comparable one of the ranking, and
-    whether it is significant; "" if they are not compared."""
-    if ranked.next is None:
+    whether it is significant; "" if they are not compared.
+
+    Parameters
+    ----------
+    named : str
+        The system that the sentence compares with already.
+    """
+    other = ranked.next
+    if other is None:
         return ranked.why_not
-    text = metric.format(ranked.next.value) + " points" * metric.percent
-    return f"difference {text} {metric.interval(ranked.next.interval)}: {_statement(ranked)}"
+    how = "a significant difference" if other.better else "no significant difference"
+    how = "too few speakers or replicates to test the difference" if other.too_few else how
+    if other.other != named:
+        how += f" to {other.other}"
+    text = metric.format(other.value) + " points" * metric.percent
+    return f"{how} ({text} {metric.interval(other.interval)})"
 
 
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
@@ -130,8 +142,11 @@ def _title(ranking: Ranking) -> str:
 
 def _caption(ranking: Ranking) -> str:
     split = ranking.protocol.split_name(ranking.split)
-    best = "most private" if ranking.metric != "gvd_db" else "most distinct"
+    best = {"gvd_db": "most distinct", "wer": "most useful"}.get(ranking.metric, "most private")
     averages = averaged_text(ranking.protocol)
+    if ranking.metric == "wer":
+        sets = [d.id for d in ranking.protocol.recognition.data_sets if d.weight]
+        averages = f"average over {enumerated(sets)}" if len(sets) > 1 else sets[0]
     if ranking.shared_sets:
         averages += f", only {ranking.shared_sets}, which all systems have"
     return f"{_title(ranking)} ({split}), the {best} first: {averages}."
@@ -140,7 +155,7 @@ def _caption(ranking: Ranking) -> str:
 def _tests(ranking: Ranking) -> str:
     """Say how systems are compared, or why they are not."""
     metric = METRICS[ranking.metric]
-    if ranking.attack_model is None:
+    if ranking.attack_model is None and not ranking.replicates:
         return "Order and values only: no significance test is possible."
     if not ranking.replicates:
         evaluated = dict.fromkeys(system_column(r.condition.system) for r in ranking.records)

@@ -95,16 +95,26 @@ const contents = (table, kind) => {
   const shown = row => !row.hidden && row.cells.length === heads.length;
   const rows = [...table.tBodies].flatMap(body => [...body.rows].filter(shown).map(row => [
     ...blocks.map(() => text(body.rows[0])), ...[...row.cells].map(text)]));
+  // The heading of a single block is said once, above.
+  const alone = kind !== "CSV" && blocks.length && new Set(rows.map(row => row[0])).size === 1;
+  const above = !alone ? []
+    : [kind === "LaTeX" ? `% ${latex(rows[0][0])}` : `${markdown(rows[0][0])}\n`];
+  if (alone) blocks.pop(), rows.forEach(row => row.shift());
   const align = heads.map(head => head.classList.contains("l") ? "l" : "r");
   const titles = heads.map(head => head.dataset.tex);
-  return written[kind]([...blocks, ...heads.map(text)], rows, [...blocks.map(() => "l"), ...align],
-    [...blocks.map(() => ""), ...titles]).join("\n") + "\n";
+  return [...above, ...written[kind]([...blocks, ...heads.map(text)], rows,
+    [...blocks.map(() => "l"), ...align], [...blocks.map(() => ""), ...titles])].join("\n") + "\n";
 };
 const copy = content => {
   const area = make("textarea", document.body, {value: content});
   area.select();
   document.execCommand("copy");
   area.remove();
+};
+// A matrix compares what its rows name with what its columns name.
+const isMatrix = (heads, rows) => {
+  const titles = new Set(heads.slice(1).map(text));
+  return rows.some(row => row.cells.length > 1 && titles.has(text(row.cells[0])));
 };
 const choose = (tools, title, values, act) => {
   const select = make("select", tools, {ariaLabel: title});
@@ -118,6 +128,7 @@ for (const table of all("table")) {
   tools.className = "tools";
   table.parentElement.before(tools);
   const rows = all("tbody tr", table), heads = all("thead th", table);
+  const matrix = isMatrix(heads, rows);
   const act = () => {
     for (const body of table.tBodies) {
       for (const row of body.rows) {
@@ -133,7 +144,7 @@ for (const table of all("table")) {
     head.title = "sort";
     head.addEventListener("click", () => sorted(head));
     head.addEventListener("keydown", event => { if (event.key === "Enter") sorted(head); });
-    if (!head.classList.contains("l") || rows.length < 5) return;
+    if (matrix || !text(head) || !head.classList.contains("l") || rows.length < 5) return;
     const found = new Set(rows.filter(r => r.cells.length > column && r.cells.length > 1)
       .map(row => text(row.cells[column])).filter(value => value));
     if (found.size > 1 && found.size <= Math.min(24, rows.length / 2)) {

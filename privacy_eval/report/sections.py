@@ -77,7 +77,7 @@ def report_sections(
         tables += own
     drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
     identified = identification_sentences(data)
-    answer = front(data, notes)
+    answer = front(data)
 
     def section(title: str, *text: str, folded: bool = True) -> Section:
         return Section(title, text, *_placed(title, tables, drawn), folded)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
-from .comparison_tables import comparison_tables, submissions_table
+from .comparison_tables import comparison_tables, layouts, submissions_table
 from .ranking_tables import ranking_table
-from .table import ANSWER, SIDE_BY_SIDE, Table
+from .table import ANSWER, Table
 from .utility_tables import utility_tables
 
 
@@ -32,18 +33,38 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
         tables = list(map(ranking_table, data.rankings[split]))
         if published and len(results.systems) > 1:
             # With published systems in between, no two submitted ones would be compared.
-            own = map(ranking_table, data.unpublished.rankings[split])
-            tables += [replace(table, name=f"{table.name}_own") for table in own]
-        section = ANSWER if split == data.main_split else SIDE_BY_SIDE
-        rankings += [replace(table, section=section) for table in tables]
+            tables += map(_without_published, map(ranking_table, data.unpublished.rankings[split]))
+        if tables and split == data.main_split:
+            tables[0] = replace(tables[0], section=ANSWER)
+        rankings += tables
     notes = []
     if not rankings:
         under = f" under the attack model {attack_model}" if attack_model else ""
         notes = [f"no ranking by {METRICS[metric].name}{under}: no system has values of it"]
     submissions = submissions_table(published.systems) if published else None
-    tables = comparison_tables(data.cells, data.protocol, coloured=bool(published))
-    tables += utility_tables(data)
+    tables = _ranked_first(
+        data, comparison_tables(data.cells, data.protocol, coloured=bool(published))
+    )
     return [*([submissions] if submissions else ()), *tables, *rankings], notes
+
+
+def _without_published(table: Table) -> Table:
+    caption = f"{table.caption.removesuffix('.')}; without published systems."
+    return replace(table, name=f"{table.name}_own", caption=caption)
+
+
+def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
+    """Begin with the tables of the attack model that systems are ranked under, then utility."""
+    ranked = data.protocol.attack(data.protocol.average_attack_model).asv_model
+    (first,) = (
+        lay
+        for lay in layouts(data.protocol)
+        if data.protocol.eer in lay.metrics and lay.asv_model == ranked
+    )
+    names = {f"comparison_{first.name}_{split}" for split in data.protocol.splits}
+    lead = [table for table in tables if table.name in names]
+    utility = [*utility_tables(data), *map(ranking_table, data.word_error_rankings.values())]
+    return [*lead, *utility, *(table for table in tables if table.name not in names)]
 
 
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -104,7 +104,7 @@ def _parts(column: Column, cell: str) -> tuple[str, ...]:
 
 
 def to_html(table: Table) -> Markup:
-    """Write a `table` element with its caption, the meaning of its metrics, and notes.
+    """Write a `table` element with its caption and notes, folded if there are several.
 
     Classes are for a style sheet: `own` columns, `l` for text, `mean` for rows of averages.
     """
@@ -143,19 +143,30 @@ def to_html(table: Table) -> Markup:
     return tag(
         "figure",
         tag("figcaption", one_line(table.caption)),
-        *(tag("p", one_line(line), class_="note") for line in _explanations(table)),
         tag("div", grid, class_="scroll", tabindex=0),
-        *(tag("p", one_line(note), class_="note") for note in notes),
+        *_below(notes),
         class_="table",
     )
 
 
-def _explanations(table: Table) -> list[str]:
-    """Explain the metrics in the columns or headings of a table, one per line."""
-    titles = {c.title for c in table.columns}
-    headings = tuple(heading.title for heading in table.headings)
+#: Notes below a table that are shown without a click.
+_OPEN_NOTES = 2
+
+
+def _below(notes: Sequence[str]) -> list[Markup]:
+    lines = [tag("p", one_line(note), class_="note") for note in notes]
+    if len(lines) <= _OPEN_NOTES:
+        return lines
+    return [tag("details", tag("summary", f"{len(lines)} notes"), *lines, class_="notes")]
+
+
+def explanations(tables: Iterable[Table]) -> list[tuple[str, str]]:
+    """Return the metrics in the columns or headings of tables, with their meaning."""
+    tables = list(tables)
+    titles = {c.title for table in tables for c in table.columns}
+    headings = {heading.title for table in tables for heading in table.headings}
     return [
-        m.explanation
+        (m.sentence, m.explanation.removeprefix(f"{m.sentence}: ").removesuffix("."))
         for m in METRICS.values()
         if m.explanation
         and (

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
+from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError, abbreviate, missing_library, printable
 from ..io.names import check_name
 from ..io.schema import INLINED
@@ -34,12 +35,14 @@ from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
+from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
+Attributed = TypeVar("Attributed", "VerificationRecord", "IdentificationRecord")
 
 # Approximations of the released scripts, and rounded numbers.
 _SLACK = 1e-3
@@ -250,7 +253,8 @@ class VerificationRecord(Record):
         return self.metrics
 
     def identity(self) -> tuple[str, ...]:
-        return *self.place(), self.condition.enrollment, self.condition.trial
+        c = self.condition
+        return *self.place(), c.enrollment, c.trial, c.attacker
 
     def check_values(self, where: str) -> None:
         super().check_values(where)
@@ -335,6 +339,8 @@ class RecognitionRecord(Record):
     line : WerLine
     speaker_interval : tuple of float
         95 % bounds from the bootstrap over speakers; empty without transcripts or bootstrap.
+    speakers : SpeakerErrors or None
+        Counts of the transcripts, from which replicates are drawn.
     """
 
     metric_kind = "utility"
@@ -346,6 +352,7 @@ class RecognitionRecord(Record):
     line: Annotated[WerLine, INLINED]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     speaker_interval: tuple[float, ...] = ()
+    speakers: SpeakerErrors | None = None
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         return {_NO_VARIANT: {"wer": self.line.wer}}
@@ -367,6 +374,28 @@ class RecognitionRecord(Record):
         super().check_values(where)
         if self.speaker_interval:
             _check_bounds([self.speaker_interval], where)
+        if self.speakers is not None:
+            self._check_speakers(self.speakers, f"{where}: speakers")
+
+    def _check_speakers(self, of: SpeakerErrors, where: str) -> None:
+        if not len(set(of.speakers)) == len(of.speakers) == len(of.words) == len(of.errors):
+            raise PrivacyEvalError(f"{where}: expected words and errors of distinct speakers")
+        for name in of.speakers:
+            check_name(name, where)
+        for count in (*of.words, *of.errors, of.seed):
+            _check_count(count, 0, where)
+        if sum(n > 0 for n in of.words) < 2 or not 2 <= of.replicates <= MOST_REPLICATES:
+            raise PrivacyEvalError(
+                f"{where}: expected words of two speakers, and 2 to {MOST_REPLICATES} replicates"
+            )
+        if abs(of.wer - self.line.wer) > MAX_DIFFERENCE + _SLACK:
+            raise PrivacyEvalError(
+                f"{where}: their rate {of.wer:.4f} contradicts the word error rate "
+                f"{self.line.wer:.4f}"
+            )
+
+    def interval(self, variant: str, key: str) -> Sequence[float | None]:
+        return self.speaker_interval or (None, None)
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "trial": self.condition.speech, "model": self.asr_model}
@@ -563,7 +592,8 @@ class IdentificationRecord(Record):
         return {}
 
     def identity(self) -> tuple[str, ...]:
-        return *self.place(), self.condition.enrollment, self.condition.trial
+        c = self.condition
+        return *self.place(), c.enrollment, c.trial, c.attacker
 
     def check_values(self, where: str) -> None:
         n_sizes = len(self.sizes)
@@ -640,11 +670,15 @@ class Results:
     emotion: tuple[EmotionRecord, ...] = ()
 
     def __post_init__(self) -> None:
-        """Add the caveat of records of systems with implausible scores of original speech."""
+        """Name the attacker in records of before there were several, and add the caveat of records
+        of systems with implausible scores of original speech."""
+        for kind in ("verification", "identification"):
+            records = tuple(_with_attacker(r, self.protocol) for r in getattr(self, kind))
+            object.__setattr__(self, kind, records)
         inverted = {
             r.condition.system
             for r in self.verification
-            if r.condition.is_original and INVERTED in r.caveats
+            if r.condition.is_original and r.condition.is_by_challenge and INVERTED in r.caveats
         }
         records = tuple(
             r.of_inverted_system() if r.condition.system in inverted else r
@@ -671,6 +705,11 @@ class Results:
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
         return Results(self.protocol, **kinds)
+
+    def by_challenge(self) -> Results:
+        """Return the results without the scores of other attackers than the challenge's own."""
+        own = tuple(r for r in self.verification if r.condition.is_by_challenge)
+        return self if own == self.verification else replace(self, verification=own)
 
     def selected(self, systems: Sequence[str]) -> Results:
         """Select systems, in this order; raise an error for one without records."""
@@ -795,7 +834,9 @@ class Results:
                 "EER, %": marked_text(eer.format(r.values(variant)[eer.key]), r.caveat(eer.key)),
             }
             for r in self.verification
-            if not r.condition.is_original and eer.key in r.values(variant)
+            if not r.condition.is_original
+            and r.condition.is_by_challenge
+            and eer.key in r.values(variant)
         ]
         table = tabulate(rows, headers="keys", tablefmt="html", disable_numparse=True)
         return f"<p>{html.escape(repr(self))}</p>{table}"
@@ -805,8 +846,8 @@ class Results:
 CSV_COLUMNS = tuple(
     (
         "system results_folder name data_set split gender enrollment trial model attack_model "
-        "n_target n_nontarget trials_without_score scores_without_trial variant metric unit value "
-        "low_95 high_95 caveat"
+        "attacker n_target n_nontarget trials_without_score scores_without_trial variant metric "
+        "unit value low_95 high_95 caveat"
     ).split()
 )
 
@@ -822,6 +863,14 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
+
+
+def _with_attacker(record: Attributed, protocol: Protocol) -> Attributed:
+    """Return a record that names its attacker: the challenge's own where it names none."""
+    if record.condition.attacker:
+        return record
+    condition = replace(record.condition, attacker=protocol.own_attacker)
+    return replace(record, condition=condition)
 
 
 def _check_count(count: int | None, least: int, where: str) -> None:
@@ -843,8 +892,9 @@ def merge(parts: Iterable[Results]) -> Results:
         Different protocols; a condition of one system in two files.
     """
     parts = list(parts)
-    protocol = parts[0].protocol
-    if any(part.protocol != protocol for part in parts):
+    protocol = max((part.protocol for part in parts), key=lambda p: len(p.attackers))
+    edition = replace(protocol, attackers=())
+    if any(replace(part.protocol, attackers=()) != edition for part in parts):
         of_systems = {f"{', '.join(part.systems)}: {part.protocol.name}": None for part in parts}
         raise PrivacyEvalError(
             "results under different protocols cannot be merged, as editions differ in data and "
@@ -854,7 +904,8 @@ def merge(parts: Iterable[Results]) -> Results:
     for number, part in enumerate(parts):
         for r in part.records():
             c = r.condition
-            if seen.setdefault((type(r), c.system, c.results_folder, c.name), number) != number:
+            place = (type(r), c.system, c.results_folder, c.name, getattr(c, "attacker", ""))
+            if seen.setdefault(place, number) != number:
                 raise PrivacyEvalError(
                     f"system {c.system!r}: duplicate {c.name} in two results files"
                 )

@@ -274,14 +274,14 @@ class _ConditionRecord:
 
     @property
     def path(self) -> Path:
-        return self.folder / f"{self.condition.name}.json"
+        return self.folder / f"{self.condition.record_name}.json"
 
     def product(self) -> Product:
         options, condition = self.options, self.condition
         return Product(
             f"{condition.system} {condition.label}",
             self.tree,
-            self.folder / f".{condition.name}{NOTE}",
+            self.folder / f".{condition.record_name}{NOTE}",
             record_paths(self.path),
             self.find,
             self.make,

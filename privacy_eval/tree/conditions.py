@@ -10,7 +10,15 @@ from typing import Annotated
 
 from ..choices import Normalization
 from ..io.schema import Entry
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
+from ..protocol.protocol import (
+    ANONYMIZED,
+    CHALLENGE_ATTACKERS,
+    ORIGINAL,
+    SPEECH,
+    Protocol,
+    ResultsFolder,
+    TrialSet,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,9 @@ class TrialCondition:
         Id of the protocol's attack model, if it is one.
     enrollment_set, trial_set : str
         Names of the data folders.
+    attacker : str
+        Id of the protocol's attacker that gave the scores; "" in files of before there were
+        several: the challenge's own.
     """
 
     system: str
@@ -46,6 +57,12 @@ class TrialCondition:
     attack_model: str | None
     enrollment_set: str
     trial_set: str
+    attacker: str = ""
+
+    @property
+    def is_by_challenge(self) -> bool:
+        """Whether the scores are of the challenge's own attacker."""
+        return self.attacker in ("", *CHALLENGE_ATTACKERS)
 
     @property
     def is_original(self) -> bool:
@@ -54,8 +71,15 @@ class TrialCondition:
 
     @property
     def label(self) -> str:
-        """The condition's folder name, with the results folder's suffix if there is one."""
-        return f"{self.name} ({self.results_folder})" if self.results_folder else self.name
+        """The condition's folder name, with the results folder's suffix if there is one, and the
+        attacker if it is not the challenge's."""
+        label = f"{self.name} ({self.results_folder})" if self.results_folder else self.name
+        return label if self.is_by_challenge else f"{label} by {self.attacker}"
+
+    @property
+    def record_name(self) -> str:
+        """Name of the files of its record."""
+        return self.name if self.is_by_challenge else f"{self.name}.{self.attacker}"
 
 
 @dataclass(frozen=True)
@@ -198,7 +222,8 @@ class System:
 def trial_conditions(
     protocol: Protocol, part: ResultsFolder, anon_suffix: str, system: str = ""
 ) -> dict[str, TrialCondition]:
-    """Return the conditions of a results folder by their folder names, `ASV-...`."""
+    """Return the conditions of a results folder by their folder names, `ASV-...`: those of the
+    challenge's own attacker."""
     suffixes = {ORIGINAL: "", ANONYMIZED: anon_suffix}
     conditions: dict[str, TrialCondition] = {}
     for t, pair in itertools.product(protocol.trial_sets(), protocol.comparisons):
@@ -207,7 +232,9 @@ def trial_conditions(
         attack = protocol.attack_model(*speech)
         sets = (t.enrollment_name + suffixes[speech[0]], t.trials_name + suffixes[speech[1]])
         name = f"ASV-{sets[0]}-{sets[1]}"
-        conditions[name] = TrialCondition(system, part.suffix, name, *cell, *speech, attack, *sets)
+        conditions[name] = TrialCondition(
+            system, part.suffix, name, *cell, *speech, attack, *sets, protocol.own_attacker
+        )
     return conditions
 
 

@@ -405,7 +405,7 @@ def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search)
             decoded = recognition_conditions(protocol, part, suffix, system)
             for child in (c for c, _ in children if c.parent == folder_of):
                 if child.name in verified:
-                    conditions.append(search.files(verified[child.name], child))
+                    conditions += search.files_by_attacker(verified[child.name], child)
                 elif child.name in decoded:
                     outside = search.outside([child, *sorted(child.glob("*"))])
                     recognition.append(RecognitionFiles(decoded[child.name], child, outside))

@@ -233,7 +233,7 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
             at = condition.name.removeprefix("ASV-")
             folder = next((p[at] for p in (places if shares else places[:1]) if at in p), None)
             if folder is not None:
-                conditions.append(search.files(condition, folder))
+                conditions += search.files_by_attacker(condition, folder)
     original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
     recognition: list[RecognitionFiles] = []
     for decoded in recognition_conditions(protocol, original, suffix, name).values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -144,3 +144,15 @@ class Search:
         keys = [path for path in candidates if path.is_file()]
         outside = paths_outside([scores, *keys, utt2spk], self.roots)
         return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)
+
+    def files_by_attacker(self, condition: TrialCondition, folder: Path) -> list[ConditionFiles]:
+        """Find the files of a condition, then those of its other attackers, in subfolders named by
+        them; without those of the challenge's own attacker where only others have scores."""
+        own = self.files(condition, folder)
+        others = [
+            self.files(replace(condition, attacker=attacker.id), folder / attacker.id)
+            for attacker in self.protocol.other_attackers
+            if (folder / attacker.id).is_dir()
+        ]
+        others = [files for files in others if files.scores is not None]
+        return others if others and own.scores is None else [own, *others]

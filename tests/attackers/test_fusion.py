@@ -90,6 +90,8 @@ def test_what_cannot_be_fused_is_an_error(real: tuple) -> None:
     scores, is_target, enrolled, tried = real
     with pytest.raises(PrivacyEvalError, match="attacker 2 are the same"):
         fuse_scores(np.column_stack([scores[:, 0], np.ones(len(scores))]), *real[1:])
+    with pytest.raises(PrivacyEvalError, match="attacker 1 are too large"):
+        fuse_scores(1e308 * np.sign(scores), *real[1:])
     with pytest.raises(PrivacyEvalError, match="no target trial is left"):
         fuse_scores([[1.0], [0.0], [2.0]], [True, False, False], list("aab"), list("abb"))
     with pytest.raises(ValueError, match="at least 4"):

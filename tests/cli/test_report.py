@@ -689,9 +689,10 @@ def test_published_values_alone_make_figures_and_a_report(
     assert run.code == 0, run.err
     page = Page(path.read_text(encoding="utf-8"))
     figures_of = ["Privacy of the systems", "Metric against metric"]
-    assert page.titles == ["Answer", "Systems side by side", *figures_of, "Published systems"]
+    titles = ["Answer", "Systems side by side", *figures_of, "Published systems"]
+    assert page.titles == [*titles, *FOOT]
     assert sum(map(len, page.images.values())) == len(pictures(out))
-    assert page.texts["Answer"][:2] == ["Published results", "vpc2020"]
+    assert page.texts[FOOT[-1]][:2] == ["Published results", "vpc2020"]
 
 
 @pytest.mark.parametrize("verb", ["figures", "report"])
@@ -827,6 +828,7 @@ FIGURES = {
 }
 VARIANTS, LEAST = "Where the two variants differ", "The least protected speakers"
 OWN, MADE = f"System {ODD_NAME}", "How each number was made"
+FOOT = ("What words and metrics mean", "About this report")
 
 
 def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path: Path) -> None:
@@ -835,7 +837,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     page = report(out, results_of(measured), *more)
     assert page.titles == [
         *("Answer", "Systems side by side", LEAST, *FIGURES, "Curves"),
-        *(OWN, VARIANTS, MADE, "Published systems"),
+        *(OWN, VARIANTS, MADE, "Published systems", *FOOT),
     ]
     entries = json.loads((drawings / "captions.json").read_text())
     captions = {name: entry["caption"] for name, entry in entries.items()}
@@ -851,7 +853,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     assert page.tables["Answer"] == ["tab-ranking_eer_lazy-informed_dev", "tab-summary"]
     assert page.tables[VARIANTS] == ["tab-0-variants"]
     assert page.tables[LEAST] == ["tab-0-speakers"]
-    assert {"Speaker verification, Dev. set", "Linkability"} <= set(page.texts[OWN])
+    assert {"Speaker verification, dev. set", "Linkability"} <= set(page.texts[OWN])
     assert {"tab-0-asv_dev", "tab-0-voice", "tab-0-attacks"} <= set(page.tables[OWN])
     assert {"tab-0-variants", "tab-0-speakers"}.isdisjoint(page.tables[OWN])
     similarity = read_results(results_of(measured)).similarity[0]
@@ -908,9 +910,9 @@ def test_a_report_to_publish_names_no_path(
     text = re.sub(r"base64,[A-Za-z0-9+/=]*", "", text)
     assert not [path for path in {*paths, *folders, str(tmp_path)} if path in text]
     ours = report(tmp_path / "report.html", results, *figures)
-    assert any("scores in " in fact for fact in ours.texts["Answer"])
+    assert any("scores in " in fact for fact in ours.texts[FOOT[-1]])
     assert (page.tables, page.images) == (ours.tables, ours.images)
-    for title in set(ours.titles) - {"Answer", MADE}:
+    for title in set(ours.titles) - {"Answer", MADE, FOOT[-1]}:
         assert page.texts[title] == ours.texts[title]
     made = "\n".join(page.texts[MADE])
     assert all(digest(p.read_bytes())[:12] in made for p in measured.all_scores.values())
@@ -944,13 +946,13 @@ def test_a_report_without_figures_and_other_systems(
 ) -> None:
     """No part is there that would be empty."""
     page = report(tmp_path / "report.html", baselines[0])
-    assert page.titles == ["Answer", "System B1", MADE]
+    assert page.titles == ["Answer", "System B1", MADE, *FOOT]
     assert page.images == {}
     run = cli("report", "--results", *baselines, "--out", tmp_path / "two.html")
     assert run.code == 0
     assert "Original speech differs between systems" in run.err
     page = Page((tmp_path / "two.html").read_text())
-    assert page.titles == ["Answer", "Systems side by side", "System B1", "System B2", MADE]
+    assert page.titles == ["Answer", "Systems side by side", "System B1", "System B2", MADE, *FOOT]
     assert any("Original speech differs" in text for text in page.texts["Answer"])
 
 

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
-from support import write
+from support import lines_to, write
 
 import privacy_eval.io.kaldi_objects as objects
 import privacy_eval.io.scp as module
@@ -842,6 +842,22 @@ def test_block_reading_agrees_with_one_by_one(
         assert found == outcome()
         if not cut and set(dimensions) == {2}:
             assert isinstance(found, tuple)
+
+
+def test_double_precision_is_kept_on_request(tmp_path: Path) -> None:
+    """Of text, an array and double-precision objects; never beyond the range of float32."""
+    value = 0.1234567890123
+    text = lines_to(tmp_path / "x.ark", [f"u [ {value!r} 1 ]"])
+    np.savez(tmp_path / "x.npz", u=np.array([value, 1]))
+    for path in (text, tmp_path / "x.npz"):
+        assert read_vectors(path, double=True).matrix.tolist() == [[value, 1]]
+        assert read_vectors(path).matrix.tolist() == [[float(np.float32(value)), 1]]
+    write_vectors(tmp_path / "y.scp", ["u"], np.array([[value]], dtype=np.float32), tree=tmp_path)
+    stored = read_vectors(tmp_path / "y.scp", tree=tmp_path, double=True).matrix
+    assert stored.tolist() == [[float(np.float32(value))]]
+    lines_to(text, ["u [ 1e300 ]"])
+    with pytest.raises(PrivacyEvalError, match="too large"):
+        read_vectors(text, double=True)
 
 
 def test_uniform_archive_is_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -367,3 +367,26 @@ def test_protocol_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     )
     assert "\nprotocol: Radio plays (radio); tree: tree; results: tree/exp\n" in run.out
     assert "no trial key (1): ASV-eval-cast-eval-lines-m-hidden" in run.out
+
+
+OWN = {"id": "plda", "title": "own", "scoring": "plda"}
+
+
+@pytest.mark.parametrize(
+    "attackers",
+    [
+        [{"id": "words", "title": "words", "scoring": "words"}],
+        [{"id": "own", "title": "own", "scoring": "plda"}],
+        [{"id": i, "title": i, "scoring": i} for i in ("plda", "cosine")],
+        [{"id": i, "title": i, "scoring": "plda"} for i in ("plda", "other")],
+        [{"id": "plda", "title": "own", "scoring": "plda"}, {"id": "../up", "title": "up"}],
+        [
+            {"id": "plda", "title": "own", "scoring": "plda"},
+            {"id": "a", "title": "a", "knows": ["age"]},
+        ],
+    ],
+)
+def test_invalid_attackers(attackers: list[Plain]) -> None:
+    values = {**load_protocol("vpc2020").to_dict(), "attackers": attackers}
+    with pytest.raises(PrivacyEvalError, match="attackers|file names"):
+        protocol_from_dict(values, "protocol")

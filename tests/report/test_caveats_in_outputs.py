@@ -154,7 +154,7 @@ def test_a_weak_attacker_is_on_the_first_screen_and_below_tables() -> None:
         data = ReportData(changed, cells_from_results(changed))
         front, _, _ = report_sections(data)
         reason = CAVEATS["weak_attacker"].reason
-        assert any(reason in text for text in front.warnings) is is_noted
+        assert any(reason in text for text, _ in front.warnings) is is_noted
         tables = {t.name: t for t in system_tables(data, "mine", "")}
         for name in ("asv_dev", "zebra"):
             if name in tables:

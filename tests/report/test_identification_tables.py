@@ -66,7 +66,7 @@ def test_the_worst_protected_is_the_worst_under_any_attack() -> None:
         record(of["lazy-informed"], speakers=(SpeakerLinkage("s8", 12, 0.58, 0.58, 0.58),)),
         record(of["ignorant"], speakers=(SpeakerLinkage("s9", 12, 0.75, 0.75, 0.75),)),
     )
-    ((_, sentences),) = front(ReportData(made, cells_from_results(made)), ()).answers
+    ((_, sentences),) = front(ReportData(made, cells_from_results(made))).answers
     (worst,) = (s for s in sentences if s.startswith("Worst protected"))
     assert "speaker s9" in worst and "75 % [47, 91]" in worst and "ignorant attacker" in worst
     assert "in 12 tests" in worst and "worst of 2 results" in worst and "biased" not in worst
@@ -80,7 +80,7 @@ def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: st
     records = imported(ANON, protocol="vpc2022").similarity
     speaker = SpeakerSimilarity("s9", deid, 0.0, 0.0, 0.0, None, 0.0)
     made = Results(PROTOCOL, similarity=tuple(replace(r, speakers=(speaker,)) for r in records))
-    ((_, sentences),) = front(ReportData(made, cells_from_results(made)), ()).answers
+    ((_, sentences),) = front(ReportData(made, cells_from_results(made))).answers
     (worst,) = (s for s in sentences if s.startswith("Worst protected"))
     assert f"{words}; chosen as the worst of " in worst and "inf" not in worst
 

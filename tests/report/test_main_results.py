@@ -42,7 +42,7 @@ def test_missing_data_sets_are_named() -> None:
     front, _, _ = report_sections(replace(data, sources=ReportSources((Path("results.json"),))))
     table = main_results_table(data)
     assert table is not None
-    for lines in (front.warnings, table.notes):
+    for lines in (dict(front.warnings), table.notes):
         (line,) = (text for text in lines if "of the protocol's" in text)
         assert line.startswith("mine: 12 of the protocol's 36 conditions; missing: ")
         titles = [d.title for d in results.protocol.data_sets if d.id != "libri"]

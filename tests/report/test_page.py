@@ -11,9 +11,11 @@ import pytest
 from support import ANON, ODD_NAME, imported, with_first
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.metrics import Label
-from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.first_screen import contents
+from privacy_eval.metrics import METRICS, Label
+from privacy_eval.numbers.report_data import ReportData, read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.report.first_screen import contents, front, lacking
+from privacy_eval.report.notes import grouped_cautions
 from privacy_eval.report.page import Picture, Section, report_page
 from privacy_eval.report.provenance import provenance_tables
 from privacy_eval.report.table import Column, Table
@@ -67,7 +69,7 @@ def test_nothing_is_fetched(tmp_path: Path) -> None:
     sources = [a["src"] or "" for _, a in page.tags if "src" in a]
     assert sources == ["data:image/png;base64," + base64.b64encode(PNG).decode()]
     links = [a["href"] or "" for tag, a in page.tags if "href" in a]
-    assert links == ["#figures", "#tables"]
+    assert links == ["#figures", "#tables", "#legend"]
     assert not [tag for tag, _ in page.tags if tag in ("link", "iframe", "object", "base")]
     policy = next(a["content"] or "" for t, a in page.tags if t == "meta" and "http-equiv" in a)
     assert "default-src 'none'" in policy
@@ -100,8 +102,9 @@ def test_sections_are_folded_where_asked(tmp_path: Path) -> None:
         Section("Open", tables=(table(),)),
         Section("Folded", tables=(with_heading,), folded=True),
     )
-    assert [t for t, _ in page.tags].count("details") == 2  # with the one of the contents
-    assert [text for tag, text in page.texts if tag == "h2"] == ["Open", "Folded"]
+    assert [t for t, _ in page.tags].count("details") == 3  # with those of contents and legend
+    headings = [text for tag, text in page.texts if tag == "h2"]
+    assert headings[:2] == ["Open", "Folded"] and len(headings) == 3
     assert ("span", "Two") in page.texts
 
 
@@ -145,11 +148,32 @@ def test_how_each_number_was_made() -> None:
 
 def test_what_is_not_in_it_is_said() -> None:
     results = replace(imported(ANON, protocol="vpc2022"), not_evaluated=("B1: no scores of 3",))
-    lines = contents(ReportData(results))
-    assert "1 system," in lines[0] and "12 voice similarities" in lines[0]
-    assert lines[-1] == "Not evaluated: B1: no scores of 3"
-    many = replace(results, not_evaluated=tuple(f"condition {n}" for n in range(23)))
-    assert contents(ReportData(many))[-2:] == [
-        "Not evaluated: condition 19",
-        "... and 3 more, listed in results.json",
-    ]
+    text = contents(ReportData(results))
+    assert "1 system," in text and "12 voice similarities" in text
+    assert [*lacking(ReportData(results))][-1] == ("Not evaluated: B1: no scores of 3", ())
+    many = replace(results, not_evaluated=tuple(f"condition {n}" for n in range(203)))
+    head, items = [*lacking(ReportData(many))][-1]
+    assert "203" in head
+    assert items[-2:] == ("condition 199", "... and 3 more, listed in results.json")
+
+
+def test_cautions_count_conditions_by_system_and_list_them() -> None:
+    results = imported(ANON, protocol="vpc2022")
+    few = tuple(replace(r, n_target=7, n_nontarget=70) for r in results.verification)
+    found = grouped_cautions(ReportData(replace(results, verification=few)))
+    listed = tuple(f"B1 {r.condition.label}" for r in few)
+    ((head, _),) = (one for one in found if one[1] == listed)
+    assert head.endswith(f": {len(few)} conditions of B1")
+
+
+def test_metrics_are_explained_once(tmp_path: Path) -> None:
+    page = report(tmp_path, Section("A", tables=(table("a"), table("b"))))
+    meaning = METRICS["eer"].meaning
+    assert [tag for tag, text in page.texts if meaning in text] == ["dd"]
+    assert ("a", {"href": "#legend"}) in page.tags
+
+
+def test_published_systems_alone_have_an_answer() -> None:
+    data = read_report_data(ReportSources(published="vpc2020"))
+    first, ranked = front(data), data.main_ranking.ranked
+    assert ranked[0].system in first.verdict and ranked[0].mean.text() in first.verdict

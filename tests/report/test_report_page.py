@@ -34,6 +34,14 @@ BLOCKS = Table(
     headings=(Label("Ignorant"), Label("Informed")),
 )
 
+_CELLS = [tuple("n.s." if r != c else "" for c in "ABCDEF") for r in "ABCDEF"]
+MATRIX = Table(
+    "matrix",
+    "Tests of pairs",
+    (Column("", align="l"), *map(Column, "ABCDEF")),
+    (tuple((name, *cells) for name, cells in zip("ABCDEF", _CELLS, strict=True)),),
+)
+
 #: Runs in the page after its own script, and puts what it finds into it.
 CHECKS = """
 const found = {};
@@ -68,13 +76,19 @@ head("blocks", 2).click();
 found.blocks = cells("blocks", 2);
 pick(select("t", "Gender"), "female");
 found.filtered = cells("t", 0);
+found.matrix = document.getElementById("tab-matrix").closest("figure")
+  .querySelectorAll("select").length;
+found.clipped = [...document.querySelectorAll(".warnings *")].some(
+  e => e.scrollHeight > e.clientHeight + 1 && getComputedStyle(e).overflowY !== "visible");
 pick(select("blocks", "Values"), "Informed");
 found.block = cells("blocks", 0);
 const copies = [];
 document.execCommand = () => copies.push(document.querySelector("textarea").value);
 const tools = document.querySelector("#tab-t").closest("figure");
 for (const button of tools.querySelectorAll("button")) button.click();
-copies.push(contents(document.getElementById("tab-blocks"), "CSV"));
+for (const kind of ["CSV", "LaTeX"]) {
+  copies.push(contents(document.getElementById("tab-blocks"), kind));
+}
 found.copies = copies;
 const closed = document.querySelector("#folded details");
 found.closed = closed.open;
@@ -101,7 +115,7 @@ def page() -> str:
     return report_page(
         "Title",
         [
-            Section("Tables", tables=(TABLE, BLOCKS)),
+            Section("Tables", tables=(TABLE, BLOCKS, MATRIX)),
             Section("Long", tables=(Table("long", "Long", long.columns, (rows,)),), folded=True),
             Section("Folded", ("Words of a closed section.",), (hidden,), folded=True),
             Section("Curves", parts=(Section("Set", pictures=pictures),), facets=("Figure", "")),
@@ -110,7 +124,7 @@ def page() -> str:
             (("Fact", "1"),),
             "A verdict.",
             (("S", ("A sentence.",)),),
-            ("A warning",),
+            (("A warning", ("An item of it.",)),),
             tables=(Table("ranking", "The ranking", COLUMNS, (ROWS,)),),
         ),
     )
@@ -159,10 +173,15 @@ def test_tables_sort_with_averages_last(found: dict[str, Any]) -> None:
 def test_tables_are_filtered(found: dict[str, Any]) -> None:
     assert found["filtered"] == ["a|b_1", "c"]
     assert sorted(found["block"]) == ["d", "d", "e"]
+    assert found["matrix"] == 0
+
+
+def test_warnings_are_never_clipped(found: dict[str, Any]) -> None:
+    assert found["clipped"] is False
 
 
 def test_what_is_shown_is_copied(found: dict[str, Any]) -> None:
-    latex, csv, markdown, blocks = found["copies"]
+    latex, csv, markdown, blocks, one_block = found["copies"]
     assert latex.startswith("\\begin{tabular}{llr}") and "Data & Gender & EER, \\% \\\\" in latex
     assert r"a\textbar{}b\_1 & female & 9.5 \\" in latex and "male &" not in latex.replace(
         "female", ""
@@ -171,6 +190,9 @@ def test_what_is_shown_is_copied(found: dict[str, Any]) -> None:
     assert markdown.splitlines()[1:3] == ["| :-- | :-- | --: |", r"| a\|b\_1 | female | 9.5 |"]
     assert "Informed,d,male,'=1+1" in blocks.splitlines()  # no formula of a spreadsheet
     assert "Informed,d,female,-3" in blocks.splitlines()
+    # What every row would repeat is said once.
+    assert one_block.startswith("% Informed\n\\begin{tabular}{lll}\n")
+    assert one_block.count("Informed") == 1
 
 
 def test_links_open_closed_sections(found: dict[str, Any]) -> None:
@@ -201,12 +223,13 @@ def test_printed_whole_and_without_errors(tmp_path: Path) -> None:
     printed = subprocess.run(
         ["pdftotext", str(out), "-"], capture_output=True, text=True, check=True
     ).stdout
-    for words in ("A verdict.", "A warning", "Words of a closed section.", "a long name 89"):
+    opened = ("An item of it.", "Words of a closed section.", "a long name 89")
+    for words in ("A verdict.", "A warning", *opened):
         assert words in printed
     assert "copy LaTeX" not in printed
     first, *others = printed.split("\f")
-    for words in ("A verdict.", "A warning", "A sentence.", "The ranking", "Fact"):
+    for words in ("A verdict.", "A warning", "A sentence.", "The ranking"):
         assert words in first
-    assert first.index("A warning") < first.index("The ranking") < first.index("Fact")
+    assert "Fact" in printed and "Fact" not in first
     assert "Of two blocks" in others[0]  # the sections begin on a page of their own
     assert "Of two blocks" not in first

@@ -69,6 +69,8 @@ PRINTED = {
     r"\textbar{}": "|",
     r"\char34{}": '"',
     r"\dag{}": "\u2020",
+    r"\ddag{}": "\u2021",
+    r"\textendash{}": "\u2013",
     r"\textquotesingle{}": "'",
     r"\textasciigrave{}": "`",
     **{f"\\{c}": c for c in "{}$&#%_"},
@@ -97,7 +99,10 @@ def test_latex_prints_any_ascii(text: str) -> None:
 def test_latex_of_any_text_is_harmless_and_one_line(text: str) -> None:
     escaped = escape_latex(text)
     shown = printed(escaped)
-    assert all(" " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c == "\u00a7" for c in shown)
+    assert all(
+        " " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c in "\u00a7\u2013\u2020\u2021"
+        for c in shown
+    )
     assert len(escaped.splitlines()) <= 1
 
 
@@ -361,7 +366,7 @@ def test_flags_in_booktabs() -> None:
 
 @pytest.mark.parametrize(
     ("columns", "rows", "tables", "environment"),
-    [(3, 5, 1, "table"), (15, 5, 1, "table*"), (60, 5, 3, "table*"), (3, 200, 4, "table")],
+    [(3, 5, 1, "table"), (15, 5, 1, "table*"), (60, 5, 4, "table*"), (3, 200, 4, "table")],
 )
 def test_booktabs_continues_what_no_page_holds(
     columns: int, rows: int, tables: int, environment: str

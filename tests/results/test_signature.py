@@ -77,6 +77,6 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     summary = main_results_table(data)
     assert summary is not None and note in summary.notes
     front, _, remarks = report_sections(data)
-    assert note in front.warnings and note in remarks
+    assert note in dict(front.warnings) and note in remarks
     for part in (expecting(results, A), imported(B1)):
         assert network_notes(part) == []

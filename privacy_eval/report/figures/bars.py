@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,7 @@ from ...numbers.cells import (
     select,
 )
 from ...numbers.means import mean_of_keys
+from ...numbers.rankings import rank
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import EERS, DataSet, Protocol
 from . import style
@@ -59,19 +61,16 @@ _AS_ASKED = "Systems in the order asked for"
 
 @dataclass(frozen=True)
 class Series:
-    """Bars of one fill, at position `slot` within the group of each system (-1: centred);
-    those in `front` are narrower and drawn over another series of the slot."""
+    """Bars of one fill."""
 
     key: str
     label: str
     fill: BarStyle
-    slot: int
-    front: bool = False
 
 
 @dataclass(frozen=True)
 class BarChart:
-    """Bars of systems, from left to right, by their series."""
+    """Bars of systems, from left to right, by their series in order."""
 
     title: str
     systems: tuple[str, ...]
@@ -82,6 +81,20 @@ class BarChart:
         """Values drawn."""
         return [cell for of_series in self.bars.values() for cell in of_series.values()]
 
+    @property
+    def width(self) -> float:
+        """Width of a bar: those of the system with the most bars are side by side."""
+        return 0.8 / max(Counter(s for bars in self.bars.values() for s in bars).values())
+
+    def positions(self, series: Series) -> list[float]:
+        """Centres of the bars of a series; all bars of a system are centred over its name."""
+        centres = []
+        for system in self.bars[series]:
+            beside = [other for other, bars in self.bars.items() if system in bars]
+            offset = beside.index(series) - (len(beside) - 1) / 2
+            centres.append(self.systems.index(system) + offset * self.width)
+        return centres
+
 
 #: Panels below each other; those of a group are side by side if they fit.
 Groups = Sequence[Sequence[BarChart]]
@@ -91,8 +104,10 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield all bar charts that there are values for.
 
     Of each split: `bars_eer_*` (Figure 1), `bars_cllr_min_*` (2), `bars_gvd_db_*` (13),
-    `bars_deid_*` (14), `bars_attacks_*` (15, attackers that have trained their own ASV model);
+    `bars_deid_*` (14), `bars_attacks_*` (15, attackers that have trained their own ASV model, where
+    the systems are not ranked under one of them, so that these are in all figures);
     over all splits `bars_mean_eer` (16). Many systems or data sets are split over several.
+    Systems are in the order of the ranking, or as they were asked for.
     By default those of the EER of each split: the number that systems are ranked by, of every
     condition and with its interval. The other metrics are in the tables.
     """
@@ -112,25 +127,20 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         if not a.is_original and original in (None, a.asv_model)
     )
     trained = tuple(a for a in attacks if a not in untrained)
-    genders = list(protocol.genders.values())
-    titles = {a.id: a.title for a in protocol.attack_models}
-    average = titles.get(protocol.average_attack_model, protocol.average_attack_model)
-    under_average = f"{genders[0]} speakers under the {average.lower()} attack model"
-    by_value = not data.sources.systems
-    order = f"Ordered by the values of {under_average}" if by_value else _AS_ASKED
+    of_scores = untrained
+    if protocol.average_attack_model in trained:
+        of_scores, trained = (*untrained, *trained), ()
 
-    series = _attack_series(protocol, untrained)
+    series = _attack_series(protocol, of_scores)
     for split, metric in itertools.product(protocol.splits, (protocol.eer, "cllr_min")):
-        yield from _split_figures(data, split, metric, series, untrained, order)
+        yield from _split_figures(data, split, metric, series, of_scores)
     series = _gender_series(protocol)
-    similar = f"Ordered by the values of {genders[-1]} speakers" if by_value else _AS_ASKED
     for split, metric in itertools.product(protocol.splits, ("gvd_db", "deid")):
-        yield from _split_figures(data, split, metric, series, (None,), similar)
+        yield from _split_figures(data, split, metric, series, (None,))
     series = _attack_series(protocol, attacks)
-    front = "; dark bars in front: attackers that have trained their own ASV model"
     for split in protocol.splits:
-        yield from _split_figures(data, split, protocol.eer, series, trained, order, front)
-    yield from _mean_figures(data, attacks, under_average)
+        yield from _split_figures(data, split, protocol.eer, series, trained, "attacks")
+    yield from _mean_figures(data, attacks)
 
 
 def _independent(metric: str, cell: Cell) -> tuple[float, float] | None:
@@ -152,18 +162,18 @@ def _split_figures(
     metric: str,
     series: Sequence[Series],
     required: Sequence[str | None],
-    order: str,
-    note: str = "",
+    kind: str = "",
 ) -> Iterator[Drawing]:
     """Figures of the systems and data sets with values under any of the `required` attack
-    models, where None is voice similarity; `note` is set for attackers with their own model."""
+    models, where None is voice similarity; `kind` is in their names instead of the metric."""
     cells, protocol = data.cells, data.protocol
     places = select(cells, metric=metric, split=split)
     under = [p for p in places if p.attack_model in required]
     data_sets = [d for d in protocol.data_sets if any(p.data_set == d.id for p in under)]
-    systems = [s for s in cells.systems if any(p.system == s for p in under)]
-    name = style.file_stem("bars", "attacks" if note else metric, split)
-    what = f"{describe(metric).sentence} on the {protocol.split_title(split)}{note}"
+    ordered, order = _ordered(data, split)
+    systems = [s for s in ordered if any(p.system == s for p in under)]
+    name = style.file_stem("bars", kind or metric, split)
+    what = f"{describe(metric).sentence} on the {protocol.split_name(split)}"
     number = 0
     for some_sets, some_systems in itertools.product(
         style.split_evenly(data_sets, _MOST_DATA_SETS), style.split_evenly(systems, _MOST_SYSTEMS)
@@ -194,9 +204,8 @@ def _panels(
     data_set: DataSet,
     systems: Sequence[str],
 ) -> list[BarChart]:
-    """A panel per gender with a series per attack model, systems ordered by the values of the
-    first one under the protocol's average attack model; of voice similarity a panel with a series
-    per gender, ordered by the last one."""
+    """A panel per gender with a series per attack model; of voice similarity a panel with a series
+    per gender."""
     protocol, place = data.protocol, f"{data_set.title}, {split}"
 
     def values(attack: str | None, gender: str) -> _BySystem:
@@ -204,36 +213,24 @@ def _panels(
 
     if describe(metric).kind == "matrices":
         bars = {s: values(None, s.key) for s in series}
-        return [_panel(place, _ordered(data, bars[series[-1]], systems), bars)]
-    first = values(protocol.average_attack_model, next(iter(protocol.genders)))
-    ordered = _ordered(data, first, systems)
+        return [_panel(place, systems, bars)]
     return [
-        _panel(f"{place}, {title}", ordered, {s: values(s.key, gender) for s in series})
+        _panel(f"{place}, {title}", systems, {s: values(s.key, gender) for s in series})
         for gender, title in protocol.genders.items()
     ]
 
 
 def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
-    """A series per attack model, and of original speech. One that compares the same speech as
-    one before it (semi-informed) is drawn in front of it, darker and narrower."""
+    """A series of original speech, and one per attack model."""
     fills = style.attack_styles(protocol)
-    slots: dict[tuple[str, str], int] = {}
-
-    def series(attack: str, slot: int, front: bool = False) -> Series:
-        return Series(attack, style.attack_label(protocol, attack), fills[attack], slot, front)
-
-    all_series = [series(ORIGINAL_ATTACK, -1)]
-    for model in map(protocol.attack, attacks):
-        compared = (model.enrollment, model.trial)
-        front = compared in slots
-        all_series.append(series(model.id, slots.setdefault(compared, len(slots)), front))
-    return all_series
+    keys = (ORIGINAL_ATTACK, *attacks)
+    return [Series(key, style.attack_label(protocol, key), fills[key]) for key in keys]
 
 
 def _gender_series(protocol: Protocol) -> list[Series]:
     """A series per gender."""
     return [
-        Series(gender, style.escape_mathtext(title), _GENDER_STYLES[i % len(_GENDER_STYLES)], i)
+        Series(gender, style.escape_mathtext(title), _GENDER_STYLES[i % len(_GENDER_STYLES)])
         for i, (gender, title) in enumerate(protocol.genders.items())
     ]
 
@@ -241,9 +238,7 @@ def _gender_series(protocol: Protocol) -> list[Series]:
 # Means over splits and data sets
 
 
-def _mean_figures(
-    data: ReportData, attacks: Sequence[str], under_average: str
-) -> Iterator[Drawing]:
+def _mean_figures(data: ReportData, attacks: Sequence[str]) -> Iterator[Drawing]:
     """Mean EER over splits and data sets, a panel per gender.
 
     The mean of a system under an attack model is over every split and data set that any
@@ -269,21 +264,20 @@ def _mean_figures(
     if len(averaged_by) == 1:
         (what,) = averaged_by
         title = f"{what[:1].upper()}{what[1:]}"
+    ordered, order = _ordered(data, data.main_split)
     sentences = [
         f"Mean EER over {what}",
-        _AS_ASKED if data.sources.systems else f"Ordered by the means of {under_average}",
+        order,
         "A system has a bar if it has values of all of these",
     ]
     if conflicting_originals(cells, originals):
         sentences.append("Original speech of several sources has no mean")
-    with_mean = [s for s in cells.systems if any(s in of_key for of_key in means.values())]
-    first = next(iter(protocol.genders))
+    with_mean = [s for s in ordered if any(s in of_key for of_key in means.values())]
     for number, systems in enumerate(style.split_evenly(with_mean, _MOST_SYSTEMS), start=1):
-        ordered = _ordered(data, means.get((protocol.average_attack_model, first), {}), systems)
         group = [
             _panel(
                 f"{title}, {gender_title}",
-                ordered,
+                systems,
                 {s: means.get((s.key, gender), {}) for s in _attack_series(protocol, attacks)},
             )
             for gender, gender_title in protocol.genders.items()
@@ -346,22 +340,22 @@ def _by_system(
     return {s: cell for s, cell in values.items() if cell is not None}
 
 
-def _ordered(data: ReportData, values: _BySystem, systems: Iterable[str]) -> tuple[str, ...]:
-    """Order systems by value after original speech, those with implausible ones and those without
-    a value last (after infinite ones); equal ones keep their order, and all of them where an
-    order was asked for."""
+def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
+    """Order systems as they are ranked on a split, the others after these, or as asked for; also
+    say so."""
+    systems, protocol = list(data.cells.systems), data.protocol
     if data.sources.systems:
-        return (ORIGINAL_COLUMN, *systems)
-
-    def key(system: str) -> tuple[bool, bool, float]:
-        cell = values.get(system)
-        return (True, False, 0.0) if cell is None else (False, cell.withheld, cell.value)
-
-    return (ORIGINAL_COLUMN, *sorted(systems, key=key))
+        return systems, _AS_ASKED
+    ranking = rank(data.means, metric=protocol.eer, split=split)
+    ranked = [r.system for r in ranking.ranked]
+    attack = protocol.attack(protocol.average_attack_model).title.lower()
+    order = f"Ordered as ranked: by EER, {attack}, {protocol.split_name(split)}"
+    return [*ranked, *(s for s in systems if s not in ranked)], order
 
 
 def _panel(title: str, ordered: Iterable[str], bars: Mapping[Series, _BySystem]) -> BarChart:
-    """Make a panel of the systems that have any value there."""
+    """Make a panel of original speech and of the systems that have any value there."""
+    ordered = (ORIGINAL_COLUMN, *ordered)
     systems = tuple(s for s in ordered if any(s in of_series for of_series in bars.values()))
     drawn = {
         series: {s: cell for s, cell in of_series.items() if s in systems}
@@ -466,23 +460,20 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
 
 
 def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
-    slots = 1 + max(series.slot for series in panel.bars)
-    wide = 0.8 / slots
     for series, cells in panel.bars.items():
         if not cells:
             continue
-        offset = 0.0 if series.slot < 0 else (series.slot + 0.5) * wide - 0.4
-        x = np.array([panel.systems.index(s) + offset for s in cells])
+        x = np.array(panel.positions(series))
         values = np.array([describe(metric).printed(c.value) for c in cells.values()])
         finite = np.isfinite(values)
         bars = axes.bar(
             x[finite],
             values[finite],
-            wide * (0.5 if series.front else 0.95),
+            0.95 * panel.width,
             color=series.fill.colour,
             hatch=series.fill.hatch,
             edgecolor="black",
-            zorder=2.2 if series.front else 2.0,
+            zorder=2.0,
         )
         bars.set_label(series.key)
         withheld = np.array([c.withheld for c in cells.values()])
@@ -500,8 +491,7 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
         for at, value in zip(x[~finite], values[~finite], strict=True):
             text = "\u221e" if value > 0 else "\u2212\u221e"
             axes.text(at, 0, text, ha="center", va="bottom", fontsize=style.SMALL_FONT)
-        colour = style.GREY if series.front else "black"
-        _draw_whiskers(axes, metric, x, cells.values(), colour)
+        _draw_whiskers(axes, metric, x, cells.values())
     if metric in _NO_DISCLOSURE:
         level = describe(metric).printed(_NO_DISCLOSURE[metric])
         axes.axhline(level, color="black", linewidth=0.6, linestyle=(0, (4, 3)), zorder=1.5)
@@ -511,9 +501,7 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
     axes.set_title(panel.title, loc="left")
 
 
-def _draw_whiskers(
-    axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell], colour: str
-) -> None:
+def _draw_whiskers(axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell]) -> None:
     intervals = [
         (at, *(describe(metric).printed(bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)
@@ -523,4 +511,4 @@ def _draw_whiskers(
         at, low, high = np.array(intervals).T
         look: dict[str, Any] = {"elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 3}
         middle, half = (low + high) / 2, (high - low) / 2
-        axes.errorbar(at, middle, yerr=half, fmt="none", ecolor=colour, **look)
+        axes.errorbar(at, middle, yerr=half, fmt="none", ecolor="black", **look)

@@ -43,9 +43,9 @@ def test_captions_name_the_conditions_drawn_only() -> None:
     figures = figures_of(replace(results, verification=tuple(records)))
     split = r.condition.split
     (other,) = {"dev", "test"} - {split}
-    assert r.condition.label in figures[f"bars_attacks_{split}"].caption
-    assert "1 condition:" in figures[f"bars_attacks_{split}"].caption
-    assert "implausible" not in figures[f"bars_attacks_{other}"].caption
+    assert r.condition.label in figures[f"bars_eer_{split}"].caption
+    assert "1 condition:" in figures[f"bars_eer_{split}"].caption
+    assert "implausible" not in figures[f"bars_eer_{other}"].caption
     assert "implausible" in figures["bars_mean_eer"].caption
     assert "implausible" not in figures[f"bars_gvd_db_{split}"].caption  # of x-vectors
 
