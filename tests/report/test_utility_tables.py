@@ -22,6 +22,7 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results, load_systems
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
+from privacy_eval.report.first_screen import front
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table import Table
@@ -244,6 +245,52 @@ def test_forged_word_errors_of_speakers_are_refused(
     forged = replace(record, speakers=replace(record.speakers, **changes))  # type: ignore[arg-type]
     with pytest.raises(PrivacyEvalError, match=message):
         forged.check()
+
+
+def sentences_of(results: Results, start: str) -> list[str]:
+    answers = front(data_of(results)).answers
+    return [s for _, sentences in answers for s in sentences if s.startswith(start)]
+
+
+def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
+    results = resampled({"a": (1, 9, 4, 7), "b": (6, 14, 9, 12)})
+    low, high = data_of(results).utility["test"]["a"]["wer"].interval or (0, 0)
+    words = sentences_of(results, "Words")
+    assert f"5.25 % [{100 * low:.2f}, {100 * high:.2f}] wrong" in words[1]
+    verdict = front(data_of(results)).verdict
+    assert "a keeps words better: WER 5.25 % against 10.25 % of b" in verdict
+    assert "keeps words" not in front(data_of(FOUR)).verdict  # no test is possible
+
+
+def test_the_first_screen_has_a_sentence_on_emotions() -> None:
+    results = results_of({"a": (0.12, None, 0.60)})
+    (sentence,) = sentences_of(results, "Emotions")
+    assert "60.00 %" in sentence and "no uncertainty" in sentence
+    recalls = {"acc_sad": 0.5, "acc_hap": 0.7}
+    folds = {"1": {"uar": 0.5, "acc_sad": 0.4, "acc_hap": 0.6}, "2": {"uar": 0.7, **recalls}}
+    folds["2"] |= {"acc_sad": 0.6, "acc_hap": 0.8}
+    (record,) = results.emotion
+    values = {"uar": 0.6, **recalls}
+    results = replace(results, emotion=(replace(record, values=values, folds=folds),))
+    results.check()
+    (sentence,) = sentences_of(results, "Emotions")
+    assert "50 % is chance" in sentence and "2 folds" in sentence and "50.0 to 70.0 %" in sentence
+
+
+def test_the_plane_says_who_is_left_out_as_implausible() -> None:
+    values = {"a": (0.12, 0.05, 0.6), "b": (0.3, 0.04, 0.5), "inverted": (0.9, 0.03, 0.7)}
+    results = results_of(values)
+    records = tuple(
+        replace(r, metrics={"challenge": {"eer_speechbrain": 0.9, "eer": 0.9}})
+        if r.condition.system == "inverted"
+        else r
+        for r in results.verification
+    )
+    (drawing,) = figures(data_of(replace(results, verification=records)))
+    assert "uninformative: inverted" in drawing.caption
+    assert "inverted" not in artists(drawing)[0]
+    (drawing,) = figures(data_of(FOUR))
+    assert "uninformative" not in drawing.caption
 
 
 def test_plane_of_forty_systems_has_numbers_and_their_key() -> None:

@@ -96,6 +96,8 @@ class Plane:
             trials = f"hollow: not ranked, as trials were left out ({abbreviate(incomplete)})"
             parts.append(trials)
         text = "; ".join(filter(None, parts))
+        if withheld := _withheld(data, self.split):
+            text += f". Not drawn, as their values are implausible or uninformative: {withheld}"
         if absent := [t.system for t in self.systems if len(t.utility) < len(self.metrics)]:
             text += f". Without a value of one axis, and not drawn there: {abbreviate(absent)}"
         return f"{text}."
@@ -119,6 +121,14 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             {c for cell in eers.values() for c in cell.conditions},
             section=ANSWER if split == data.main_split else "",
         )
+
+
+def _withheld(data: ReportData, split: str) -> str:
+    """Name the systems with an EER that says nothing about privacy, such as an inverted one."""
+    eer, attack = data.protocol.eer, data.protocol.average_attack_model
+    means = {s: data.means.of(eer, attack, split, s) for s in data.cells.systems}
+    withheld = [s for s, m in means.items() if m.value is not None and m.caveat is not None]
+    return ", ".join(s for s in withheld if means[s].caveat is not INCOMPLETE)
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
