@@ -386,6 +386,8 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
     """Print a line per metric of the first variant and those that differ in others, then counts."""
     from tabulate import tabulate
 
+    from ..metrics import METRICS
+
     scores, replicates = evaluated.scores, evaluated.replicates
     counts = f"{scores.n_target} target and {scores.n_nontarget} nontarget trials"
     if replicates is not None:
@@ -408,6 +410,11 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
     for reason in _withholding_reasons(evaluated):
         print(f"caveat: {reason}")
     if replicates is not None:
+        from ..report.notes import bias_notes
+
+        resampled = {key for variant in variants for key in evaluated.intervals[variant]}
+        for note in bias_notes([key for key in METRICS if key in resampled]):
+            print(f"caveat: {note}")
         size = next(iter(replicates.values.values())).size
         for caveat in few_replicates(size, replicates.n_speakers):
             print(f"caveat: {caveat}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..choices import LEVEL, MOST_REPLICATES
@@ -127,20 +127,31 @@ def directions_text(metrics: Iterable[Metric]) -> str:
     >>> directions_text([METRICS["wer"], METRICS["cllr"]])
     'WER: lower is more useful'
     """
-    return "; ".join(f"{m.name}: {m.direction}" for m in dict.fromkeys(metrics) if m.direction)
+    text = "; ".join(f"{m.name}: {m.direction}" for m in dict.fromkeys(metrics) if m.direction)
+    return text[:1].upper() + text[1:]
 
 
-#: Note on intervals in brackets.
-INTERVALS = "In brackets: 95 % intervals from resampling speakers"
+def interval_notes(results: Results, metrics: Sequence[str]) -> list[str]:
+    """Return notes on the intervals in brackets of metrics, if there are any: what they are, and
+    which are biased."""
+    given = (r.provenance.get("options") for r in results.records())
+    numbers = {o.get("bootstrap") for o in given if isinstance(o, Mapping)}
+    drawn = " or ".join(str(n) for n in sorted(n for n in numbers if isinstance(n, int) and n > 0))
+    of = f" ({drawn} replicates)" if drawn else ""
+    note = (
+        f"In brackets: {100 * LEVEL:g} % intervals, bootstrap over speakers{of}, widened where "
+        "speakers are few (Hesterberg 2015)"
+    )
+    return [note, *bias_notes(metrics)] if metrics else []
 
 
 def bias_notes(metrics: Sequence[str]) -> list[str]:
     """Return a note on the bootstrap intervals of metrics that repeated trials bias, if any."""
     names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
     return [
-        f"Intervals of {' and '.join(names)} are biased to the less private side: bootstrap "
-        "replicates repeat trials, which counts as more evidence; most of it "
-        "cancels in differences"
+        f"Intervals of {' and '.join(names)} are biased to the less private side and need not "
+        "include the value: bootstrap replicates repeat trials, which counts as more evidence; "
+        "most of it cancels in differences"
     ][: len(names)]
 
 

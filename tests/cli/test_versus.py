@@ -86,6 +86,7 @@ def test_systems_are_named_as_they_were_given(files: list[object]) -> None:
 def test_versus_as_text(files: list[object], tmp_path: Path) -> None:
     third = scores(tmp_path, "c", 3, 0.5)
     run = cli(*files, "--versus", third, "--bootstrap", 50, "--variant", "exact")
+    assert "linkability" in run.out.partition("less private side")[0].splitlines()[-1]
     assert run.code == 0, run.err
     assert "\n16 target and 112 nontarget trials, 8 speakers" in run.out
     assert run.out.count("p (Holm)") == 2
