@@ -14,6 +14,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
+from .identification_tables import basis_text, group_text, rate_text
 from .notes import counted_conditions, grouped_cautions, too_few_replicates
 from .page import Front
 from .ranking_tables import difference_text
@@ -166,8 +167,8 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
         rates = data.identified.get((system, one.model.id, split))
         if rates is not None:
             sentence += (
-                f". In a group of {rates.size} the right person is found {100 * rates.rate:.0f} % "
-                f"of the time; chance is {100 * rates.chance:.3g} %"
+                f". In {group_text(rates)} the right person is found {rate_text(rates)}; chance is "
+                f"{100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
     if errors := _change(data, system, split, "wer"):

@@ -226,6 +226,7 @@ def to_record(
         n_tests=identified.beaten.size,
         n_test_speakers=len(identified.test_speakers),
         n_enrolled=identified.n_enrolled,
+        enrollment_utterances=identified.enrollment_utterances,
         not_enrolled=len(identified.not_enrolled),
         utterances_left_out=identified.utterances_left_out,
         speakers_size=identified.speakers_size,

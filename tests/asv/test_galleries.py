@@ -95,6 +95,8 @@ def test_distractors_enlarge_the_gallery(people: People) -> None:
     identification = people.identify(sizes=[2, 8], distractors=people.distractors)
     assert (identification.n_enrolled, identification.n_distractors) == (8, 2)
     assert (identification.beaten >= alone.beaten).all()
+    assert 0 < alone.enrollment_utterances < identification.enrollment_utterances
+    assert alone.enrollment_utterances == people.gallery.size
     with pytest.raises(PrivacyEvalError, match="6 distractors"):
         people.identify(distractors=people.gallery)
 
