@@ -33,7 +33,7 @@ from .backend import (
     score_matrix,
     speaker_means,
 )
-from .trials import Enrollment
+from .enrollment import Enrollment
 
 #: Default gallery sizes, in addition to the whole gallery.
 GALLERY_SIZES = tuple(f * 10**e for e in range(6) for f in (1, 2, 5) if f * 10**e > 1)

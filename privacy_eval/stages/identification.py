@@ -162,7 +162,7 @@ class _Galleries:
             self.asv.read_vectors(paths["trial_vectors"]),
             inputs.load(paths["utt2spk"]),
             backend=self.backend,
-            model=self.asv.backend(*model)[0] if self.backend == "plda" else None,
+            model=self.asv.backend(*model) if self.backend == "plda" else None,
             rank=self.options.rank,
             length=self.options.length,
             distractors=distractors,

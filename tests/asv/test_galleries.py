@@ -13,8 +13,8 @@ from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BACKENDS, BackendName
+from privacy_eval.asv.enrollment import Enrollment
 from privacy_eval.asv.galleries import Gallery, Identification, identify
-from privacy_eval.asv.trials import Enrollment
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics import closed_set_linkage, linkage_of_beaters
 
