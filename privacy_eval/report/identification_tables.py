@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..errors import counted
 from ..metrics.identification import singling_out_chance
 from ..numbers.groups import main_split
-from ..numbers.identification import Overlap
+from ..numbers.identification import Overlap, mean_halves, overlaps
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import (
@@ -96,14 +96,14 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
     columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
     columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
     notes = []
-    if data.halves is not None:
-        first, second = data.halves
+    if (halves := mean_halves(data.results.identification)) is not None:
+        first, second = halves
         notes.append(
             "The worst of many speakers are so partly by chance. The "
             f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )
-    notes += _overlap_sentences(data.protocol, data.overlaps)
+    notes += _overlap_sentences(data.protocol, overlaps(data.results.identification))
     caption = (
         f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
@@ -133,12 +133,12 @@ def _gallery_table(
     return Table("", "", (*identity, *columns), groups, fit="landscape", section=AMONG_MANY)
 
 
-def _overlap_sentences(protocol: Protocol, overlaps: Iterable[Overlap]) -> list[str]:
+def _overlap_sentences(protocol: Protocol, shared: Iterable[Overlap]) -> list[str]:
     """Describe how far the most often found speakers agree between two attack models or, under a
     single one, between systems."""
     attacks = {a.id: a.title for a in protocol.attack_models}
     sentences = []
-    for overlap in overlaps:
+    for overlap in shared:
         one, other = overlap.attack_models
         a, b = attacks.get(one, one), attacks.get(other, other)
         title = f"pairs of systems, {a}" if one == other else f"{a} and {b}"
@@ -183,9 +183,10 @@ def identification_sentences(data: ReportData) -> list[str]:
     for system, of_system in reached.items():
         if len(of_system) > 1:
             sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
+    of_systems = overlaps(data.results.identification, of_systems=True)
     return [
         *sentences,
-        *(f"{s}." for s in _overlap_sentences(data.protocol, data.overlaps_of_systems)),
+        *(f"{s}." for s in _overlap_sentences(data.protocol, of_systems)),
     ]
 
 
