@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Score the trials; log what the scores do not say."""
     import numpy as np
 
-    from ..asv.trials import load_enrollment
+    from ..asv.enrollment import load_enrollment
     from ..attackers.words import words_scores
     from ..io.files import write_text
     from ..io.scores import format_scores

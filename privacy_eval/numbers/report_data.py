@@ -30,7 +30,7 @@ from .cells import (
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
 from .groups import main_split
-from .identification import Identified, identified
+from .identification import Identified, Overlap, identified, mean_halves, overlaps
 from .means import Mean, Means
 from .rankings import Ranking, rank, rankings
 from .report_sources import ReportSources
@@ -181,6 +181,21 @@ class ReportData:
     def identified(self) -> Mapping[tuple[str, str, str], Identified]:
         """How often people are identified, by system, attack model and split."""
         return identified(self.results.identification)
+
+    @functools.cached_property
+    def halves(self) -> tuple[float, float] | None:
+        """How often the speakers found most often in one half of the tests are found in each."""
+        return mean_halves(self.results.identification)
+
+    @functools.cached_property
+    def overlaps(self) -> list[Overlap]:
+        """How far the speakers found most often agree between attack models."""
+        return list(overlaps(self.results.identification))
+
+    @functools.cached_property
+    def overlaps_of_systems(self) -> list[Overlap]:
+        """How far the speakers found most often agree between systems."""
+        return list(overlaps(self.results.identification, of_systems=True))
 
     @functools.cached_property
     def challenge_averages(self) -> Mapping[str, list[ChallengeAverage]]:

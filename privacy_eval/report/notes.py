@@ -178,10 +178,13 @@ def cautions(data: ReportData) -> list[str]:
 
 
 def grouped_cautions(data: ReportData) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the same notes, which count the conditions of each system, with these conditions."""
+    """Return the same notes, which count the conditions of each system, with these by system."""
     records = data.results.verification
     groups = [
-        (f"{CAVEATS[key].reason}: {counted_conditions(conditions)}", _named(conditions))
+        (
+            f"{CAVEATS[key].reason}: {counted_conditions(conditions)}",
+            conditions_by_system(conditions, data.results),
+        )
         for key, conditions in _with_caveats(records, None).items()
     ]
     remarks = dict.fromkeys(remark for r in records for remark in r.remarks)
@@ -193,6 +196,20 @@ def counted_conditions(conditions: Sequence[TrialCondition]) -> str:
     (first, number), *others = Counter(c.system for c in conditions).items()
     parts = [f"{counted(number, 'condition')} of {first}", *(f"{n} of {s}" for s, n in others)]
     return abbreviate(parts)
+
+
+def conditions_by_system(conditions: Sequence[TrialCondition], results: Results) -> tuple[str, ...]:
+    """List conditions, a line for each system, unless they are all of its conditions."""
+    of_all = Counter(r.condition.system for r in results.verification)
+    listed: dict[str, list[str]] = {}
+    for c in conditions:
+        listed.setdefault(c.system, []).append(c.label)
+    return tuple(
+        f"{system}: all its conditions"
+        if len(labels) == of_all[system] > 1
+        else f"{system}: {', '.join(labels)}"
+        for system, labels in listed.items()
+    )
 
 
 def _named(conditions: Iterable[TrialCondition]) -> tuple[str, ...]:
