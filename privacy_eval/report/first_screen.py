@@ -176,8 +176,8 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
         rates = data.identified.get((system, one.model.id, split))
         if rates is not None:
             sentence += (
-                f". In {group_text(rates.size, mixed=rates.mixed)} the right person is found {rate_text(rates)}; chance is "
-                f"{100 * rates.chance:.3g} % ({basis_text(rates)})"
+                f". In {group_text(rates.size, mixed=rates.mixed)} the right person is found "
+                f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
     if errors := _change(data, system, split, "wer"):
