@@ -27,3 +27,5 @@ DEMO_MARKER = "demo_tree.json"
 
 #: Confidence level of intervals and tests.
 LEVEL = 0.95
+#: Largest number of bootstrap replicates: more would take too long and add no precision.
+MOST_REPLICATES = 1_000_000

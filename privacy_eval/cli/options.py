@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..choices import FIGURE_FORMATS as FIGURE_FORMATS
+from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError, in_job, printable
-
-# More would take too long and add no precision.
-_MOST_REPLICATES = 1_000_000
 
 T = TypeVar("T")
 
@@ -102,9 +100,9 @@ def natural(text: str) -> int:
 
 def replicates(text: str) -> int:
     """Parse a number of bootstrap replicates."""
-    if natural(text) == 1 or natural(text) > _MOST_REPLICATES:
+    if natural(text) == 1 or natural(text) > MOST_REPLICATES:
         raise argparse.ArgumentTypeError(
-            f"expected 0 or 2 to {_MOST_REPLICATES} replicates, not {text}"
+            f"expected 0 or 2 to {MOST_REPLICATES} replicates, not {text}"
         )
     return int(text)
 

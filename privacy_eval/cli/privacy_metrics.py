@@ -27,9 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..errors import abbreviate, counted
+    from ..errors import abbreviate, counted, missing_library
     from ..metrics import CAVEATS
     from ..stages.privacy_metrics import evaluate_tree
+    from ..stages.word_errors import without_intervals
     from .inputs import load_experiment, log_items, metric_options, run_settings
 
     if not runs_as_stage(arguments):
@@ -49,6 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if not any(c.scores for system in experiment.systems for c in system.conditions):
         log("privacy-eval: warning: no condition has scores yet: stage 5 computes them")
+    unaligned = without_intervals(experiment.systems) if options.bootstrap else []
+    if unaligned:
+        why = missing_library("intervals of word error rates", "kaldialign")
+        log(f"privacy-eval: warning: {why}: none of {abbreviate(unaligned)}")
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     log_items(arguments, "rebuilt", rebuilt)
     for name, message in outcome.failed.items():

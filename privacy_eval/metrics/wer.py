@@ -22,6 +22,9 @@ from .confidence import BootstrapReplicates, seeded_by, text_digest
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
 #: so that the rates of Spanish and French are too high.
 _DELETED = str.maketrans("", "", '.,!?;:»«"()[]…—–-')
+#: Fraction of words by which a reported rate may differ from its transcripts.
+MAX_DIFFERENCE = 0.01
+
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
@@ -69,6 +72,51 @@ def total(counts: Iterable[WordErrors]) -> WordErrors:
     0.5
     """
     return WordErrors(*map(sum, zip((0, 0, 0, 0), *map(astuple, counts), strict=True)))
+
+
+@dataclass(frozen=True)
+class SpeakerErrors:
+    """Word errors by speaker, and how the bootstrap draws speakers.
+
+    Attributes
+    ----------
+    speakers : tuple of str
+    words, errors : tuple of int
+        Of each speaker.
+    replicates, seed : int
+
+    Examples
+    --------
+    >>> SpeakerErrors(("a", "b"), (10, 30), (1, 3), replicates=10, seed=0).bootstrap().n_speakers
+    2
+    """
+
+    speakers: tuple[str, ...]
+    words: tuple[int, ...]
+    errors: tuple[int, ...]
+    replicates: int
+    seed: int
+
+    @property
+    def wer(self) -> float:
+        """Errors by words of all speakers, a fraction."""
+        return sum(self.errors) / sum(self.words)
+
+    def bootstrap(self) -> BootstrapReplicates:
+        """Compute the replicates, see `wer_bootstrap`.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Fewer than two speakers with words.
+        """
+        return wer_bootstrap(
+            self.words,
+            self.errors,
+            speakers=self.speakers,
+            replicates=self.replicates,
+            seed=self.seed,
+        )
 
 
 def split_words(text: str, normalization: Normalization = "none") -> list[str]:
@@ -192,17 +240,16 @@ def wer_bootstrap(
     if np.count_nonzero(least) < 2:
         raise PrivacyEvalError("a bootstrap over speakers needs words of at least two speakers")
     generator = seeded_by(seed, [list(speakers)])
-    draws: list[NDArray[np.int64]] = []
-    while len(draws) < replicates:
+    drawn: list[NDArray[np.float64]] = []
+    while len(drawn) < replicates:
         chosen = generator.integers(0, least.size, least.size)
         times = np.bincount(chosen, minlength=least.size)
         if times @ least:  # a rate needs words: draw again
-            draws.append(times)
-    times = np.array(draws)
-    rates = (times @ np.atleast_2d(wrong).T) / (times @ np.atleast_2d(spoken).T)
+            drawn.append((np.atleast_2d(wrong) @ times) / (np.atleast_2d(spoken) @ times))
+    rates = np.array(drawn).T
     names = ["wer"] if wrong.ndim == 1 else [f"wer {n}" for n in range(wrong.shape[0])]
     return BootstrapReplicates(
-        values=dict(zip(names, np.ascontiguousarray(rates.T), strict=True)),
+        values=dict(zip(names, np.ascontiguousarray(rates), strict=True)),
         n_speakers=int(least.size),
         design=text_digest([list(speakers), spoken.tolist()]),
         seed=seed,

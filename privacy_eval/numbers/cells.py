@@ -9,11 +9,12 @@ from ..errors import abbreviate
 from ..metrics import Caveat, describe
 from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
+from ..metrics.wer import SpeakerErrors
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
 from ..results.signature import network_notes
-from ..tree.conditions import TrialCondition
+from ..tree.conditions import RecognitionCondition, TrialCondition
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
@@ -61,6 +62,8 @@ class Cell:
         The source of an original-speech value, if it differs from that of the adjacent columns.
     conditions : tuple of TrialCondition
         Conditions whose scores it is computed from; empty if published or not from scores.
+    word_errors : SpeakerErrors or None
+        Counts of a word error rate, from which replicates are drawn.
     """
 
     value: float
@@ -74,6 +77,7 @@ class Cell:
     other_source: str = ""
     conditions: tuple[TrialCondition, ...] = ()
     exact: str = ""
+    word_errors: SpeakerErrors | None = None
 
     @property
     def withheld(self) -> bool:
@@ -246,6 +250,12 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     return values, list(disagree)
 
 
+#: Condition, values by metric, bounds and counts by speaker.
+_Measured = tuple[
+    RecognitionCondition, Mapping[str, float], tuple[float, ...], SpeakerErrors | None
+]
+
+
 def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     """Word error rates by the averaged recognizer, and recalls of emotions; of original speech
     the first system's. Values that differ between results folders are left out, and named in the
@@ -253,19 +263,20 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     protocol, recognition = results.protocol, results.protocol.recognition
     attack = protocol.attack(protocol.average_attack_model)
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
-    measured = [
-        (r.condition, {"wer": r.line.wer}, r.speaker_interval)
+    measured: list[_Measured] = [
+        (r.condition, {"wer": r.line.wer}, r.speaker_interval, r.speakers)
         for r in results.recognition
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
-    measured += [(e.condition, dict(e.values), ()) for e in results.emotion]
+    measured += [(e.condition, e.values, (), None) for e in results.emotion]
     stored: dict[tuple[str, CellKey], list[Cell]] = {}
-    for c, metrics, bounds in measured:
+    for c, metrics, bounds, errors in measured:
         column = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
         for metric, value in metrics.items():
             key = CellKey(metric, None, c.split, c.data_set, "", column)
             interval = (bounds[0], bounds[1]) if bounds else None
-            cell = Cell(value, describe(metric).format(value), interval=interval)
+            text = describe(metric).format(value)
+            cell = Cell(value, text, interval=interval, word_errors=errors)
             stored.setdefault((c.system, key), []).append(cell)
     cells: dict[CellKey, Cell] = {}
     conflicts = []

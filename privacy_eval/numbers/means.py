@@ -60,6 +60,8 @@ class Mean:
         Mean of the parts that have a value, in the unit of records; None if none has.
     parts : tuple of Cell
         Their values. A part without weight is neither here nor missing.
+    weights : tuple of float
+        Of the parts.
     missing : tuple of str
         Names of the parts without a value, or why the parts cannot be averaged.
     replicates : MeanReplicates or None
@@ -70,6 +72,7 @@ class Mean:
     of_present: float | None
     parts: tuple[Cell, ...] = ()
     missing: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
     replicates: MeanReplicates | None = None
 
     @property
@@ -84,7 +87,9 @@ class Mean:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % bounds; None without replicates."""
+        """95 % bounds; without replicates that of the only part, if it has one."""
+        if self.replicates is None and len(self.parts) == 1 and not self.missing:
+            return self.parts[0].interval
         return self.replicates.interval if self.replicates is not None else None
 
     def text(self, *, detailed: bool = False, decimals: int | None = None) -> str:
@@ -153,7 +158,8 @@ def mean_of_keys(cells: Cells, metric: str, weights: Mapping[CellKey, float]) ->
     if conflict := conflicting_originals(cells, weights):
         missing.append(conflict)
     value = _weighted_mean([(weights[key], cell.value) for key, cell in present.items()])
-    return Mean(metric, value, tuple(present.values()), tuple(missing))
+    of_present = tuple(weights[key] for key in present)
+    return Mean(metric, value, tuple(present.values()), tuple(missing), of_present)
 
 
 def _weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:
@@ -200,26 +206,35 @@ class Means:
         return self._computed[key]
 
     def _replicates(self, mean: Mean) -> MeanReplicates | None:
-        """Read the replicates of a mean; None if any of its parts has none."""
-        name = f"bootstrap_{self.protocol.variant}_{mean.metric}"
-        weights = {d.id: d.weight for d in self.protocol.data_sets}
-        conditions = [condition for cell in mean.parts for condition in cell.conditions]
-        if mean.value is None or len(conditions) != len(mean.parts):
+        """Average the replicates of a mean's parts; None if any of them has none."""
+        if mean.value is None:
             return None
-        values: list[NDArray[np.float64]] = []
-        speakers: list[int] = []
-        drawn: list[tuple[str, str, str, int]] = []
-        for c in conditions:
-            arrays = self.arrays.of(self.records[c]) if c in self.records else None
-            if arrays is None or not {name, *_DESIGN} <= arrays.keys():
-                return None
-            values.append(weights[c.data_set] * arrays[name].astype(np.float64))
-            design, seed = str(arrays["bootstrap_design"]), int(arrays["bootstrap_seed"])
-            drawn.append((c.data_set, c.gender, design, seed))
-            speakers.append(int(arrays["bootstrap_speakers"]))
-        size = values[0].size
-        if any(of.size != size for of in values) or size < 2 or min(speakers) < 2:
+        parts = [self._of_cell(mean.metric, cell) for cell in mean.parts]
+        drawn = [part for part in parts if part is not None]
+        size = drawn[0].values.size if drawn else 0
+        if len(drawn) < len(parts) or any(part.values.size != size for part in drawn):
             return None
-        replicates = np.sum(values, axis=0) / sum(weights[c.data_set] for c in conditions)
+        n_speakers = min(part.n_speakers for part in drawn)
+        if size < 2 or n_speakers < 2:
+            return None
+        weighted = [w * part.values for w, part in zip(mean.weights, drawn, strict=True)]
         # The number of replicates goes with what was drawn: the first n of more are the same.
-        return MeanReplicates(replicates, min(speakers), (*drawn, ("", "", "", size)))
+        design = tuple(entry for part in drawn for entry in part.drawn)
+        values = np.sum(weighted, axis=0) / sum(mean.weights)
+        return MeanReplicates(values, n_speakers, (*design, ("", "", "", size)))
+
+    def _of_cell(self, metric: str, cell: Cell) -> MeanReplicates | None:
+        """Draw the replicates of a word error rate, or read those of a condition."""
+        if cell.word_errors is not None:
+            drawn = cell.word_errors.bootstrap()
+            design = "", "", drawn.design, drawn.seed
+            return MeanReplicates(drawn.values["wer"], drawn.n_speakers, (design,))
+        name = f"bootstrap_{self.protocol.variant}_{metric}"
+        record = self.records.get(cell.conditions[0]) if len(cell.conditions) == 1 else None
+        arrays = self.arrays.of(record) if record is not None else None
+        if record is None or arrays is None or not {name, *_DESIGN} <= arrays.keys():
+            return None
+        c, seed = record.condition, int(arrays["bootstrap_seed"])
+        place = c.data_set, c.gender, str(arrays["bootstrap_design"]), seed
+        values, n_speakers = arrays[name].astype(np.float64), int(arrays["bootstrap_speakers"])
+        return MeanReplicates(values, n_speakers, (place,))

@@ -208,16 +208,16 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     means : Means
         Of evaluated systems, with their replicates, and of published ones.
     metric, attack_model, split : str
-        `metric` is one of `ranking_metrics()`; the attack model is by default the one that the
-        protocol averages. Metrics without attack models have no replicates either.
+        `metric` is one of `ranking_metrics()`, or `wer`; the attack model is by default the one
+        that the protocol averages. Of metrics without attack models only `wer` has replicates.
 
     Raises
     ------
     ValueError
         A metric without a best value.
     """
-    if metric not in ranking_metrics():
-        raise ValueError(f"no ranking by {metric}, only by {', '.join(ranking_metrics())}")
+    if metric not in (expected := [*ranking_metrics(), "wer"]):
+        raise ValueError(f"no ranking by {metric}, only by {', '.join(expected)}")
     protocol, cells = means.protocol, means.cells
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
@@ -266,7 +266,9 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
 def _averaged_records(
     means: Means, attack_model: str | None, split: str
 ) -> Iterator[VerificationRecord]:
-    """Yield the records of the data sets and genders that are averaged over."""
+    """Yield the records of scores that are averaged over."""
+    if attack_model is None:
+        return
     sets = {(d.id, g) for d in means.protocol.data_sets for g in means.protocol.genders}
     for c, record in means.records.items():
         if (c.attack_model, c.split) == (attack_model, split) and (c.data_set, c.gender) in sets:

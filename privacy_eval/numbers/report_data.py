@@ -95,6 +95,12 @@ class ReportData:
             for s in self.protocol.splits
         }
 
+    @functools.cached_property
+    def word_error_rankings(self) -> Mapping[str, Ranking]:
+        """Rankings by word error rate, by split, where replicates allow to compare systems."""
+        of_splits = {s: rank(self.means, metric="wer", split=s) for s in self.protocol.splits}
+        return {s: ranking for s, ranking in of_splits.items() if ranking.replicates}
+
     @property
     def systems_by_rank(self) -> list[str]:
         """The evaluated systems as they are ranked, those without a rank last; chosen ones as they

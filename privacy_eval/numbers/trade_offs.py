@@ -52,9 +52,9 @@ class TradeOff:
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """95 % bounds over speakers of those averages that are of a single data set, by metric."""
-        single = {m: mean.parts[0] for m, mean in self.means.items() if len(mean.parts) == 1}
-        return {m: cell.interval for m, cell in single.items() if cell.interval is not None}
+        """95 % bounds over speakers of the averages that have them, by metric."""
+        bounds = {m: mean.interval for m, mean in self.means.items()}
+        return {m: interval for m, interval in bounds.items() if interval is not None}
 
 
 def utility_means(means: Means, split: str) -> dict[str, dict[str, Mean]]:

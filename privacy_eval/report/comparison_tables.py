@@ -389,6 +389,18 @@ def cell_text(metric: Metric, cell: Cell | None) -> str:
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out and not is_marked else text
 
 
+def text_with_interval(metric: Metric, cell: Cell | None) -> str:
+    """Return a value as `cell_text`, and its interval in brackets."""
+    bounds = metric.interval(cell.interval) if cell is not None else ""
+    return f"{cell_text(metric, cell)} {bounds}".rstrip()
+
+
+def with_bounds(table: Table, systems: Collection[str]) -> Table:
+    """Mark the columns of the systems with intervals, whose bounds are columns in CSV."""
+    columns = (replace(c, interval=c.title in systems) for c in table.columns)
+    return replace(table, columns=tuple(columns))
+
+
 def exact_cells(
     metric: Metric, number: int, row: Mapping[str, Cell], systems: Sequence[str], first: int
 ) -> dict[tuple[int, int], str]:

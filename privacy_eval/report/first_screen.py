@@ -10,7 +10,7 @@ from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.rankings import Ranking
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
@@ -44,7 +44,7 @@ def front(data: ReportData) -> Front:
     warnings += [*lacking(data), *((text, ()) for text in _not_evaluated(data))]
     return Front(
         tuple(_facts(data, split)),
-        _verdict(data, ranking),
+        " ".join(filter(None, (_verdict(data, ranking), _verdict_on_words(data, split)))),
         tuple((s, tuple(_sentences(data, s, split))) for s in data.systems_by_rank),
         tuple(dict.fromkeys(warnings)),
         tuple(_words(data)),
@@ -129,6 +129,22 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     return f"{sentence}; {tested or other}{published}."
 
 
+def _verdict_on_words(data: ReportData, split: str) -> str:
+    """State which evaluated system keeps words best, where systems can be compared."""
+    ranking = data.word_error_rankings.get(split)
+    own = {system_column(s) for s in data.results.systems}
+    ranked = [r for r in ranking.ranked if r.system in own] if ranking is not None else []
+    if len(ranked) < 2 or ranked[0].next is None:
+        return ""
+    first, second = ranked[:2]
+    how = "better" if len(ranked) == 2 else "best"
+    tested = difference_text(describe("wer"), first, named=second.system)
+    return (
+        f"{first.system} keeps words {how}: WER {first.mean.text()} % against "
+        f"{second.mean.text()} % of {second.system}; {tested}."
+    )
+
+
 def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
     protocol = data.protocol
     conditions = len(protocol.data_sets) * len(protocol.genders)
@@ -154,13 +170,50 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
                 f"of the time; chance is {100 * rates.chance:.3g} %"
             )
         yield f"{sentence}."
-    columns = (ORIGINAL_COLUMN, system_column(system))
-    errors = [data.utility[split][column]["wer"] for column in columns]
-    before, after = (mean.text() if mean.value is not None else "" for mean in errors)
-    if after:
-        change = f"{before} \u2192 {after}" if before else after
-        yield f"Words: a recognizer gets {change} % wrong (WER, original \u2192 anonymized)."
+    if errors := _change(data, system, split, "wer"):
+        yield f"Words: a recognizer gets {errors} wrong (WER, original \u2192 anonymized)."
+    if recall := _change(data, system, split, "uar"):
+        yield (
+            f"Emotions: a recognizer's average recall is {recall} (UAR, original \u2192 anonymized"
+            f"{_of_folds(data, system, split)})."
+        )
     yield from _worst(data, system, split, records)
+
+
+def _change(data: ReportData, system: str, split: str, metric: str) -> str:
+    """Write an average of original and anonymized speech, with intervals; "" without the latter."""
+    texts = []
+    for column in (ORIGINAL_COLUMN, system_column(system)):
+        mean = data.utility[split][column][metric]
+        if mean.value is not None:
+            bounds = describe(metric).interval(mean.interval)
+            texts.append(f"{mean.text()} % {bounds}".rstrip())
+        elif column != ORIGINAL_COLUMN:
+            return ""
+    return " \u2192 ".join(texts)
+
+
+def _of_folds(data: ReportData, system: str, split: str) -> str:
+    """Write the chance level of a recall, and its range over folds in place of an interval."""
+    averaged = {d.id for d in data.protocol.emotion if d.weight}
+    ranges, emotions = [], 0
+    for speech in SPEECH:
+        of_speech = [
+            r
+            for r in data.results.of(system).emotion
+            if (r.condition.split, r.condition.speech) == (split, speech)
+            and r.condition.data_set in averaged
+        ]
+        recalls = [100 * fold["uar"] for r in of_speech for fold in r.folds.values()]
+        if recalls:
+            ranges.append(f"{min(recalls):.1f} to {max(recalls):.1f} %")
+        emotions = max([emotions, *(len(r.values.keys() - {"uar"}) for r in of_speech)])
+    chance = f"; {100 / emotions:.3g} % is chance" if emotions else ""
+    if not ranges:
+        return f"{chance}; without folds no uncertainty can be given"
+    number = max(len(r.folds) for r in data.results.of(system).emotion)
+    by_fold = " \u2192 ".join(ranges)
+    return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
 
 
 def _worst(

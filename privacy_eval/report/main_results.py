@@ -46,7 +46,8 @@ def main_results_table(data: ReportData) -> Table | None:
     ):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += too_few_replicates(data.lacking_replicates.values())
-    titles = [Column(describe(key).column.title) for key in keys]
+    resampled = {"wer" for _, means in evaluated if means["wer"].interval}
+    titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
     titles.insert(1, Column("95 % interval"))
     columns = (
         Column("System", align="l"),
@@ -77,6 +78,9 @@ def _row(
     attack: Attack, means: Mapping[str, Mean], keys: Sequence[str], data: ReportData
 ) -> tuple[str, ...]:
     eer, *others = (means[key].text() or NOT_AVAILABLE for key in keys)
+    if "wer" in keys:
+        bounds = describe("wer").interval(means["wer"].interval)
+        others[keys[1:].index("wer")] += f" {bounds}".rstrip()
     interval = describe(data.protocol.eer).interval(attack.eer.interval)
     names = (attack.system, attack.model.title)
     system, model = ("Original speech", "") if attack.model.is_original else names

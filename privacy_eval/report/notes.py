@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..choices import LEVEL
+from ..choices import LEVEL, MOST_REPLICATES
 from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.caveats import WEAK_ATTACKER, note_of
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
 OTHER_SOURCE_MARK = "\u00a7"
-
-
-_MOST_REPLICATES = 1e6  # that --bootstrap accepts
 
 
 def caveat_notes(
@@ -155,7 +152,7 @@ def too_few_replicates(least: Iterable[float]) -> list[str]:
         f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
         f"at least {most:.0f}): intervals are too narrow"
     )
-    if most >= _MOST_REPLICATES:
+    if most >= MOST_REPLICATES:
         note = f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow"
     return [note] if most else []
 

@@ -23,7 +23,9 @@ from .comparison_tables import (
     heading_of,
     row_title,
     table_of_systems,
+    text_with_interval,
     weights_text,
+    with_bounds,
 )
 from .notes import directions_text, too_few_replicates
 from .table import AVERAGE, FILES_ONLY, Column, Table
@@ -229,20 +231,15 @@ def _table(
     table = table_of_systems(table, replace(data.cells, families={}), systems)
     if not intervals:
         return table
-    resampled = {
-        s for b in blocks for row in b.rows for s, cell in row.cells.items() if cell.interval
-    }
-    return replace(
-        table, columns=tuple(replace(c, interval=c.title in resampled) for c in table.columns)
-    )
+    cells = ((s, cell) for b in blocks for row in b.rows for s, cell in row.cells.items())
+    return with_bounds(table, {system for system, cell in cells if cell.interval})
 
 
 def _text(block: _Block, row: _Row, system: str, *, intervals: bool) -> str:
     cell = row.cells.get(system)
     if block.metric is None or cell is None:
         return row.texts.get(system, "")
-    text = cell_text(block.metric, cell)
-    return f"{text} {block.metric.interval(cell.interval)}".rstrip() if intervals else text
+    return (text_with_interval if intervals else cell_text)(block.metric, cell)
 
 
 def _best(block: _Block, row: _Row, systems: Sequence[str]) -> list[int]:

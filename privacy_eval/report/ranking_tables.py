@@ -9,6 +9,7 @@ from ..metrics import METRICS, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
 from ..numbers.cells import system_column
 from ..numbers.rankings import Difference, RankedSystem, Ranking
+from .comparison_tables import enumerated
 from .notes import averaged_text, bias_notes, caveat_notes, too_few_replicates
 from .table import SIDE_BY_SIDE, Column, Table
 
@@ -141,8 +142,11 @@ def _title(ranking: Ranking) -> str:
 
 def _caption(ranking: Ranking) -> str:
     split = ranking.protocol.split_name(ranking.split)
-    best = "most private" if ranking.metric != "gvd_db" else "most distinct"
+    best = {"gvd_db": "most distinct", "wer": "most useful"}.get(ranking.metric, "most private")
     averages = averaged_text(ranking.protocol)
+    if ranking.metric == "wer":
+        sets = [d.id for d in ranking.protocol.recognition.data_sets if d.weight]
+        averages = f"average over {enumerated(sets)}" if len(sets) > 1 else sets[0]
     if ranking.shared_sets:
         averages += f", only {ranking.shared_sets}, which all systems have"
     return f"{_title(ranking)} ({split}), the {best} first: {averages}."
@@ -151,7 +155,7 @@ def _caption(ranking: Ranking) -> str:
 def _tests(ranking: Ranking) -> str:
     """Say how systems are compared, or why they are not."""
     metric = METRICS[ranking.metric]
-    if ranking.attack_model is None:
+    if ranking.attack_model is None and not ranking.replicates:
         return "Order and values only: no significance test is possible."
     if not ranking.replicates:
         evaluated = dict.fromkeys(system_column(r.condition.system) for r in ranking.records)

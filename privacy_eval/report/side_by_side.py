@@ -63,7 +63,8 @@ def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
     )
     names = {f"comparison_{first.name}_{split}" for split in data.protocol.splits}
     lead = [table for table in tables if table.name in names]
-    return [*lead, *utility_tables(data), *(table for table in tables if table.name not in names)]
+    utility = [*utility_tables(data), *map(ranking_table, data.word_error_rankings.values())]
+    return [*lead, *utility, *(table for table in tables if table.name not in names)]
 
 
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:

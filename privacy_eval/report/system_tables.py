@@ -319,12 +319,17 @@ def _recognition(results: Results, system: str) -> SplitTable:
             cells = rates.setdefault(key, [[] for _ in models])
             # Kaldi prints two decimals, the editions without language models three.
             decimals = None if len(models) > 1 else 3
-            text = describe("wer").format(r.line.wer, detailed=True, decimals=decimals)
+            metric, bounds = describe("wer"), r.speaker_interval or None
+            text = metric.format(r.line.wer, detailed=True, decimals=decimals)
+            text = f"{text} {metric.interval(bounds, detailed=True)}".rstrip()
             cells[models.index(r.language_model)].append(text)
     recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
     note = f"; LM: language model, {letters}" if len(models) > 1 else ""
+    resampled = all(len(texts) < 2 for cells in rates.values() for texts in cells) and any(
+        r.speaker_interval for r in results.recognition
+    )
     title = "Speech recognition"
     return SplitTable(
         protocol,
@@ -334,7 +339,7 @@ def _recognition(results: Results, system: str) -> SplitTable:
         {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
         [Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
         if len(models) > 1
-        else [Column("WER, %")],
+        else [Column("WER, %", interval=resampled)],
         [Column("Data", rule=True), *([Column("Recognizer")] if several else [])],
         [
             [((d.id, model, s), (LETTER[s], *([model] if several else []))) for s in SPEECH]

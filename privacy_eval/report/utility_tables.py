@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..metrics import Label, describe
-from ..numbers.cells import ORIGINAL_COLUMN, CellKey
+from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff
-from .comparison_tables import table_of_systems
+from .comparison_tables import table_of_systems, text_with_interval, with_bounds
+from .notes import INTERVALS
 from .table import SIDE_BY_SIDE, Column, Table
 
 
@@ -28,6 +29,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     cells, protocol = data.cells, data.protocol
     rows: dict[str, list[tuple[str, ...]]] = {}
     exact: dict[tuple[int, int], str] = {}
+    resampled: set[str] = set()
     systems = [ORIGINAL_COLUMN, *cells.systems]
     present = {k.system for k in cells.values if k.metric in UTILITY and k.split == split}
     systems = [s for s in systems if s in present]
@@ -37,10 +39,20 @@ def _utility(data: ReportData, split: str) -> Table | None:
             if any(row):
                 number = sum(map(len, rows.values()))
                 exact |= {(number, 1 + i): c.exact for i, c in enumerate(row) if c and c.exact}
-                texts = (cell.text if cell else "" for cell in row)
+                resampled |= {s for s, c in zip(systems, row, strict=True) if c and c.interval}
+                texts = (text_with_interval(describe(metric), cell) for cell in row)
                 rows.setdefault(metric, []).append((d.row_name(split), *texts))
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
         return None
+    notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
+    notes += [INTERVALS] if resampled else []
+    if any(r.speaker_intervals for r in data.results.verification):
+        rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
+        notes += [
+            f"WER of {s} without interval: no transcripts, or kaldialign was not installed"
+            for s in systems
+            if s in rated - resampled
+        ]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_title(split)}: word error rate (smaller is better) and "
@@ -49,11 +61,11 @@ def _utility(data: ReportData, split: str) -> Table | None:
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
         exact=exact,
-        notes=tuple(f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)),
+        notes=tuple(notes),
         section=SIDE_BY_SIDE,
         title="Utility",
     )
-    return table_of_systems(table, cells, systems)
+    return with_bounds(table_of_systems(table, cells, systems), resampled)
 
 
 def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
@@ -85,7 +97,9 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         headings.append(Label(f"EER of {100 * threshold:g} % or more"))
     own = {t.system for t in compared} & data.cells.own
     columns = [Column("System", align="l"), Column(describe(protocol.eer).column.title)]
-    columns += [Column(t) for m in metrics for t in (describe(m).column.title, "Rank")]
+    for m in metrics:
+        resampled = any(m in t.bounds for t in compared)
+        columns += [Column(describe(m).column.title, interval=resampled), Column("Rank")]
     if own and len(own) < len(compared):
         columns.insert(1, Column("Source"))
         for group in groups:
@@ -113,7 +127,9 @@ def _row(one: TradeOff, reached: Sequence[TradeOff], metrics: Sequence[str]) -> 
         if value is None:
             cells += ["", ""]
             continue
-        cells += [one.means[metric].plain_text(), str(utility_rank(value, reached, metric))]
+        mean = one.means[metric]
+        text = f"{mean.plain_text()} {describe(metric).interval(mean.interval)}".rstrip()
+        cells += [text, str(utility_rank(value, reached, metric))]
     return cells
 
 

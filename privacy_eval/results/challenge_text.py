@@ -15,6 +15,7 @@ from ..io.results_txt import (
     parse_results_txt,
 )
 from ..io.wer import WerLine
+from ..metrics.wer import SpeakerErrors
 from ..protocol.protocol import Protocol
 from ..tree.conditions import (
     RecognitionCondition,
@@ -166,9 +167,10 @@ def recognition_records(
     condition: RecognitionCondition,
     provenance: Mapping[str, Any],
     speaker_interval: tuple[float, ...] = (),
+    speakers: SpeakerErrors | None = None,
 ) -> list[RecognitionRecord]:
     """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have an
-    interval."""
+    interval, and the counts that it is drawn from."""
     recognition = protocol.recognition
     records = []
     for line in lines:
@@ -179,7 +181,7 @@ def recognition_records(
         recognizers = (m for m, folder in recognition.models.items() if folder == recognizer)
         language_model, asr_model = next(models, None), next(recognizers, None)
         record = RecognitionRecord(
-            condition, language_model, asr_model, line, provenance, speaker_interval
+            condition, language_model, asr_model, line, provenance, speaker_interval, speakers
         )
         records.append(record)
     return records

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
+from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError, abbreviate, missing_library, printable
 from ..io.names import check_name
 from ..io.schema import INLINED
@@ -34,6 +35,7 @@ from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
+from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
@@ -337,6 +339,8 @@ class RecognitionRecord(Record):
     line : WerLine
     speaker_interval : tuple of float
         95 % bounds from the bootstrap over speakers; empty without transcripts or bootstrap.
+    speakers : SpeakerErrors or None
+        Counts of the transcripts, from which replicates are drawn.
     """
 
     metric_kind = "utility"
@@ -348,6 +352,7 @@ class RecognitionRecord(Record):
     line: Annotated[WerLine, INLINED]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     speaker_interval: tuple[float, ...] = ()
+    speakers: SpeakerErrors | None = None
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         return {_NO_VARIANT: {"wer": self.line.wer}}
@@ -369,6 +374,28 @@ class RecognitionRecord(Record):
         super().check_values(where)
         if self.speaker_interval:
             _check_bounds([self.speaker_interval], where)
+        if self.speakers is not None:
+            self._check_speakers(self.speakers, f"{where}: speakers")
+
+    def _check_speakers(self, of: SpeakerErrors, where: str) -> None:
+        if not len(set(of.speakers)) == len(of.speakers) == len(of.words) == len(of.errors):
+            raise PrivacyEvalError(f"{where}: expected words and errors of distinct speakers")
+        for name in of.speakers:
+            check_name(name, where)
+        for count in (*of.words, *of.errors, of.seed):
+            _check_count(count, 0, where)
+        if sum(n > 0 for n in of.words) < 2 or not 2 <= of.replicates <= MOST_REPLICATES:
+            raise PrivacyEvalError(
+                f"{where}: expected words of two speakers, and 2 to {MOST_REPLICATES} replicates"
+            )
+        if abs(of.wer - self.line.wer) > MAX_DIFFERENCE + _SLACK:
+            raise PrivacyEvalError(
+                f"{where}: their rate {of.wer:.4f} contradicts the word error rate "
+                f"{self.line.wer:.4f}"
+            )
+
+    def interval(self, variant: str, key: str) -> Sequence[float | None]:
+        return self.speaker_interval or (None, None)
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "trial": self.condition.speech, "model": self.asr_model}

@@ -15,7 +15,7 @@ from ..io.files import read_text, relative
 from ..io.inputs import Inputs
 from ..io.scores import pair, read_scores, read_trials
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
-from ..metrics.wer import WordErrors
+from ..metrics.wer import MAX_DIFFERENCE, WordErrors
 from ..products.freshness import Fingerprint, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
 from ..results.challenge_text import recognition_records
@@ -144,9 +144,6 @@ def _unreadable(product: Product, inputs: Inputs) -> str:
     return ""
 
 
-#: Fraction of words by which a `%WER` line may differ from its transcripts.
-_MAX_DIFFERENCE = 0.01
-
 #: Errors of a set's transcripts, and SHA-256 of their files.
 _Transcribed = tuple[SetWordErrors, dict[str, str]]
 
@@ -199,6 +196,7 @@ class _Reader:
             folder.condition,
             {"version": __version__, "inputs": sources},
             () if transcribed is None else transcribed[0].speaker_interval,
+            None if transcribed is None else transcribed[0].speakers,
         )
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
@@ -288,7 +286,7 @@ def _contradicts(line: WerLine, counts: WordErrors) -> bool:
     """Whether a `%WER` line has another number of words than its transcripts, or another rate
     than alignments of equal cost or the recognizer's own normalization explain."""
     return (line.words is not None and line.words != counts.words) or (
-        counts.wer is not None and abs(line.wer - counts.wer) > _MAX_DIFFERENCE
+        counts.wer is not None and abs(line.wer - counts.wer) > MAX_DIFFERENCE
     )
 
 

@@ -18,9 +18,19 @@ from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..io.transcripts import pair_transcripts, speakers_of
 from ..metrics.confidence import Interval, difference_p_value, expanded_interval
-from ..metrics.wer import Normalization, WordErrors, total, wer_bootstrap, word_errors
+from ..metrics.wer import (
+    Normalization,
+    SpeakerErrors,
+    WordErrors,
+    total,
+    wer_bootstrap,
+    word_errors,
+)
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Transcripts
+
+#: Incremented when the same inputs yield another record.
+_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -105,15 +115,18 @@ def interval(counted: WordErrorCounts, *, replicates: int, seed: int) -> Interva
     PrivacyEvalError
         Fewer than two speakers.
     """
+    return _by_speaker(counted, replicates, seed).bootstrap().interval("wer")
+
+
+def _by_speaker(counted: WordErrorCounts, replicates: int, seed: int) -> SpeakerErrors:
     counts = counted.speakers.values()
-    drawn = wer_bootstrap(
-        [c.words for c in counts],
-        [c.errors for c in counts],
-        speakers=list(counted.speakers),
-        replicates=replicates,
-        seed=seed,
+    return SpeakerErrors(
+        tuple(counted.speakers),
+        tuple(c.words for c in counts),
+        tuple(c.errors for c in counts),
+        replicates,
+        seed,
     )
-    return drawn.interval("wer")
 
 
 def compare(
@@ -154,11 +167,14 @@ class SetWordErrors:
         95 % bounds from the bootstrap over speakers; empty without.
     left_out : int
         Utterances without reference or hypothesis, left out on request.
+    speakers : SpeakerErrors or None
+        Those of the bootstrap.
     """
 
     counts: WordErrors
     speaker_interval: tuple[float, ...] = ()
     left_out: int = 0
+    speakers: SpeakerErrors | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,7 @@ class _Transcribed:
             self.make,
             subject={"normalization": self.transcripts.normalization},
             options={"bootstrap": self.bootstrap, "seed": self.seed if self.bootstrap else 0},
+            revision=_REVISION,
         )
 
     def find(self, inputs: Inputs) -> Sources:
@@ -209,11 +226,13 @@ class _Transcribed:
             allow_missing=self.allow_missing,
         )
         bounds: tuple[float, ...] = ()
+        speakers = None
         if self.bootstrap:
-            drawn = interval(errors, replicates=self.bootstrap, seed=self.seed)
+            speakers = _by_speaker(errors, self.bootstrap, self.seed)
+            drawn = speakers.bootstrap().interval("wer")
             bounds = drawn.low, drawn.high
         left_out = errors.missing + errors.extra
-        record = SetWordErrors(errors.counts, bounds, left_out)
+        record = SetWordErrors(errors.counts, bounds, left_out, speakers)
         text = json.dumps(to_plain(record), indent=1, allow_nan=False)
         note = f"{left_out} transcripts left out" if left_out else ""
         return Content({self.path: f"{text}\n".encode()}, note)
@@ -245,6 +264,14 @@ def transcript_products(
 def can_align() -> bool:
     """Whether the library that aligns words is installed."""
     return importlib.util.find_spec("kaldialign") is not None
+
+
+def without_intervals(systems: Iterable[System]) -> list[str]:
+    """List the sets that have transcripts but no intervals, as their words cannot be aligned."""
+    if can_align():
+        return []
+    sets = (files for system in systems for files in system.recognition)
+    return [f"{f.condition.system} {f.condition.name}" for f in sets if f.transcripts is not None]
 
 
 def rated_words(

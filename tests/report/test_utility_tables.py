@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from support import PUBLISHED_FILES
 
+from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import WerLine
+from privacy_eval.metrics.wer import SpeakerErrors
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.numbers.report_sources import ReportSources
@@ -20,8 +22,11 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results, load_systems
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
+from privacy_eval.report.first_screen import front
 from privacy_eval.report.main_results import main_results_table
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table import Table
+from privacy_eval.report.table_formats import to_csv
 from privacy_eval.report.utility_tables import utility_tables
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.records import (
@@ -174,6 +179,118 @@ def test_plane_has_intervals_of_word_error_rates() -> None:
         for axes in drawing.canvas.axes
     )
     assert wer.count([4.0, 7.0]) == 2 and [4.0, 7.0] not in uar
+
+
+def resampled(errors: Mapping[str, tuple[int, ...]]) -> Results:
+    """Systems with word errors of speakers who say 100 words each."""
+    words = {s: (100,) * len(of) for s, of in errors.items()}
+    counts = {
+        s: SpeakerErrors(tuple(f"s{n}" for n in range(len(of))), words[s], of, 50, 1)
+        for s, of in errors.items()
+    }
+    results = results_of(
+        {s: (0.1 + 0.01 * n, of.wer, 0.5) for n, (s, of) in enumerate(counts.items())}
+    )
+    rates = tuple(replace(r, speakers=counts[r.condition.system]) for r in results.recognition)
+    results = replace(results, recognition=rates)
+    results.check()
+    return results
+
+
+def test_word_error_rates_of_systems_are_compared_paired() -> None:
+    """b has 5 errors more of each speaker: in every replicate, too; c has other speakers."""
+    first = (1, 9, 4, 7, 30, 2, 5, 8)
+    data = data_of(resampled({"b": tuple(n + 5 for n in first), "a": first, "c": (20,) * 3}))
+    ranking = data.word_error_rankings["test"]
+    assert [r.system for r in ranking.ranked] == ["a", "b", "c"]
+    assert ranking.ranked[0].next is not None and ranking.ranked[0].next.other == "b"
+    assert np.allclose([ranking.ranked[0].next.value, *ranking.ranked[0].next.interval], -0.05)
+    assert ranking.ranked[1].next is None and "not paired" in ranking.ranked[1].why_not
+    table = ranking_table(ranking)
+    assert table.name == "ranking_wer_voice_test" and "most useful first" in table.caption
+    assert not data_of(FOUR).word_error_rankings  # nothing to compare
+
+
+def test_word_error_rates_are_shown_with_their_intervals() -> None:
+    results = resampled({"a": (1, 9, 4, 7), "b": (2, 3, 8, 9)})
+    rates = tuple(replace(r, speaker_interval=(0.04, 0.07)) for r in results.recognition)
+    data = data_of(replace(results, recognition=rates))
+    utility = tables_of(data)["utility_test"]
+    assert utility.rows[0][1:] == ("5.25 [4.00, 7.00]", "5.50 [4.00, 7.00]")
+    rows = list(csv.reader(to_csv(utility).splitlines()))
+    assert rows[1][2:5] == ["5.25", "4.00", "7.00"]
+    summary = main_results_table(data)
+    assert summary is not None and {row[-2][:6] for row in summary.rows} == {"5.25 [", "5.50 ["}
+    thresholds = tables_of(data)["thresholds_test"]
+    assert "5.25 [" in thresholds.rows[0][2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"speakers": ("x", "x")}, "distinct speakers"),
+        ({"errors": (1,)}, "distinct speakers"),
+        ({"replicates": 10**9}, "replicates"),
+        ({"words": (0, 100)}, "two speakers"),
+        ({"errors": (50, 50)}, "contradicts"),
+        ({"errors": (-1, 7)}, "errors|count|-1"),
+    ],
+)
+def test_forged_word_errors_of_speakers_are_refused(
+    changes: dict[str, tuple[int, ...]], message: str
+) -> None:
+    results = resampled({"a": (2, 4)})
+    (record,) = results.recognition
+    assert record.speakers is not None
+    forged = replace(record, speakers=replace(record.speakers, **changes))  # type: ignore[arg-type]
+    with pytest.raises(PrivacyEvalError, match=message):
+        forged.check()
+
+
+def sentences_of(results: Results, start: str) -> list[str]:
+    answers = front(data_of(results)).answers
+    return [s for _, sentences in answers for s in sentences if s.startswith(start)]
+
+
+def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
+    results = resampled({"a": (1, 9, 4, 7), "b": (6, 14, 9, 12)})
+    low, high = data_of(results).utility["test"]["a"]["wer"].interval or (0, 0)
+    words = sentences_of(results, "Words")
+    assert f"5.25 % [{100 * low:.2f}, {100 * high:.2f}] wrong" in words[1]
+    verdict = front(data_of(results)).verdict
+    assert "a keeps words better: WER 5.25 % against 10.25 % of b" in verdict
+    assert "keeps words" not in front(data_of(FOUR)).verdict  # no test is possible
+
+
+def test_the_first_screen_has_a_sentence_on_emotions() -> None:
+    results = results_of({"a": (0.12, None, 0.60)})
+    (sentence,) = sentences_of(results, "Emotions")
+    assert "60.00 %" in sentence and "no uncertainty" in sentence
+    recalls = {"acc_sad": 0.5, "acc_hap": 0.7}
+    folds = {"1": {"uar": 0.5, "acc_sad": 0.4, "acc_hap": 0.6}, "2": {"uar": 0.7, **recalls}}
+    folds["2"] |= {"acc_sad": 0.6, "acc_hap": 0.8}
+    (record,) = results.emotion
+    values = {"uar": 0.6, **recalls}
+    results = replace(results, emotion=(replace(record, values=values, folds=folds),))
+    results.check()
+    (sentence,) = sentences_of(results, "Emotions")
+    assert "50 % is chance" in sentence and "2 folds" in sentence and "50.0 to 70.0 %" in sentence
+
+
+def test_the_plane_says_who_is_left_out_as_implausible() -> None:
+    values = {"a": (0.12, 0.05, 0.6), "b": (0.3, 0.04, 0.5), "inverted": (0.9, 0.03, 0.7)}
+    results = results_of(values)
+    records = tuple(
+        replace(r, metrics={"challenge": {"eer_speechbrain": 0.9, "eer": 0.9}})
+        if r.condition.system == "inverted"
+        else r
+        for r in results.verification
+    )
+    (drawing,) = figures(data_of(replace(results, verification=records)))
+    assert "uninformative: inverted" in drawing.caption
+    assert "inverted" not in artists(drawing)[0]
+    (drawing,) = figures(data_of(FOUR))
+    assert "uninformative" not in drawing.caption
 
 
 def test_plane_of_forty_systems_names_the_front_only() -> None:

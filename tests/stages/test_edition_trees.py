@@ -235,7 +235,7 @@ def test_four_languages_with_an_attacker_each(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("tree", list(EDITIONS), indirect=True)
-def test_word_errors_of_transcripts(tree: Path) -> None:
+def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the challenge's `wer`, its numbers; with it, intervals besides."""
     conf = "vpc2026_track1" if (tree / "exp/asv_ssl").is_dir() else "vpc2024"
     shutil.rmtree(tree / "exp/ser")
@@ -244,17 +244,27 @@ def test_word_errors_of_transcripts(tree: Path) -> None:
     common = ("--tree", tree, "--results", "exp", "--conf", conf)
     rated = {r.condition.name: r for r in evaluated(tree, conf).recognition}
     assert len(rated) == 4 and not any(r.speaker_interval for r in rated.values())
-    assert cli("privacy-metrics", *common, "--bootstrap", 40).code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("privacy_eval.stages.word_errors.can_align", lambda: False)
+        done = cli("privacy-metrics", *common, "--bootstrap", 40)
+        assert done.code == 0 and "intervals of word error rates need kaldialign" in done.err
+    done = cli("privacy-metrics", *common, "--bootstrap", 40)
+    assert done.code == 0 and "kaldialign" not in done.err
     assert cli("collect", *common).code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")
     for record in results.recognition:
         low, high = record.speaker_interval
         assert low < record.line.wer < high
         assert record.line == rated[record.condition.name].line
+        assert record.speakers is not None and sum(record.speakers.words) == record.line.words
+    rows = list(csv.DictReader((tree / "exp/privacy_eval/results.csv").open()))
+    assert all(row["low_95"] for row in rows if row["metric"].startswith("wer"))
     data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
     for split in ("dev", "test"):
         (one,) = data.trade_offs[split]
         assert one.bounds.keys() == {"wer"} and one.interval is not None
+        mean = one.means["wer"]  # its replicates are those that the record's interval is of
+        assert mean.replicates is not None and mean.interval == mean.parts[0].interval
     for path in (tree / "exp/asr").glob("*/wer"):
         path.unlink()
     done = cli("collect", *common)

@@ -50,6 +50,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             caption += f"; hollow: not ranked, as trials were left out ({', '.join(incomplete)})"
         if len(systems) > _MOST_NAMED:
             caption += ". Named are the systems of the front, and your own among published ones"
+        if withheld := _withheld(data, split):
+            caption += f". Not drawn, as their values are implausible or uninformative: {withheld}"
         if absent:
             caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
         under = data.protocol.average_attack_model
@@ -63,6 +65,14 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             {c for cell in eers.values() for c in cell.conditions},
             section=ANSWER if first else "",
         )
+
+
+def _withheld(data: ReportData, split: str) -> str:
+    """Name the systems with an EER that says nothing about privacy, such as an inverted one."""
+    eer, attack = data.protocol.eer, data.protocol.average_attack_model
+    means = {s: data.means.of(eer, attack, split, s) for s in data.cells.systems}
+    withheld = [s for s, m in means.items() if m.value is not None and m.caveat is not None]
+    return ", ".join(s for s in withheld if means[s].caveat is not INCOMPLETE)
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
