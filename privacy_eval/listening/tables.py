@@ -102,7 +102,8 @@ def objective_and_subjective(
     if published is not None:
         document = load_published_results(published)
         tables = {v.table for v in document.values if v.metric.startswith(PREFIX)}
-        of_paper = cells_from_published(document, tables=tables)
+        own = parts[0].systems if parts else ()
+        of_paper = cells_from_published(document, tables=tables, beside=own)
         parts.append(replace(of_paper, values=_three_decimals(of_paper.values)))
     cells = merge_cells(parts)
     if test is not None and published is not None and results is None:

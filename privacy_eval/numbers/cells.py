@@ -58,6 +58,8 @@ class Cell:
         Trials were left out on request.
     caveat : Caveat or None
         The first reason why it is uninformative about privacy.
+    sources : frozenset of int
+        Numbers of the merged sources that agree on a value of original speech.
     other_source : str
         The source of an original-speech value, if it differs from that of the adjacent columns.
     conditions : tuple of TrialCondition
@@ -78,6 +80,7 @@ class Cell:
     conditions: tuple[TrialCondition, ...] = ()
     exact: str = ""
     word_errors: SpeakerErrors | None = None
+    sources: frozenset[int] = frozenset()
 
     @property
     def withheld(self) -> bool:
@@ -116,9 +119,6 @@ class Cells:
         Notes for the reader, e.g. on conflicting values of original speech.
     orders : mapping
         Columns by attack model, if a source has another order.
-    original_sources : mapping
-        Numbers of the sources that agree on a value of original speech; empty if there is
-        one source only.
     sources : tuple of str
         The sources by number, in words.
     not_comparable : tuple of str
@@ -134,7 +134,6 @@ class Cells:
     families: Mapping[str, Family] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    original_sources: Mapping[CellKey, frozenset[int]] = field(default_factory=dict)
     sources: tuple[str, ...] = ("",)
     not_comparable: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
@@ -155,13 +154,10 @@ class Cells:
         """Return the value of a key for a table with these columns, flagging original speech from
         another source than theirs: the first source if it has any of them, else the second."""
         cell = self.get(key)
-        numbers = self.original_sources.get(_storage_key(key))
-        if cell is None or not numbers or len(self.sources) == 1:
-            return cell
         of_columns = 0 if self.own.intersection(columns) else 1
-        if of_columns in numbers:
+        if cell is None or len(self.sources) == 1 or not cell.sources or of_columns in cell.sources:
             return cell
-        return replace(cell, other_source=self.sources[min(numbers)])
+        return replace(cell, other_source=self.sources[min(cell.sources)])
 
     def has(self, metric: str, attack_model: str | None = None) -> bool:
         """Whether any system has the metric (under an attack model)."""
@@ -225,12 +221,12 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         c = r.condition
         if c.attack_model is None:
             continue
-        attack = ORIGINAL_ATTACK if c.is_original else c.attack_model
         system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
         intervals = r.speaker_intervals.get(variant, {})
         incomplete = INCOMPLETE if r.trials_without_score else None
         for metric, value in r.values(variant).items():
-            key = CellKey(metric, attack, c.split, c.data_set, c.gender, system)
+            key = CellKey(metric, c.attack_model, c.split, c.data_set, c.gender, system)
+            key = _storage_key(key)
             bounds = intervals.get(metric)
             cell = Cell(
                 value,
@@ -310,7 +306,10 @@ def _other_trials(results: Results) -> Iterator[str]:
 
 
 def cells_from_published(
-    published: PublishedResults, *, tables: Collection[int] | None = None
+    published: PublishedResults,
+    *,
+    tables: Collection[int] | None = None,
+    beside: Collection[str] = (),
 ) -> Cells:
     """Take published values, with the decimals of tables where the source has more of a metric.
 
@@ -318,18 +317,23 @@ def cells_from_published(
     ----------
     tables : collection of int, optional
         Numbers of tables; default: all.
+    beside : collection of str
+        Systems of the user. A published one of the same name is called `... (published)`: a
+        baseline B1 run by the user differs from the published one.
     """
     systems = published.systems
+    names = {s.id: f"{s.id} (published)" if s.id in beside else s.id for s in systems.systems}
     values: dict[CellKey, PublishedValue] = {}
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
     for p in published.values:
         if tables is not None and p.table not in tables:
             continue
-        if p.system != ORIGINAL_COLUMN:
-            columns[p.system] = None
-            orders.setdefault(p.attack_model, {})[p.system] = None
-        key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, p.system)
+        system = names.get(p.system, ORIGINAL_COLUMN)
+        if system != ORIGINAL_COLUMN:
+            columns[system] = None
+            orders.setdefault(p.attack_model, {})[system] = None
+        key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, system)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
         values.setdefault(_storage_key(key), p)
     metrics = {p.metric: describe(p.metric) for p in values.values()}
@@ -341,7 +345,7 @@ def cells_from_published(
     return Cells(
         cells,
         tuple(columns),
-        family={s.id: s.family for s in systems.systems},
+        family={names[s.id]: s.family for s in systems.systems},
         families=systems.families,
         notes=(systems.note,) if systems.note else (),
         sources=(f"published results {published.name}",),
@@ -354,25 +358,21 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
     """Merge the systems of several sources; of values in two (of original speech) the first is
     taken.
 
-    A published system with the name of one of an earlier source is renamed `... (published)`:
-    a baseline B1 run by the user differs from the published one.
-
     Raises
     ------
     ValueError
-        A duplicate system that is not published.
+        A duplicate system.
     """
-    parts = _rename_duplicates(parts)
+    parts = list(parts)
     systems = tuple(s for part in parts for s in part.systems)
     if len(set(systems)) < len(systems):
         raise ValueError("duplicate system in two sources")
     values: dict[CellKey, Cell] = {}
-    sources: dict[CellKey, set[int]] = {}  # of original speech
     for number, part in enumerate(parts):
         for place, cell in part.values.items():
             chosen = values.setdefault(place, cell)
             if place.system == ORIGINAL_COLUMN and not _differ(cell, chosen):
-                sources.setdefault(place, set()).add(number)
+                values[place] = replace(chosen, sources=chosen.sources | {number})
     attack_models = {a for part in parts for a in part.orders}
     of_sources = tuple(source for part in parts for source in part.sources)
     not_comparable = [note for part in parts for note in part.not_comparable]
@@ -390,7 +390,6 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
         {family: style for part in parts for family, style in part.families.items()},
         (*(note for part in parts for note in part.notes), *_originals_note(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
-        {place: frozenset(numbers) for place, numbers in sources.items()},
         of_sources,
         tuple(not_comparable),
         tuple(note for part in parts for note in part.networks),
@@ -400,10 +399,7 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
 def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
     """Return a note if no single source has all these values of original speech, so that they
     cannot be averaged; "" otherwise."""
-    sources = {}
-    for place in map(_storage_key, places):
-        if place in cells.original_sources:
-            sources[place] = cells.original_sources[place]
+    sources = {p: cell.sources for p in places if (cell := cells.get(p)) and cell.sources}
     if not sources or frozenset.intersection(*sources.values()):
         return ""
     elsewhere = [place for place, numbers in sources.items() if 0 not in numbers]
@@ -423,39 +419,13 @@ def _storage_key(place: CellKey) -> CellKey:
     return place
 
 
-def _rename_duplicates(parts: Iterable[Cells]) -> list[Cells]:
-    """Rename published systems that an earlier part has, too."""
-    apart: list[Cells] = []
-    taken: set[str] = set()
-    for part in parts:
-        names = {s: f"{s} (published)" for s in part.systems if s in taken and s not in part.own}
-        taken |= {names.get(s, s) for s in part.systems}
-        apart.append(_rename(part, names) if names else part)
-    return apart
-
-
-def _rename(part: Cells, names: Mapping[str, str]) -> Cells:
-    def new(systems: Iterable[str]) -> tuple[str, ...]:
-        return tuple(names.get(s, s) for s in systems)
-
-    return replace(
-        part,
-        values={
-            replace(p, system=names.get(p.system, p.system)): c for p, c in part.values.items()
-        },
-        systems=new(part.systems),
-        family={names.get(s, s): f for s, f in part.family.items()},
-        orders={attack: new(systems) for attack, systems in part.orders.items()},
-    )
-
-
 def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[str]:
     """Return notes on original speech of several sources."""
     originals = [
         p for p in chosen if p.system == ORIGINAL_COLUMN and p.attack_model == ORIGINAL_ATTACK
     ]
     objective = [p for p in originals if not p.metric.startswith(SUBJECTIVE)]
-    elsewhere = [p for p in objective if parts and p not in parts[0].values]
+    elsewhere = [p for p in objective if 0 not in chosen[p].sources]
     others = [part.values for part in parts[1:]]
     differ = [p for p in originals if any(p in o and _differ(o[p], chosen[p]) for o in others)]
     notes = []

@@ -11,7 +11,7 @@ from ..metrics import describe
 from ..metrics.caveats import note_of
 from ..results.records import Results
 from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, cells_from_results, system_column
-from .means import Mean, mean_of
+from .means import Mean, Means
 
 #: As in the summary.
 _DECIMALS = 3
@@ -62,7 +62,7 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
     protocol = results.protocol
     first = protocol.results_folders[0].suffix
     similarity = (s for s in results.similarity if s.condition.results_folder == first)
-    cells = cells_from_results(replace(results, similarity=tuple(similarity)))
+    means = Means(cells_from_results(replace(results, similarity=tuple(similarity))), protocol)
     original = (ORIGINAL_ATTACK, ORIGINAL_COLUMN)
     system = system_column(results.systems[0])
     eer = describe(protocol.eer)
@@ -97,7 +97,7 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
             title.format(split),
             quantity,
             split,
-            mean_of(cells, protocol, metric, attack_model, split, of),
+            means.of(metric, attack_model, split, of),
         )
         for title, quantity, metric, attack_model, of in rows
         for split in protocol.splits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,8 +65,8 @@ class Mean:
         Of the parts.
     missing : tuple of str
         Names of the parts without a value, or why the parts cannot be averaged.
-    replicates : MeanReplicates or None
-        None unless every part has bootstrap replicates.
+    means : Means or None
+        Where the parts have bootstrap replicates.
     """
 
     metric: str
@@ -73,7 +74,12 @@ class Mean:
     parts: tuple[Cell, ...] = ()
     missing: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
-    replicates: MeanReplicates | None = None
+    means: Means | None = field(default=None, repr=False, compare=False)
+
+    @functools.cached_property
+    def replicates(self) -> MeanReplicates | None:
+        """The mean in each bootstrap replicate; None unless every part has replicates."""
+        return self.means.replicates(self) if self.means is not None else None
 
     @property
     def value(self) -> float | None:
@@ -119,23 +125,6 @@ class Mean:
         )
 
 
-def mean_of(
-    cells: Cells,
-    protocol: Protocol,
-    metric: str,
-    attack_model: str | None,
-    split: str,
-    system: str,
-) -> Mean:
-    """Average a metric over data sets and genders with the protocol's weights. Values of original
-    speech are averaged only if a single source has them all."""
-    weights = {
-        CellKey(metric, attack_model, split, data_set, gender, system): weight
-        for data_set, gender, weight in averaged_sets(protocol, metric)
-    }
-    return mean_of_keys(cells, metric, weights)
-
-
 def averaged_sets(protocol: Protocol, metric: str) -> list[tuple[str, str, float]]:
     """List data set, gender and weight of what a mean is over; the gender is "" for metrics of
     decoded sets."""
@@ -176,7 +165,7 @@ def _weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:
 
 @dataclass(frozen=True)
 class Means:
-    """Averages of values with their bootstrap replicates, each computed once.
+    """Averages of values, each computed once, and their replicates when they are needed.
 
     Attributes
     ----------
@@ -191,21 +180,26 @@ class Means:
 
     cells: Cells
     protocol: Protocol
-    records: Mapping[TrialCondition, VerificationRecord]
-    arrays: StoredArrays
+    records: Mapping[TrialCondition, VerificationRecord] = field(default_factory=dict)
+    arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     _computed: dict[tuple[str, str | None, str, str], Mean] = field(
         default_factory=dict, init=False, repr=False
     )
 
     def of(self, metric: str, attack_model: str | None, split: str, system: str) -> Mean:
-        """Average a metric as `mean_of`, with its replicates where they are stored."""
+        """Average a metric over data sets and genders with the protocol's weights. Values of
+        original speech are averaged only if a single source has them all."""
         key = metric, attack_model, split, system
         if key not in self._computed:
-            mean = mean_of(self.cells, self.protocol, *key)
-            self._computed[key] = replace(mean, replicates=self._replicates(mean))
+            weights = {
+                CellKey(metric, attack_model, split, data_set, gender, system): weight
+                for data_set, gender, weight in averaged_sets(self.protocol, metric)
+            }
+            mean = mean_of_keys(self.cells, metric, weights)
+            self._computed[key] = replace(mean, means=self)
         return self._computed[key]
 
-    def _replicates(self, mean: Mean) -> MeanReplicates | None:
+    def replicates(self, mean: Mean) -> MeanReplicates | None:
         """Average the replicates of a mean's parts; None if any of them has none."""
         if mean.value is None:
             return None

@@ -251,7 +251,8 @@ def read_report_data(sources: ReportSources) -> ReportData:
     results = results.by_challenge()
     cells = cells_from_results(results)
     if sources.published_results is not None:
-        cells = merge_cells([cells, cells_from_published(sources.published_results)])
+        beside = cells_from_published(sources.published_results, beside=cells.systems)
+        cells = merge_cells([cells, beside])
     read = list(zip(sources.results, sources.paths, strict=False))
     unsigned = tuple(
         f"{path.name} ({abbreviate(of.systems)}): {UNSIGNED}, or edited since; its numbers are "

@@ -19,7 +19,7 @@ from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
 from ..metrics.zebra import categorical_tag
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
-from ..numbers.means import mean_of
+from ..numbers.means import Means
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, PublishedSystems
 from .latex_text import escape_latex
@@ -132,24 +132,12 @@ def submissions_table(published: PublishedSystems) -> Table | None:
     )
 
 
-def comparison_tables(
-    cells: Cells,
-    protocol: Protocol,
-    *,
-    coloured: bool = False,
-) -> list[Table]:
+def comparison_tables(means: Means) -> list[Table]:
     """Make the supplement's tables of any systems, in its order. Blocks end with averages over
-    data sets and genders, with the protocol's weights, of the systems with all values.
-
-    Parameters
-    ----------
-    coloured : bool
-        Colour the names of systems in LaTeX by family.
-    """
-    cells = cells if coloured else replace(cells, families={})
+    data sets and genders, with the protocol's weights, of the systems with all values."""
     forms = {
-        f"comparison_{layout.name}_{split}": _SplitTable(cells, protocol, layout, split)
-        for layout, split in itertools.product(layouts(protocol), protocol.splits)
+        f"comparison_{layout.name}_{split}": _SplitTable(means, layout, split)
+        for layout, split in itertools.product(layouts(means.protocol), means.protocol.splits)
     }
     names = file_names(forms)
     tables = [form.table(names[name]) for name, form in forms.items()]
@@ -220,8 +208,7 @@ def zebra_category(cell: Cell) -> str | None:
 class _SplitTable:
     """A table of one split."""
 
-    cells: Cells
-    protocol: Protocol
+    means: Means
     layout: TableLayout
     split: str
 
@@ -231,20 +218,21 @@ class _SplitTable:
         if self.layout.asv_model is not None:
             attacks = [
                 a
-                for a in self.protocol.attack_models
+                for a in self.means.protocol.attack_models
                 if a.asv_model == self.layout.asv_model and not a.is_original
             ]
         blocks = [
             (METRICS[key], attack)
             for key, attack in itertools.product(self.layout.metrics, attacks)
-            if any(self._rows(key, attack, self.cells.systems))
+            if any(self._rows(key, attack, self.means.cells.systems))
         ]
         if not blocks:
             return None
         present = [a for a in attacks if any(a is other for _, other in blocks)]
+        columns = self.means.cells.columns(present[0].id if present[0] else None)
         systems = [
             s
-            for s in (ORIGINAL_COLUMN, *self.cells.columns(present[0].id if present[0] else None))
+            for s in (ORIGINAL_COLUMN, *columns)
             if any(any(self._rows(metric.key, attack, [s])) for metric, attack in blocks)
         ]
         groups: list[tuple[tuple[str, ...], ...]] = []
@@ -278,17 +266,17 @@ class _SplitTable:
             section=SIDE_BY_SIDE,
             title=title[:1].upper() + title[1:],
         )
-        return table_of_systems(table, self.cells, systems)
+        return table_of_systems(table, self.means.cells, systems)
 
     def _rows(
         self, key: str, attack: AttackModel | None, systems: Sequence[str]
     ) -> list[dict[str, Cell]]:
         """Return the values of systems side by side, a row per data set and gender."""
         model = attack.id if attack else None
-        rows = []
-        for data_set, gender in itertools.product(self.protocol.data_sets, self.protocol.genders):
+        rows, protocol = [], self.means.protocol
+        for data_set, gender in itertools.product(protocol.data_sets, protocol.genders):
             of_systems = {
-                s: self.cells.beside(
+                s: self.means.cells.beside(
                     CellKey(key, model, self.split, data_set.id, gender, s), systems
                 )
                 for s in systems
@@ -317,13 +305,14 @@ class _SplitTable:
             best.update((len(rows), column) for column in best_columns(metric, printed))
             rows.append((title, gender, *(cell_text(metric, row.get(s)) for s in systems)))
 
-        sets = itertools.product(self.protocol.data_sets, self.protocol.genders.values())
+        protocol = self.means.protocol
+        sets = itertools.product(protocol.data_sets, protocol.genders.values())
         for (data_set, word), row in zip(sets, cells, strict=True):
             withheld = {s for s, cell in row.items() if cell.withheld}
             add(row_title(data_set.title), word, row, withheld)
         averages: dict[str, Cell] = {}
         for s in systems:
-            mean = mean_of(self.cells, self.protocol, metric.key, model, self.split, s).cell
+            mean = self.means.of(metric.key, model, self.split, s).cell
             if mean is not None:
                 sources = [row[s].other_source for row in reversed(cells) if s in row]
                 averages[s] = replace(mean, other_source=next(filter(None, sources), ""))
@@ -342,7 +331,7 @@ class _SplitTable:
         return names + models
 
     def _caption(self, title: str) -> str:
-        return f"Objective results: {title} ({self.protocol.split_name(self.split)})."
+        return f"Objective results: {title} ({self.means.protocol.split_name(self.split)})."
 
     def _notes(
         self,
@@ -355,17 +344,17 @@ class _SplitTable:
             yield directions
         model = self.layout.asv_model
         asv_models = [model] if model else ()
-        yield evaluated_text(self.protocol.variant, asv_models=asv_models).removesuffix(".")
+        yield evaluated_text(self.means.protocol.variant, asv_models=asv_models).removesuffix(".")
         if any(attack for _, attack in pairs):
             yield "Speech in enrollment and trial: o original, a anonymized"
         if any(metric.key == "zebra_individual" for metric, _ in pairs):
             odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
             yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
         if any(row[0] == AVERAGE for rows in groups for row in rows):
-            yield f"{AVERAGE}: {weights_text(self.protocol)}, blank where a value is missing"
+            yield f"{AVERAGE}: {weights_text(self.means.protocol)}, blank where a value is missing"
         caveats = (cell.caveat for _, cell in printed)
         yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
-        absent = sorted(self.cells.own - set(systems))
+        absent = sorted(self.means.cells.own - set(systems))
         if absent:
             yield f"Without a value here: {', '.join(absent)}"
         left_out = Counter(system for system, cell in printed if cell.left_out)
@@ -374,7 +363,7 @@ class _SplitTable:
         for source in dict.fromkeys(cell.other_source for _, cell in printed):
             if source:
                 yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
-        yield from (*self.cells.not_comparable, *self.cells.notes)
+        yield from (*self.means.cells.not_comparable, *self.means.cells.notes)
 
 
 def cell_text(metric: Metric, cell: Cell | None) -> str:

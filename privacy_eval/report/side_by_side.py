@@ -42,9 +42,7 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
         under = f" under the attack model {attack_model}" if attack_model else ""
         notes = [f"no ranking by {METRICS[metric].name}{under}: no system has values of it"]
     submissions = submissions_table(published.systems) if published else None
-    tables = _ranked_first(
-        data, comparison_tables(data.cells, data.protocol, coloured=bool(published))
-    )
+    tables = _ranked_first(data, comparison_tables(data.means))
     return [*([submissions] if submissions else ()), *tables, *rankings], notes
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from privacy_eval.metrics import CAVEATS, METRICS
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
-from privacy_eval.numbers.means import Mean, mean_of, mean_of_keys
+from privacy_eval.numbers.means import Mean, Means, mean_of_keys
 from privacy_eval.protocol.protocol import load_protocol
 
 PROTOCOL = load_protocol("vpc2020")
@@ -25,7 +25,7 @@ def mean(*cells: Cell | None, metric: str = "eer") -> Mean:
         for of_set, cell in zip(SETS, cells, strict=True)
         if cell is not None
     }
-    return mean_of(Cells(values, ("s",)), PROTOCOL, metric, "a", "dev", "s")
+    return Means(Cells(values, ("s",)), PROTOCOL).of(metric, "a", "dev", "s")
 
 
 def test_a_half_way_mean_is_rounded_up_in_any_order() -> None:

@@ -17,7 +17,7 @@ from privacy_eval.numbers.cells import (
     cells_from_results,
     merge_cells,
 )
-from privacy_eval.numbers.means import mean_of
+from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.published import load_published_results
@@ -65,7 +65,7 @@ def test_original_speech_comes_first_and_columns_have_values() -> None:
     ]
     cells = cells_from_results(whole)
     for row, split in zip(table.rows, whole.protocol.splits, strict=False):
-        value = mean_of(cells, whole.protocol, "eer", "original", split, ORIGINAL_COLUMN).value
+        value = Means(cells, whole.protocol).of("eer", "original", split, ORIGINAL_COLUMN).value
         assert value is not None
         assert row[titles.index("EER, %")] == METRICS["eer"].format(value)
     assert all(any(row[n] not in ("", "n/a") for row in table.rows) for n in range(6, len(titles)))
@@ -154,7 +154,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     values = {
         f"{METRICS['eer'].format(value)} %"
         for attack in ("ignorant", "lazy-informed")
-        for value in [mean_of(own, results.protocol, "eer", attack, "test", better).value]
+        for value in [Means(own, results.protocol).of("eer", attack, "test", better).value]
         if value is not None
     }
     assert len(values) == 2 and all(f"an EER of {value}" in sentences for value in values)

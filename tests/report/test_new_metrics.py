@@ -17,6 +17,7 @@ from privacy_eval.io.results_txt import parse_results_txt as parse
 from privacy_eval.metrics import METRICS, VARIANTS, Label, Metric, TrialScores, of_kind
 from privacy_eval.metrics.registry import score_metrics, similarity_metrics
 from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.comparison_tables import comparison_tables
@@ -89,7 +90,7 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     files = table_files(table_groups(ReportData(results)), "t")
     assert any("Toy, %" in text and "25.000" in text for text in files.values())
     cells = cells_from_results(results)
-    across = {t.name: t for t in comparison_tables(cells, results.protocol)}
+    across = {t.name: t for t in comparison_tables(Means(cells, results.protocol))}
     assert "25.000" in across["comparison_toy_dev"].rows[0]
     (ranking,) = map(ranking_table, ReportData(results, cells, rank_by="toy").rankings["dev"])
     assert [row[1:3] for row in ranking.rows] == [("B", "50.000"), ("A", "25.000")]
@@ -231,7 +232,7 @@ def test_a_mixed_gender_and_other_attack_models_need_yaml_alone(tmp_path: Path) 
     original = results.verification[0].condition
     assert (original.gender, original.attack_model) == ("mixed", "x-original")
     cells = cells_from_results(results)
-    tables = comparison_tables(cells, protocol)
+    tables = comparison_tables(Means(cells, protocol))
     assert {row[1] for row in tables[0].rows} == {"all speakers", ""}
     assert tables[0].columns[2].title == "Orig" and tables[0].rows[0][2]
     assert ReportData(results, cells).rankings["dev"]

@@ -71,7 +71,9 @@ def test_the_main_results_have_the_eer_of_the_protocol() -> None:
 def data_of(results: Results, published: str = "") -> ReportData:
     cells = cells_from_results(results)
     if published:
-        cells = merge_cells([cells, cells_from_published(load_published_results(published))])
+        document = load_published_results(published)
+        beside = cells_from_published(document, beside=cells.systems)
+        cells = merge_cells([cells, beside])
     return ReportData(results, cells, sources=ReportSources(published=published))
 
 
