@@ -102,9 +102,7 @@ def words_of_trials(
     """
     unknown = sorted(set(speakers) - enrollment.keys())
     if unknown:
-        raise PrivacyEvalError(
-            f"{len(unknown)} speakers are not enrolled: {abbreviate(unknown)}"
-        )
+        raise PrivacyEvalError(f"{len(unknown)} speakers are not enrolled: {abbreviate(unknown)}")
     scores = words_scores(list(enrollment.values()), list(trial.values()))
     if not np.any(scores):
         raise PrivacyEvalError(
