@@ -33,7 +33,7 @@ from .backend import (
     score_matrix,
     speaker_means,
 )
-from .trials import Enrollment
+from .enrollment import Enrollment
 
 #: Default gallery sizes, in addition to the whole gallery.
 GALLERY_SIZES = tuple(f * 10**e for e in range(6) for f in (1, 2, 5) if f * 10**e > 1)
@@ -96,6 +96,8 @@ class Identification:
         Utterances of tests and enrollment that were left out, as they have no vector.
     singling_out : SinglingOutCurve
         Of the speakers who are enrolled and tested.
+    enrollment_utterances : int
+        Of all speakers in the gallery.
     """
 
     test_speakers: tuple[str, ...]
@@ -111,6 +113,7 @@ class Identification:
     length: int
     without_vector: int = 0
     singling_out: SinglingOutCurve = SinglingOutCurve()
+    enrollment_utterances: int = 0
 
     @property
     def chance(self) -> FloatArray:
@@ -254,6 +257,7 @@ def identify(
         length,
         len(listed) - len(speaker_of) + n_enrollment - gallery.size,
         singled,
+        sum(of.size for of in galleries),
     )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import PrivacyEvalError
 from ..io.confine import check_inside
 from ..io.files import Loaded
+from ..io.vector_digest import stored_digest
 from ..protocol.protocol import AsvModel, Protocol
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class TreeVectors:
         self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
         self._load = load
         self._read: dict[Path, Vectors] = {}
+        self._digests: dict[Path, str] = {}
         self._locations: dict[Path, Mapping[str, str]] = {}
 
     def candidates(self, name: str, suffix: str) -> list[Path]:
@@ -64,11 +67,24 @@ class TreeVectors:
         Raises
         ------
         PrivacyEvalError
-            As `read_vectors`; a file outside the tree.
+            As `read_vectors`; a file outside the tree, or one that has changed since `digest`.
         """
         if path not in self._read:
-            self._read[path] = self._vectors(path)
+            vectors = self._vectors(path)
+            if self._digests.setdefault(path, vectors.digest) != vectors.digest:
+                raise PrivacyEvalError(f"{path}: its vectors changed while they were read")
+            self._read[path] = vectors
         return self._read[path]
+
+    def digest(self, path: Path) -> str:
+        """Compute the digest of the x-vectors of an scp, usually without parsing them; raises as
+        `read` does."""
+        if path not in self._digests:
+            self._check_inside(path)
+            roots = [] if self._allow_outside else [self._tree, path.parent]
+            stored = stored_digest(self._load(path), tree=self._tree, roots=roots)
+            self._digests[path] = stored or self.read(path).digest
+        return self._digests[path]
 
     def locations(self, path: Path) -> Mapping[str, str]:
         """Read the location of each x-vector from an scp, see `vector_locations`; an archive

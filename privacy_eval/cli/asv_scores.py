@@ -21,7 +21,8 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..asv.trials import Enrollment, ScoredTrials
+    from ..asv.enrollment import Enrollment
+    from ..asv.trials import ScoredTrials
     from ..attackers.alignment import Alignment
     from ..attackers.normalization import Cohorts
     from ..io.scores import TrialList
@@ -66,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..asv.trials import load_enrollment, score_trials
+    from ..asv.enrollment import load_enrollment
+    from ..asv.trials import score_trials
     from ..io.files import write_text
     from ..io.scores import read_trial_list
     from .inputs import load_model, load_vectors

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from typing import TYPE_CHECKING
 
-from ..errors import counted
+from ..errors import PrivacyEvalError, counted
 from .options import add, add_tree, log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..results.records import Results
 
 _ABSENT_SHOWN = 20
 _LINE = 200  # longest line logged; results.json has the full text
@@ -21,39 +27,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..report.notes import caveat_notes
-    from ..results.outputs import write_outputs
-    from ..results.signature import network_notes
-    from ..stages.collect import (
-        collect_experiment,
-        outdated_scores,
-        record_fingerprints,
-        unusual_word_counts,
-    )
+    from ..products.freshness import bring_up_to_date
+    from ..stages.collect import outdated_scores, record_fingerprints, results_product
     from .inputs import load_experiment, log_unsigned
 
     experiment = load_experiment(arguments)
     out = experiment.out
     log_unsigned(out, record_fingerprints(experiment)[1])
-    results = collect_experiment(experiment, outdated_scores(experiment.asv))
+    stale = outdated_scores(experiment.asv)
+    product = results_product(experiment, stale, lambda results: _remarks(results, out))
+    outcome = bring_up_to_date([product], experiment.asv.access.inputs)
+    outcome.raise_failed()
+    *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
+    for note in notes:
+        log(f"privacy-eval: {note}")
+    print(f"{out}: {summary}")
+    return 0
+
+
+def _remarks(results: Results, out: Path) -> list[str]:
+    """Return what was left out, warnings, and last a summary.
+
+    Raises
+    ------
+    PrivacyEvalError
+        There is no evaluated condition.
+    """
+    from ..report.notes import caveat_notes
+    from ..results.signature import network_notes
+    from ..stages.collect import unusual_word_counts
+
     absent = results.not_evaluated
-    for line in absent[:_ABSENT_SHOWN]:
-        log(f"privacy-eval: left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}")
+    remarks = [
+        f"left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}"
+        for line in absent[:_ABSENT_SHOWN]
+    ]
     if len(absent) > _ABSENT_SHOWN:
-        log(f"privacy-eval: left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
+        remarks.append(f"left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
     notes = [*caveat_notes(results.verification), *network_notes(results)]
     lines = ((record.condition, record.line) for record in results.recognition)
     notes += [f"{c.system} {text}" for c, text in unusual_word_counts(lines)]
-    for note in notes:
-        log(f"privacy-eval: warning: {note}")
+    remarks += [f"warning: {note}" for note in notes]
     if not results.verification:
-        log(f"privacy-eval: {out}: no evaluated conditions; nothing written")
-        return 1
-    write_outputs(results, out)
-    print(
-        f"{out}: results.json, results.csv, results.txt of "
-        f"{counted(len(results.systems), 'system')}, "
-        f"{counted(len(results.verification), 'condition')}, "
-        f"{counted(len(results.similarity), 'voice similarity')}"
+        for remark in remarks:
+            log(f"privacy-eval: {remark}")
+        raise PrivacyEvalError(f"{out}: no evaluated conditions; nothing written")
+    counts = (
+        counted(len(results.systems), "system"),
+        counted(len(results.verification), "condition"),
+        counted(len(results.similarity), "voice similarity"),
     )
-    return 0
+    return [*remarks, f"results.json, results.csv, results.txt of {', '.join(counts)}"]

@@ -81,8 +81,8 @@ def _stage(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.enrollment import load_enrollment
     from ..asv.galleries import Gallery, identify
-    from ..asv.trials import load_enrollment
     from ..errors import PrivacyEvalError
     from ..io.schema import to_plain
     from .inputs import load_model, load_vectors

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, counted
 from .files import MAX_TEXT_BYTES, Loaded, atomic_folder, load, read_bytes
+from .ids import decode_id
 
 if TYPE_CHECKING:
     from .text_table import Column
@@ -110,8 +111,6 @@ def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
         With file and line: a speaker without utterances, a duplicate speaker or utterance, a
         line that is not UTF-8; an empty file.
     """
-    from .text_table import decode_id
-
     utterances_of: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)

@@ -29,9 +29,8 @@ from .files import (
     reading,
 )
 from .text_table import is_number
+from .vector_digest import MAX_DIMENSION
 
-#: Limit for a vector, and for a matrix in either direction, as text.
-MAX_DIMENSION = 1 << 16
 #: Limit for binary ones: the frames of almost three hours of speech.
 MAX_BINARY_DIMENSION = 1 << 20
 #: Limit for the values of a matrix: 4096 x 4096.
@@ -39,8 +38,6 @@ MAX_VALUES = 1 << 24
 #: Bytes of one number in text, blanks included.
 _MAX_NUMBER_BYTES = 32
 _PIECE_BYTES = 1 << 16
-#: Bytes of a binary vector before its values: \0B, type, length of the size, size.
-HEAD_BYTES = 10
 
 BLANK = re.compile(rb"\s")
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")

@@ -125,7 +125,8 @@ def _bosaris(content: bytes, path: Path) -> Columns:
 
     from .arrays import as_numbers
     from .hdf5 import parse_hdf5
-    from .text_table import decode_id, split_columns
+    from .ids import decode_id
+    from .text_table import split_columns
 
     names = ("ID/row_ids", "ID/column_ids", "scores", "score_mask")
     arrays = parse_hdf5(content, path, only=names)

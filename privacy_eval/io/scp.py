@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import subprocess
@@ -19,10 +18,9 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate, shorten
 from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, Loaded, atomic_path, read_bytes
+from .ids import MAX_FIELD_BYTES, decode_id, decode_text
 from .kaldi_objects import (
     BLANK,
-    HEAD_BYTES,
-    MAX_DIMENSION,
     FloatArray,
     FloatMatrix,
     ObjectFile,
@@ -35,8 +33,8 @@ from .kaldi_objects import (
     to_float64,
 )
 from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
-from .text_table import MAX_FIELD_BYTES, decode_id, decode_text
 from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
+from .vector_digest import FLOAT_VECTOR, HEAD_BYTES, MAX_DIMENSION, begin_digest
 
 #: From numbers of a file, and their place for a message, to float32 or float64.
 _Convert = Callable[[NDArray[Any], str], FloatArray]
@@ -73,9 +71,7 @@ class Vectors:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over ids and values: of the content, however it was packed."""
-        count, dimension = self.matrix.shape
-        sha = hashlib.sha256(f"{count} {dimension}\n".encode())
-        sha.update("".join(f"{name}\n" for name in self.ids).encode())
+        sha = begin_digest(self.ids, self.matrix.shape[1])
         sha.update(np.ascontiguousarray(self.matrix, dtype="<f4").tobytes())
         return sha.hexdigest()
 
@@ -478,7 +474,7 @@ def _read_uniform(
 def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
     file.seek(int(offsets[0]))
     head = file.peek(HEAD_BYTES)
-    if len(head) < HEAD_BYTES or head[:6] != b"\0BFV \4":
+    if len(head) < HEAD_BYTES or not head.startswith(FLOAT_VECTOR):
         return None
     dimension = int.from_bytes(head[6:], "little", signed=True)
     size = HEAD_BYTES + 4 * dimension

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from .files import Loaded, read_bytes
-from .kaldi_objects import MAX_DIMENSION
 from .text_table import line_number, read_columns
+from .vector_digest import MAX_DIMENSION
 
 #: Beginning of a zip, and of the pickle that torch before 1.6 wrote.
 ZIP_MAGIC, LEGACY_MAGIC = b"PK\x03\x04", b"\x80\x02"

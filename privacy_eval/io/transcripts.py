@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError, abbreviate
 from .files import Loaded, read_text
-from .text_table import MAX_FIELD_BYTES
+from .ids import MAX_FIELD_BYTES
 from .wer import BLANKS
 
 #: Control characters but tabs; one is a lone carriage return, which ends no line of Kaldi's.

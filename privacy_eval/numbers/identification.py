@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,12 +30,26 @@ class Identified:
     singled_out : (int, float) or None
         The largest number of voices that all records have, and how often exactly one of them is
         accepted.
+    interval : (float, float) or None
+        95 % bounds of the rate; None unless all records have them.
+    n_tests : int
+    length : int
+        Most recordings that a test averages.
+    enrollment : float or None
+        Recordings per enrolled person, on average; None if unknown.
+    mixed : bool
+        Whether groups are of several genders.
     """
 
     size: int
     rank: int
     rate: float
     singled_out: tuple[int, float] | None
+    interval: tuple[float, float] | None = None
+    n_tests: int = 0
+    length: int = 1
+    enrollment: float | None = None
+    mixed: bool = False
 
     @property
     def chance(self) -> float:
@@ -57,11 +71,49 @@ def identified(
         sizes = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_attack))
         ranks = {r.rank for r in of_attack}
         if sizes and len(ranks) == 1:
-            size = max(sizes)
-            linkage = [r.linkage[r.sizes.index(size)] for r in of_attack]
-            rate = float(np.average(linkage, weights=[r.n_tests for r in of_attack]))
-            rates[attack] = Identified(size, ranks.pop(), rate, _singled_out(of_attack))
+            rates[attack] = _mean(of_attack, max(sizes), ranks.pop())
     return rates
+
+
+def _mean(records: Sequence[IdentificationRecord], size: int, rank: int) -> Identified:
+    """Average the trial sets of an attack in groups of a size."""
+    linkage = [r.linkage[r.sizes.index(size)] for r in records]
+    rate = float(np.average(linkage, weights=[r.n_tests for r in records]))
+    utterances = [r.enrollment_utterances for r in records]
+    return Identified(
+        size,
+        rank,
+        rate,
+        _singled_out(records),
+        _bounds(records, size, rate),
+        sum(r.n_tests for r in records),
+        max(r.length for r in records),
+        sum(utterances) / sum(r.n_enrolled for r in records) if all(utterances) else None,
+        any(len(r.genders) > 1 for r in records),
+    )
+
+
+def _bounds(
+    records: Sequence[IdentificationRecord], size: int, rate: float
+) -> tuple[float, float] | None:
+    """Bound a mean over trial sets by their intervals: the distances to the bounds add up in
+    squares where the speakers of two sets differ (Zou and Donner, Statistics in Medicine 2008),
+    else as they are, which is rather too wide."""
+    if not all(r.intervals for r in records):
+        return None
+    n_tests = sum(r.n_tests for r in records)
+    groups: list[tuple[set[str], FloatArray]] = []
+    for r in records:
+        index = r.sizes.index(size)
+        distances = np.abs(np.array(r.intervals[index]) - r.linkage[index]) * r.n_tests / n_tests
+        speakers = {s.speaker for s in r.speakers}
+        shared = [g for g in groups if not speakers or not g[0] or g[0] & speakers]
+        groups = [g for g in groups if g not in shared]
+        for others, more in shared:
+            speakers, distances = speakers | others, distances + more
+        groups.append((speakers, distances))
+    below, above = np.sqrt(np.sum([distances**2 for _, distances in groups], axis=0))
+    return max(rate - float(below), 0.0), min(rate + float(above), 1.0)
 
 
 def _singled_out(records: Iterable[IdentificationRecord]) -> tuple[int, float] | None:
@@ -91,6 +143,12 @@ class Overlap:
     attack_models: tuple[str, str]
     jaccard: tuple[float, float, float]
     correlation: tuple[float, float, float]
+
+    @property
+    def shared(self) -> tuple[float, float, float]:
+        """Share of one quarter that is in the other, too: about 0.25 by chance."""
+        value, low, high = (2 * j / (1 + j) for j in self.jaccard)
+        return value, low, high
 
 
 def mean_halves(records: Iterable[IdentificationRecord]) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..errors import counted
 from ..metrics.identification import singling_out_chance
 from ..numbers.groups import main_split
-from ..numbers.identification import Overlap
+from ..numbers.identification import Identified, Overlap
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import (
@@ -18,6 +18,11 @@ from ..results.records import (
 )
 from .split_tables import WORST_SPEAKERS, Key, set_groups
 from .table import AMONG_MANY, Column, Table, aligned
+
+#: A group that people ask about.
+_LARGE = 1000
+
+_OVERLAP = "Statistics of the quarters found most often"
 
 _NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
 
@@ -103,7 +108,8 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
             f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
         )
-    notes += _overlap_sentences(data.protocol, data.overlaps)
+    plain, statistics = _overlap_notes(data.protocol, data.overlaps)
+    notes += [*plain, *([f"{_OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
     caption = (
         f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
@@ -133,24 +139,63 @@ def _gallery_table(
     return Table("", "", (*identity, *columns), groups, fit="landscape", section=AMONG_MANY)
 
 
-def _overlap_sentences(protocol: Protocol, overlaps: Iterable[Overlap]) -> list[str]:
-    """Describe how far the most often found speakers agree between two attack models or, under a
-    single one, between systems."""
-    attacks = {a.id: a.title for a in protocol.attack_models}
-    sentences = []
+def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[list[str], list[str]]:
+    """Describe in plain words how far the most often found speakers agree between two attack models
+    or, under a single one, between systems; and name the statistics."""
+    attacks = {
+        a.id: "original-speech" if a.is_original else a.title.lower()
+        for a in protocol.attack_models
+    }
+    sentences, statistics = [], []
     for overlap in overlaps:
-        one, other = overlap.attack_models
-        a, b = attacks.get(one, one), attacks.get(other, other)
-        title = f"pairs of systems, {a}" if one == other else f"{a} and {b}"
+        one, other = (attacks.get(a, a) for a in overlap.attack_models)
+        share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * value for value in overlap.shared))
+        others = (
+            f"by the {one} attacker {share} are also among those found most often by the {other} "
+            "one"
+        )
+        if one == other:
+            others = (
+                f"in one system {share} are also among those found most often in another ({one} "
+                "attacker)"
+            )
+        sentences.append(
+            f"Of the quarter of the people found most often {others}; by chance it would be 25 %"
+        )
         jaccard, correlation = (
             "{:.2f} [{:.2f}, {:.2f}]".format(*value)
             for value in (overlap.jaccard, overlap.correlation)
         )
-        sentences.append(
-            f"Overlap (Jaccard index) of the quarters found most often, {title}: {jaccard} (about "
-            f"0.14 if independent); rank correlation of all speakers: {correlation}"
+        title = f"systems, {one}" if one == other else f"{one} and {other}"
+        statistics.append(
+            f"{title}: Jaccard index {jaccard}, rank correlation of all speakers {correlation}"
         )
-    return sentences
+    return sentences, statistics
+
+
+def group_text(rates: Identified) -> str:
+    """Describe a group in words that follow "in"."""
+    mixed = " (both genders mixed)" * rates.mixed
+    return f"a group of {rates.size}{mixed}"
+
+
+def rate_text(rates: Identified) -> str:
+    """Write how often the right person is found, with the interval if there is one."""
+    bounds = rates.interval
+    interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
+    return f"{100 * rates.rate:.0f} %{interval} of the time"
+
+
+def basis_text(rates: Identified) -> str:
+    """Describe the tests that a rate is of, and the recordings behind one."""
+    enrolled = ""
+    if rates.enrollment is not None:
+        number = f"{rates.enrollment:.1f}".removesuffix(".0")
+        average = " on average" * (rates.enrollment % 1 > 0)
+        enrolled = f", each person enrolled with {number}{average}"
+    return (
+        f"{counted(rates.n_tests, 'test')}, each of {counted(rates.length, 'recording')}{enrolled}"
+    )
 
 
 def identification_sentences(data: ReportData) -> list[str]:
@@ -170,22 +215,32 @@ def identification_sentences(data: ReportData) -> list[str]:
             if rates.rank == 1
             else f"has the right person in {rates.rank} picks"
         )
-        share = f"{100 * rates.rate:.0f} % of the time"
         sentences.append(
-            f"{system}, {speech} ({title}): in a group of {rates.size}, this attacker {picks} "
-            f"{share}; chance is {100 * rates.chance:.3g} %."
+            f"{system}, {speech} ({title}): in {group_text(rates)}, this attacker {picks} "
+            f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})."
         )
         if rates.singled_out is not None:
             sentences[-1] += _singled(*rates.singled_out)
         if not kind.is_original:
-            text = f"{kind.title.lower()}: {share} in a group of {rates.size}"
+            text = f"{kind.title.lower()}: {rate_text(rates)} in a group of {rates.size}"
             reached.setdefault(system, []).append((rates.rate, text))
     for system, of_system in reached.items():
         if len(of_system) > 1:
             sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
+    plain, statistics = _overlap_notes(data.protocol, data.overlaps_of_systems)
+    notes = [f"{_OVERLAP}: {'; '.join(statistics)}"] if statistics else []
+    return [*sentences, *_largest(data), *(f"{s}." for s in (*plain, *notes))]
+
+
+def _largest(data: ReportData) -> list[str]:
+    """Say which groups the data allow if they are smaller than those that people ask about."""
+    largest = max((r.n_enrolled for r in data.results.identification), default=_LARGE)
+    if largest >= _LARGE:
+        return []
     return [
-        *sentences,
-        *(f"{s}." for s in _overlap_sentences(data.protocol, data.overlaps_of_systems)),
+        f"These data allow statements on groups of 2 to {largest} people. Larger ones, such as "
+        f"{_LARGE}, need more enrolled people: recordings of others by the option --distractors "
+        "(docs/identification.md)."
     ]
 
 

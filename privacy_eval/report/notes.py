@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..choices import LEVEL, MOST_REPLICATES
@@ -127,20 +127,31 @@ def directions_text(metrics: Iterable[Metric]) -> str:
     >>> directions_text([METRICS["wer"], METRICS["cllr"]])
     'WER: lower is more useful'
     """
-    return "; ".join(f"{m.name}: {m.direction}" for m in dict.fromkeys(metrics) if m.direction)
+    text = "; ".join(f"{m.name}: {m.direction}" for m in dict.fromkeys(metrics) if m.direction)
+    return text[:1].upper() + text[1:]
 
 
-#: Note on intervals in brackets.
-INTERVALS = "In brackets: 95 % intervals from resampling speakers"
+def interval_notes(results: Results, metrics: Sequence[str]) -> list[str]:
+    """Return notes on the intervals in brackets of metrics, if there are any: what they are, and
+    which are biased."""
+    given = (r.provenance.get("options") for r in results.records())
+    numbers = {o.get("bootstrap") for o in given if isinstance(o, Mapping)}
+    drawn = " or ".join(str(n) for n in sorted(n for n in numbers if isinstance(n, int) and n > 0))
+    of = f" ({drawn} replicates)" if drawn else ""
+    note = (
+        f"In brackets: {100 * LEVEL:g} % intervals, bootstrap over speakers{of}, widened where "
+        "speakers are few (Hesterberg 2015)"
+    )
+    return [note, *bias_notes(metrics)] if metrics else []
 
 
 def bias_notes(metrics: Sequence[str]) -> list[str]:
     """Return a note on the bootstrap intervals of metrics that repeated trials bias, if any."""
     names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
     return [
-        f"Intervals of {' and '.join(names)} are biased to the less private side: bootstrap "
-        "replicates repeat trials, which counts as more evidence; most of it "
-        "cancels in differences"
+        f"Intervals of {' and '.join(names)} are biased to the less private side and need not "
+        "include the value: bootstrap replicates repeat trials, which counts as more evidence; "
+        "most of it cancels in differences"
     ][: len(names)]
 
 
@@ -167,10 +178,13 @@ def cautions(data: ReportData) -> list[str]:
 
 
 def grouped_cautions(data: ReportData) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the same notes, which count the conditions of each system, with these conditions."""
+    """Return the same notes, which count the conditions of each system, with these by system."""
     records = data.results.verification
     groups = [
-        (f"{CAVEATS[key].reason}: {counted_conditions(conditions)}", _named(conditions))
+        (
+            f"{CAVEATS[key].reason}: {counted_conditions(conditions)}",
+            conditions_by_system(conditions, data.results),
+        )
         for key, conditions in _with_caveats(records, None).items()
     ]
     remarks = dict.fromkeys(remark for r in records for remark in r.remarks)
@@ -182,6 +196,20 @@ def counted_conditions(conditions: Sequence[TrialCondition]) -> str:
     (first, number), *others = Counter(c.system for c in conditions).items()
     parts = [f"{counted(number, 'condition')} of {first}", *(f"{n} of {s}" for s, n in others)]
     return abbreviate(parts)
+
+
+def conditions_by_system(conditions: Sequence[TrialCondition], results: Results) -> tuple[str, ...]:
+    """List conditions, a line for each system, unless they are all of its conditions."""
+    of_all = Counter(r.condition.system for r in results.verification)
+    listed: dict[str, list[str]] = {}
+    for c in conditions:
+        listed.setdefault(c.system, []).append(c.label)
+    return tuple(
+        f"{system}: all its conditions"
+        if len(labels) == of_all[system] > 1
+        else f"{system}: {', '.join(labels)}"
+        for system, labels in listed.items()
+    )
 
 
 def _named(conditions: Iterable[TrialCondition]) -> tuple[str, ...]:

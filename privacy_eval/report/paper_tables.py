@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..choices import LEVEL
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import note_of
@@ -27,7 +28,7 @@ from .comparison_tables import (
     weights_text,
     with_bounds,
 )
-from .notes import directions_text, too_few_replicates
+from .notes import directions_text, interval_notes, too_few_replicates
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import utility_rank
 
@@ -57,25 +58,32 @@ class _Block:
     rows: tuple[_Row, ...]
     metric: Metric | None = None
     splits: tuple[str, ...] = ()
+    attack: AttackModel | None = None
+
+    @property
+    def resampled(self) -> set[str]:
+        """Systems with intervals."""
+        return {s for row in self.rows for s, cell in row.cells.items() if cell.interval}
 
 
 def paper_tables(data: ReportData) -> list[Table]:
     """Make the tables of the edition's papers, which share a file; once more with intervals if
-    there are any; no table if the protocol declares none, or no system has a value."""
+    there are any; no block without an anonymized system's value, and no table without a block."""
     parts = []
     for declared in data.protocol.paper:
         apart = declared.splits == "apart"
         splits = data.protocol.splits
         for shown in [(s,) for s in splits] if apart else [splits]:
             blocks = list(_blocks(data, declared, shown))
-            blocks = [b for b in blocks if b.metric is None or _systems(data, [b])]
+            blocks = [
+                b for b in blocks if {*_systems(data, [b])} - {ORIGINAL_COLUMN} or not b.metric
+            ]
             if any(block.metric for block in blocks):
-                parts.append((_caption(data.protocol, declared, blocks, shown), blocks))
+                parts.append((_caption(data.protocol, blocks, shown), blocks))
     if not parts:
         return []
     tables = [_file(data, parts, NAME, intervals=False)]
-    rows = (row for _, blocks in parts for block in blocks for row in block.rows)
-    if any(cell.interval for row in rows for cell in row.cells.values()):
+    if any(block.resampled for _, blocks in parts for block in blocks):
         tables.append(_file(data, parts, f"{NAME}_intervals", intervals=True))
     return tables
 
@@ -96,7 +104,7 @@ def _file(
         for _, blocks in parts
         for b in blocks
     ]
-    caption = f"{data.protocol.title}: results."
+    caption = f"{data.protocol.title}: results in {len(parts)} tables."
     return replace(_table(data, name, caption, every, intervals=intervals), parts=tables)
 
 
@@ -124,7 +132,7 @@ def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> It
                 )
             speech = f"{attack.enrollment[0]}{attack.trial[0]}" if attack else ""
             under = f" \u2013 {attack.title} ({speech})" if attack and len(attacks) > 1 else ""
-            yield _Block(heading_of(metric, under), rows, metric, apart)
+            yield _Block(heading_of(metric, under), rows, metric, apart, attack)
 
 
 def _attack_models(protocol: Protocol, declared: PaperTable) -> Sequence[str]:
@@ -210,6 +218,13 @@ def _table(
             rows.append((row.data, *([row.gender] if genders else []), *texts))
             number += 1
         groups.append(tuple(rows))
+    of_intervals: list[str] = []
+    if intervals:
+        keys = dict.fromkeys(b.metric.key for b in blocks if b.metric and b.resampled)
+        if keys:
+            caption = f"{caption.removesuffix('.')}, with {100 * LEVEL:g} % intervals."
+        of_intervals = interval_notes(data.results, list(keys))
+        of_intervals += too_few_replicates(data.lacking_replicates.values())
     table = Table(
         name,
         caption,
@@ -219,10 +234,7 @@ def _table(
         bold=frozenset(bold),
         exact=exact,
         bold_means="the best anonymized system of a row",
-        notes=(
-            *_notes(data, blocks, systems),
-            *(too_few_replicates(data.lacking_replicates.values()) if intervals else ()),
-        ),
+        notes=(*_notes(data, blocks, systems), *of_intervals),
         comment=data.signature if data.results.systems else "",
         section=FILES_ONLY,
         title="The paper's tables",
@@ -231,8 +243,7 @@ def _table(
     table = table_of_systems(table, replace(data.cells, families={}), systems)
     if not intervals:
         return table
-    cells = ((s, cell) for b in blocks for row in b.rows for s, cell in row.cells.items())
-    return with_bounds(table, {system for system, cell in cells if cell.interval})
+    return with_bounds(table, {system for block in blocks for system in block.resampled})
 
 
 def _text(block: _Block, row: _Row, system: str, *, intervals: bool) -> str:
@@ -253,14 +264,12 @@ def _best(block: _Block, row: _Row, systems: Sequence[str]) -> list[int]:
     return best_columns(block.metric, numbers)
 
 
-def _caption(
-    protocol: Protocol, declared: PaperTable, blocks: Sequence[_Block], splits: Sequence[str]
-) -> str:
+def _caption(protocol: Protocol, blocks: Sequence[_Block], splits: Sequence[str]) -> str:
     """Describe a table in one sentence."""
     metrics = dict.fromkeys(block.metric for block in blocks if block.metric)
     under = ""
     if any(metric.kind == "scores" for metric in metrics):
-        titles = [protocol.attack(a).title.lower() for a in _attack_models(protocol, declared)]
+        titles = list(dict.fromkeys(b.attack.title.lower() for b in blocks if b.attack))
         plural = "s" if len(titles) > 1 else ""
         under = f" (EER: {enumerated(titles)} attack model{plural})"
         if all(metric.kind == "scores" for metric in metrics):

@@ -35,11 +35,10 @@ from .identification_tables import (
     singling_out_table,
 )
 from .notes import (
-    INTERVALS,
     averaged_text,
-    bias_notes,
     caveat_notes,
     evaluated_text,
+    interval_notes,
     too_few_replicates,
 )
 from .split_tables import (
@@ -221,9 +220,8 @@ def _verification(
         flagged=partial.keys(),
         notes=(
             _evaluated(records, variant),
-            *([INTERVALS] if has_intervals else ()),
+            *interval_notes(results, [key for key in keys if key in resampled]),
             *caveat_notes(records, keys, marked=True),
-            *(bias_notes([key for key in keys if key in resampled])),
         ),
         fit="shrunk" if has_intervals else "as is",
     )
@@ -480,9 +478,8 @@ def attack_table(data: ReportData, system: str) -> Table:
     heading = averaged_text(protocol)
     heading = heading[:1].upper() + heading[1:]
     notes = (
-        *([INTERVALS] if resampled else ()),
+        *interval_notes(data.results, [key for key in keys if key in resampled]),
         *caveat_notes(data.by_system[system].results.verification, keys, marked=True),
-        *bias_notes([key for key in keys if key in resampled]),
     )
     rows = nonempty(groups.values())
     caption = f"{heading}: {system}."

@@ -50,7 +50,7 @@ def to_markdown(table: Table) -> str:
             ]
     else:
         parts.append(_tabulate(table, head, rows, "pipe"))
-    parts += [escape_markdown(note) for note in table_notes(table, "bold")]
+    parts += [escape_markdown(note) for note in table_notes(table, "Bold")]
     if table.comment:
         parts.append(f"<!-- {html.escape(one_line(table.comment)).replace('--', '- -')} -->")
     return "\n\n".join(parts) + "\n"
@@ -139,7 +139,7 @@ def to_html(table: Table) -> Markup:
             lines.append(tag("tr", *cells, class_="mean" if row[0] == AVERAGE else None))
         bodies.append(tag("tbody", *lines))
     grid = tag("table", tag("thead", tag("tr", *heads)), *bodies, id=f"tab-{table.name}")
-    notes = table_notes(table, "bold", shaded="shaded")
+    notes = table_notes(table, "Bold", shaded="Shaded")
     return tag(
         "figure",
         tag("figcaption", one_line(table.caption)),

@@ -11,7 +11,7 @@ from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff
 from .comparison_tables import table_of_systems, text_with_interval, with_bounds
-from .notes import INTERVALS
+from .notes import interval_notes
 from .table import SIDE_BY_SIDE, Column, Table
 
 
@@ -45,7 +45,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
         return None
     notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
-    notes += [INTERVALS] if resampled else []
+    notes += interval_notes(data.results, ["wer"] if resampled else [])
     if any(r.speaker_intervals for r in data.results.verification):
         rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
         notes += [

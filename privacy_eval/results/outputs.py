@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from .records import Results
 
 #: The fingerprint of the files.
-_NOTE = f".results{NOTE}"
+RESULTS_NOTE = f".results{NOTE}"
 
 
 def outputs(results: Results, out: Path) -> Product:
     """Return the product of `output_files`."""
-    return file_set(out, output_files(results), note=_NOTE)
+    return file_set(out, output_files(results), note=RESULTS_NOTE)
 
 
 def made_by_user(path: Path) -> bool:
     """Whether results.json and the files next to it are unchanged since this user's `collect`."""
-    product = file_set(path.parent, {}, note=_NOTE)
+    product = file_set(path.parent, {}, note=RESULTS_NOTE)
     fingerprint = product.read_fingerprint()
     return (
         fingerprint is not None
@@ -35,7 +35,7 @@ def made_by_user(path: Path) -> bool:
 
 def write_outputs(results: Results, out: Path) -> list[Path]:
     """Write `output_files`."""
-    return write_set(out, output_files(results), note=_NOTE)
+    return write_set(out, output_files(results), note=RESULTS_NOTE)
 
 
 def left_out_lines(results: Results) -> list[str]:

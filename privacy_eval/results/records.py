@@ -540,6 +540,8 @@ class IdentificationRecord(Record):
     length : int
         Utterances that a test averages.
     n_tests, n_test_speakers, n_enrolled : int
+    enrollment_utterances : int
+        Of all enrolled speakers; 0 if unknown.
     not_enrolled, utterances_left_out : int
         Test speakers who are not enrolled; utterances that are in no test.
     speakers_size : int
@@ -561,6 +563,7 @@ class IdentificationRecord(Record):
     least_counts = {
         **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
         **dict.fromkeys(("utterances_left_out", "not_enrolled", "n_distractors"), 0),
+        "enrollment_utterances": 0,
     }
 
     condition: Annotated[TrialCondition, INLINED]
@@ -580,6 +583,7 @@ class IdentificationRecord(Record):
     n_distractors: int = 0
     genders: tuple[str, ...] = ()
     singling_out: SinglingOutCurve = SinglingOutCurve()
+    enrollment_utterances: int = 0
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -607,6 +611,10 @@ class IdentificationRecord(Record):
         singled = self.singling_out
         for text in filter(None, (self.distractors, singled.refused, *self.genders)):
             check_name(text, where)
+        if 0 < self.enrollment_utterances < self.n_enrolled:
+            raise PrivacyEvalError(
+                f"{where}: enrollment_utterances must be at least n_enrolled ({self.n_enrolled})"
+            )
         if self.n_distractors >= self.n_enrolled:
             raise PrivacyEvalError(
                 f"{where}: n_distractors must be less than n_enrolled ({self.n_enrolled})"

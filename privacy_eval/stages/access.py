@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..asv.enrollment import Enrollment, load_enrollment
 from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
 from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
@@ -29,8 +30,6 @@ from ..tree.keys import find_key, find_key_folders, first_file, key_paths
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName, PldaBackend
-    from ..asv.model_folder import StoredBackend
-    from ..asv.trials import Enrollment
     from ..io.scp import Vectors
 
 #: Kinds of `MissingInput`.
@@ -316,7 +315,7 @@ class AsvSystems:
     ) -> None:
         self.access, self.protocol = access, protocol
         self.under_test, self.notes = tuple(under_test), tuple(notes)
-        self._backends: dict[Path, StoredBackend] = {}
+        self._backends: dict[Path, PldaBackend] = {}
         self._vectors: dict[Path, TreeVectors] = {}
         self._enrollments: dict[tuple[Path, ...], Enrollment] = {}
 
@@ -362,9 +361,8 @@ class AsvSystems:
             )
         return folder
 
-    def backend(self, trained_on: str, suffix: str) -> tuple[PldaBackend | None, dict[str, Source]]:
-        """Load the back end trained on original or anonymized speech, if one is needed; return
-        it with its files.
+    def backend(self, trained_on: str, suffix: str) -> PldaBackend | None:
+        """Load the back end trained on original or anonymized speech, if one is needed.
 
         Raises
         ------
@@ -374,14 +372,28 @@ class AsvSystems:
         """
         folder = self.find_backend(trained_on, suffix)
         if folder is None:
-            return None, {}
+            return None
         if folder not in self._backends:
             from ..asv.model_folder import load_backend
 
             self.access.check_inside(*(folder / name for name in BACKEND_FILES))
-            self._backends[folder] = load_backend(folder, self.access.inputs.load)
-        stored = self._backends[folder]
-        return stored.model, {n: Source(folder / n, sha) for n, sha in stored.sha256.items()}
+            self._backends[folder] = load_backend(folder, self.access.inputs.load).model
+        return self._backends[folder]
+
+    def backend_files(self, trained_on: str, suffix: str) -> dict[str, Path]:
+        """Find the files of that back end, none if it is not needed.
+
+        Raises
+        ------
+        MissingInput
+        PrivacyEvalError
+            It leads out of the tree.
+        """
+        folder = self.find_backend(trained_on, suffix)
+        files = {} if folder is None else {name: folder / name for name in BACKEND_FILES}
+        there = {name: path for name, path in files.items() if path.is_file()}
+        self.access.check_inside(*there.values())
+        return there
 
     @property
     def suffixes(self) -> list[str]:
@@ -441,6 +453,11 @@ class AsvSystems:
         vectors = [partial(self.find_vectors, *model, *name) for name in sets]
         return [partial(self.find_backend, *model), *vectors]
 
+    def vectors_source(self, scp: Path) -> Source:
+        """Return x-vectors that `find_vectors` found as a source, with the digest of their
+        content."""
+        return Source(scp, self.vectors(scp.parents[1]).digest(scp))
+
     def read_vectors(self, scp: Path) -> Vectors:
         """Read x-vectors that `find_vectors` found."""
         return self.vectors(scp.parents[1]).read(scp)
@@ -455,8 +472,6 @@ class AsvSystems:
         files = self.access.find_enrollment(name, suffix)
         self.access.check_inside(*files)
         if files not in self._enrollments:
-            from ..asv.trials import load_enrollment
-
             self._enrollments[files] = load_enrollment(*map(self.access.inputs.load, files))
         return self._enrollments[files]
 

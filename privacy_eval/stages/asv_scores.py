@@ -139,7 +139,7 @@ class _Scoring:
 
         trials = read_trial_list(inputs.load(paths["trials"]))
         enrolled, _tested = original_sets(self.condition, self.asv.protocol)
-        model, _files = self.asv.backend(self.condition.asv_model, self.anon_suffix)
+        model = self.asv.backend(self.condition.asv_model, self.anon_suffix)
         scored = score_trials(
             self.asv.read_vectors(paths["enrollment_vectors"]),
             self.asv.enrollment(*enrolled),
@@ -168,9 +168,9 @@ def asv_sources(
 ) -> Sources:
     """Return the inputs of a product: PLDA back end if needed, `own` sources, x-vectors of sets
     by role, and their network if it is known and the same for all."""
-    backend = asv.backend(*model)[1] if plda else {}
+    backend = asv.backend_files(*model) if plda else {}
     scps = {role: asv.find_vectors(*model, *name) for role, name in sets.items()}
-    vectors = {f"{r}_vectors": Source(p, asv.read_vectors(p).digest) for r, p in scps.items()}
+    vectors = {f"{r}_vectors": asv.vectors_source(p) for r, p in scps.items()}
     networks = {
         source_from_fingerprint(scp, EXTRACTOR_ROLE, asv.access.tree, inputs, VECTORS_NOTE)
         for scp in scps.values()

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
-from ..io.files import read_text, relative
+from ..io.files import digest, read_text, relative
 from ..io.inputs import Inputs
 from ..io.scores import pair, read_scores, read_trials
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..metrics.wer import MAX_DIFFERENCE, WordErrors
-from ..products.freshness import Fingerprint, Product, Run, bring_up_to_date
+from ..products.freshness import Content, Fingerprint, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
 from ..results.challenge_text import recognition_records
 from ..results.editions import Importer
+from ..results.outputs import RESULTS_NOTE, output_files
 from ..results.record_files import Record, read_record
 from ..results.records import (
     EmotionRecord,
@@ -309,6 +310,73 @@ def _line(counts: WordErrors, files: RecognitionFiles) -> WerLine:
     )
 
 
+def results_product(
+    experiment: Experiment, stale: Mapping[str, str], remarks: Callable[[Results], Sequence[str]]
+) -> Product:
+    """Return results.json and the files beside it as a product of everything that they are
+    collected from; records are only parsed if any of it has changed.
+
+    Parameters
+    ----------
+    stale : mapping
+        As of `collect`.
+    remarks : callable
+        Returns messages for the user, repeated when nothing has changed.
+    """
+    out = experiment.out
+
+    def make(*_: object) -> Content:
+        results = collect_experiment(experiment, stale)
+        told = tuple(remarks(results))
+        files = output_files(results)
+        return Content({out / name: text.encode() for name, text in files.items()}, remarks=told)
+
+    return Product(
+        str(out),
+        out,
+        out / RESULTS_NOTE,
+        (),
+        lambda _: {},
+        make,
+        subject={"version": __version__},
+        options={"collected": _collected_digest(experiment, stale)},
+    )
+
+
+def _collected_digest(experiment: Experiment, stale: Mapping[str, str]) -> str:
+    """Compute the digest of all that `collect_experiment` depends on."""
+    access, protocol, systems = experiment.asv.access, experiment.asv.protocol, experiment.systems
+    state: list[object] = [protocol, systems, dict(stale), access.allow_missing]
+    state += [_state(product, access.inputs) for product in _record_products(experiment)]
+    state += [read_recognition(f, access.inputs) for s in systems for f in s.recognition]
+    for table in (table for system in systems for table in system.emotion):
+        try:
+            state.append(access.inputs.sha256(table.path))
+        except PrivacyEvalError as error:
+            state.append(describe(error))
+    state += _not_evaluated(experiment, ())
+    return digest("\n".join(map(repr, state)).encode("utf-8", "surrogatepass"))
+
+
+def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
+    """Return the state of a product: its stored and its present fingerprint, or why there is none,
+    and the digests of its files."""
+    stored = product.read_fingerprint()
+    try:
+        now: object = product.fingerprint(inputs)[0]
+    except Exception as error:  # `collect_experiment` leaves it out, or reports it
+        now = describe(error)
+    return stored, now, product.present(inputs, stored)
+
+
+def _record_products(experiment: Experiment) -> list[Product]:
+    """Return the records of all kinds as products."""
+    systems, out, tree = experiment.systems, experiment.out, experiment.asv.access.tree
+    products = condition_products(systems, out, tree)
+    products += similarity_products(experiment) + identification_products(experiment)
+    return [*products, *transcript_products(systems, out, tree).values()]
+
+
 def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:
     """Gather all records of an experiment.
 
@@ -404,10 +472,7 @@ def current_records(
 def record_fingerprints(experiment: Experiment) -> tuple[list[Fingerprint | None], list[str]]:
     """Return the fingerprints of all records, and the names of existing records to ignore: not
     written by this user, or edited since."""
-    systems, out, access = experiment.systems, experiment.out, experiment.asv.access
-    products = condition_products(systems, out, access.tree)
-    products += similarity_products(experiment) + identification_products(experiment)
-    products += transcript_products(systems, out, access.tree).values()
+    access, products = experiment.asv.access, _record_products(experiment)
     fingerprints = [product.read_fingerprint() for product in products]
     others = [
         product.name

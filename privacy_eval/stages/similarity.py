@@ -119,7 +119,7 @@ class _Similarity:
             self.asv.read_vectors(paths["anonymized_vectors"]),
             inputs.load(paths["utt2spk"]),
             backend=self.asv.default_backend,
-            model=self.asv.backend(self.part.asv_model, self.anon_suffix)[0],
+            model=self.asv.backend(self.part.asv_model, self.anon_suffix),
             part=True,
             allow_missing=self.asv.access.allow_missing,
         )

@@ -19,7 +19,6 @@ from ..products.freshness import (
     Paths,
     Product,
     Run,
-    Source,
     Sources,
     bring_up_to_date,
 )
@@ -98,10 +97,7 @@ class _Training:
             raise error
         scp, utt2spk = _training_set(self.model, self.suffix, self.asv.access.tree)
         self.asv.access.check_inside(utt2spk)
-        return {
-            "vectors": Source(scp, self.asv.read_vectors(scp).digest),
-            "utt2spk": utt2spk,
-        }
+        return {"vectors": self.asv.vectors_source(scp), "utt2spk": utt2spk}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.model_folder import save_backend, train_from_vectors

@@ -13,8 +13,8 @@ from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BACKENDS, BackendName
+from privacy_eval.asv.enrollment import Enrollment
 from privacy_eval.asv.galleries import Gallery, Identification, identify
-from privacy_eval.asv.trials import Enrollment
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics import closed_set_linkage, linkage_of_beaters
 
@@ -95,6 +95,8 @@ def test_distractors_enlarge_the_gallery(people: People) -> None:
     identification = people.identify(sizes=[2, 8], distractors=people.distractors)
     assert (identification.n_enrolled, identification.n_distractors) == (8, 2)
     assert (identification.beaten >= alone.beaten).all()
+    assert 0 < alone.enrollment_utterances < identification.enrollment_utterances
+    assert alone.enrollment_utterances == people.gallery.size
     with pytest.raises(PrivacyEvalError, match="6 distractors"):
         people.identify(distractors=people.gallery)
 

@@ -24,18 +24,14 @@ from privacy_eval.asv.backend import (
     score_matrix,
     train_backend,
 )
+from privacy_eval.asv.enrollment import Enrollment, load_enrollment
 from privacy_eval.asv.model_folder import (
     StoredBackend,
     load_backend,
     save_backend,
 )
 from privacy_eval.asv.tree_vectors import TreeVectors, backend_folder
-from privacy_eval.asv.trials import (
-    Enrollment,
-    ScoredTrials,
-    load_enrollment,
-    score_trials,
-)
+from privacy_eval.asv.trials import ScoredTrials, score_trials
 from privacy_eval.io.kaldi_objects import write_vector
 from privacy_eval.io.plda import Plda, read_plda, write_plda
 from privacy_eval.io.scores import TrialList, pair, read_scores, read_trial_list, read_trials

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from support import ATTACKERS, Run, cli, lines_to, needs_attackers
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.asv.trials import load_enrollment
+from privacy_eval.asv.enrollment import load_enrollment
 from privacy_eval.attackers.alignment import (
     ALIGNMENTS,
     PENALTIES,

@@ -576,12 +576,14 @@ def test_nothing_to_do_is_told_without_numpy(measured: SpeechTree, beside: Path)
         ["check-options", config],
         ["train-backend", "--config", config],
         ["xvectors", "--config", config],
+        ["asv-scores", "--config", config],
         ["tables", "--results", beside.with_name("mine.json"), "--published", "vpc2020"]
         + ["--conf", "vpc2022", "--out", beside],
     )
     assert re.sub(r"\d+ files", "files", out).splitlines() == [
         "back ends: 0 trained, 0 current, 1 external, 0 missing an input, 0 failed",
         "sets of x-vectors: 0 made, 0 current, 0 external, 0 missing an input, 0 failed",
+        "score files: 0 made, 3 current, 0 external, 0 missing an input, 0 failed",
         f"{beside}: files",
     ]
 

@@ -31,10 +31,13 @@ from support import (
     utterances_of,
 )
 
+import privacy_eval.stages.collect as collecting
 from privacy_eval.asv.backend import BACKENDS, score_matrix, train_backend
+from privacy_eval.asv.enrollment import load_enrollment
 from privacy_eval.asv.model_folder import load_backend
-from privacy_eval.asv.trials import load_enrollment, score_trials
+from privacy_eval.asv.trials import score_trials
 from privacy_eval.asv.voice_similarity import measure
+from privacy_eval.choices import DEMO_MARKER
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
 from privacy_eval.products.freshness import NOTE
@@ -429,6 +432,42 @@ def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree) -> None:
     assert tree.run("collect").code == 0
     assert len(read_results(out / "results.json").similarity) == 1
     assert (out / "speakers.csv").exists()
+
+
+def test_an_unchanged_collection_parses_no_record(
+    tree: SpeechTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for verb in ("asv-scores", "privacy-metrics", "similarity"):
+        assert tree.run(verb).code == 0
+    parsed: list[object] = []
+    real = collecting.read_record
+    monkeypatch.setattr(collecting, "read_record", lambda *a: (parsed.append(a), real(*a))[1])
+    out = tree.root / "exp/privacy_eval"
+    first = tree.run("collect")
+    assert first.code == 0 and len(parsed) == 4
+    before = snapshot(out)
+    wer = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/decode/wer_9_0.5"
+    similarity = [*out.glob("records/*/similarity-*"), *out.glob("records/*/.similarity-*")]
+    changes: dict[str, Callable[[], object]] = {
+        "nothing": lambda: None,
+        "edited": lambda: (out / "results.json").write_text("{}"),
+        "removed": lambda: (out / "results.csv").unlink(),
+        "words": lambda: lines_to(tree.root / "exp/results-anon/ASR-libri_dev_asr/WER", [wer]),
+        "vanished": lambda: [path.unlink() for path in similarity],
+        "new": lambda: tree.run("similarity"),
+        "other numbers": lambda: tree.run("privacy-metrics", "--bootstrap", "5"),
+        "demo": lambda: (tree.root / DEMO_MARKER).write_text("{}"),
+    }
+    for name, change in changes.items():
+        change()
+        parsed.clear()
+        run = tree.run("collect")
+        assert run.code == 0 and bool(parsed) == (name != "nothing"), name
+        if name in ("nothing", "edited", "removed"):
+            assert (run.out, run.err, snapshot(out)) == (first.out, first.err, before), name
+        parsed.clear()
+        assert tree.run("collect").out == run.out and not parsed, name
+    assert tree.run("collect", "--allow-missing").code == 0 and parsed
 
 
 def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:

@@ -35,6 +35,7 @@ from privacy_eval.io.kaldi_objects import (
     write_vector,
 )
 from privacy_eval.io.scp import Vectors, read_vectors, vector_locations, write_vectors
+from privacy_eval.io.vector_digest import stored_digest
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "plda"
 BINARY_ARCHIVE = (GOLDEN / "utt.bin.ark").read_bytes()
@@ -163,6 +164,47 @@ def test_digest_covers_ids_and_values(tmp_path: Path) -> None:
         b"a " + fv(1) + b"b " + fv(2) + b"c " + fv(3) + b"d " + fv(4),
     ]
     assert len({first, *map(digest, others)}) == 1 + len(others)
+
+
+def test_digest_of_stored_vectors_is_that_of_the_vectors_read(tmp_path: Path) -> None:
+    matrix = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    for folder, rows in (("a", slice(0, 3)), ("b", slice(3, 5))):
+        names = [f"{folder}{row}" for row in range(5)[rows]]
+        write_vectors(tmp_path / folder / "x.scp", names, matrix[rows], tree=tmp_path)
+    lines = [*(tmp_path / "a/x.scp").open(), *(tmp_path / "b/x.scp").open()]
+    scp = tmp_path / "x.scp"
+    scp.write_text("".join(lines[::-1]))  # in another order than the archives
+    of_file = stored_digest(scp, tree=tmp_path, roots=[tmp_path])
+    assert of_file is not None and of_file == read_vectors(scp, tree=tmp_path).digest
+    scp.write_text("".join(lines))
+    assert stored_digest(scp, tree=tmp_path, roots=[]) not in (None, of_file)
+
+
+@pytest.mark.parametrize(
+    ("lines", "archive"),
+    {
+        "text": ("a x.ark:2", b"a [ 1 2 ]\n"),
+        "double precision": ("a x.ark:0", dv(1, 2)),
+        "compressed": ("a x.ark:0", gzip.compress(fv(1, 2))),
+        "infinite": ("a x.ark:0", fv(1, np.inf)),
+        "not a number": ("a x.ark:0", fv(np.nan, 1)),
+        "truncated": ("a x.ark:0", fv(1, 2)[:-1]),
+        "dimensions": ("a x.ark:0\nb x.ark:18", fv(1, 2) + fv(1)),
+        "duplicate": ("a x.ark:0\na x.ark:0", fv(1, 2)),
+        "no offset": ("a x.ark", fv(1, 2)),
+        "command": ("a cat x.ark |", fv(1, 2)),
+        "outside": ("a ../x.ark:0", fv(1, 2)),
+        "missing": ("a y.ark:0", fv(1, 2)),
+        "control character": ("a x.ark:0\rb x.ark:0", fv(1, 2)),
+        "no line": ("", fv(1, 2)),
+    }.values(),
+)
+def test_other_vectors_are_left_to_the_reader(lines: str, archive: bytes, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    for folder in (tmp_path, tree):
+        write(folder / "x.ark", archive)
+    scp = write(tree / "x.scp", f"{lines}\n".encode())
+    assert stored_digest(scp, tree=tree, roots=[tree]) is None
 
 
 def test_matrix_is_read_only(tmp_path: Path) -> None:

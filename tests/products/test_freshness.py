@@ -442,7 +442,8 @@ def test_leftovers_of_killed_writers_are_swept(done: Case) -> None:
 
 
 def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a run that computes, in one that has nothing to do, and when records are collected."""
+    """In a run that computes, in one that has nothing to do, and when records are collected;
+    archives of vectors for their digest, and once more where they are used."""
     tree = SpeechTree(tmp_path / "tree")
     make_scores(stage_of(tree))
     wer = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/decode/wer_9_0.5"
@@ -472,7 +473,8 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         opened.clear()
         run()
         inputs = {n: c for n, c in opened.items() if "/" in n and NOTE not in n}
-        assert inputs and max(inputs.values()) == 1, (stage, inputs)
+        often = {name: n for name, n in inputs.items() if n > 1 + name.endswith(".ark")}
+        assert inputs and not often, stage
         assert any(n.endswith("/WER") for n in inputs) == (stage == "collect")
 
 

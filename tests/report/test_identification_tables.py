@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import ANON, imported
 
@@ -113,7 +114,8 @@ def test_sentences_say_what_a_number_means() -> None:
                speakers=(), speakers_size=0),
     )  # fmt: skip
     sentences = identification_sentences(ReportData(made))
-    assert len(sentences) == 2  # no group of at most 20
+    assert len(sentences) == 3  # no group of at most 20
+    assert "2 to 100 people" in sentences[2] and "--distractors" in sentences[2]
     for part in (
         "B1, ignorant attacker",
         "group of 16",
@@ -129,9 +131,37 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
     one = conditions()["ignorant"]
     smaller = record(replace(one, gender="m"), sizes=(2, 5, 10), linkage=(0.5, 0.4, 0.1),
                      n_enrolled=10, n_tests=100)  # fmt: skip
-    (sentence,) = identification_sentences(ReportData(results(record(one), smaller)))
+    sentence, _ = identification_sentences(ReportData(results(record(one), smaller)))
     # (300 * 0.34 + 100 * 0.1) / 400
     assert "group of 10" in sentence and " 28 % of the time; chance is 10 %" in sentence
+
+
+BOUNDS = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.38), (0.1, 0.3))
+
+
+def test_sentences_say_how_sure_and_what_a_test_is_of() -> None:
+    """By hand: means of 0.34 (300 tests) and 0.14 (100); distances to the lower bound 0.03 and 0.02
+    after weighting, to the upper one 0.03 and 0.01; of other speakers their squares add up."""
+    one = conditions()["ignorant"]
+    women = record(one, intervals=BOUNDS, genders=("f", "m"), enrollment_utterances=56)
+    women = replace(women, sizes=(2, 5, 10), linkage=(0.9, 0.7, 0.34), intervals=BOUNDS[:3])
+    others = tuple(replace(s, speaker=f"m{s.speaker}") for s in SPEAKERS)
+    men = replace(women, condition=replace(one, gender="m"), linkage=(0.9, 0.7, 0.14), n_tests=100,
+                  intervals=(*BOUNDS[:2], (0.06, 0.18)), speakers=others)  # fmt: skip
+    made = results(women, men)
+    (rates,) = ReportData(made).identified.values()
+    below, above = np.hypot(0.03, 0.02), np.hypot(0.03, 0.01)
+    assert rates.interval == pytest.approx((0.29 - below, 0.29 + above))
+    first = identification_sentences(ReportData(made))[0]
+    ((_, answers),) = front(ReportData(made, cells_from_results(made))).answers
+    for text in (first, *(a for a in answers if "In a group" in a)):
+        assert "group of 10 (both genders mixed)" in text and "29 % [25, 32] of the time" in text
+        assert "400 tests, each of 1 recording, each person enrolled with 3.5 on average" in text
+    same = results(women, replace(men, speakers=SPEAKERS))
+    (wider,) = ReportData(same).identified.values()
+    assert wider.interval == pytest.approx((0.24, 0.33))
+    (unknown,) = ReportData(results(record(one))).identified.values()
+    assert unknown.interval is None and unknown.enrollment is None
 
 
 def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
@@ -144,11 +174,15 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
         "B1",
     )
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
-    biased, overlap = table.notes
+    biased, overlap, statistics = table.notes
     assert "95.0 % of these" in biased and "5.0 % of tests" in biased
-    assert "Ignorant and Lazy-informed: 0.33 [" in overlap  # {s0, s1} and {s1, s7}
+    # {s0, s1} and {s1, s7}
+    assert "by the ignorant attacker 50 % [" in overlap and "25 %" in overlap
+    assert (
+        "index" not in overlap and "ignorant and lazy-informed: Jaccard index 0.33 [" in statistics
+    )
     # Ranks of s0 to s7: 1 to 8, and 3, 1, 4, 5, 6, 7, 8, 2: 1 - 6 * 46 / (8 * 63).
-    assert "rank correlation of all speakers: 0.45 [" in overlap
+    assert "rank correlation of all speakers 0.45 [" in statistics
 
 
 SINGLED = SinglingOutCurve((2, 8), (0.75, 0.5), 8)
@@ -162,7 +196,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
         record(of["ignorant"], singling_out=SINGLED),
         record(of["lazy-informed"], singling_out=refused),
     )
-    ignorant, lazy, _ = identification_sentences(ReportData(made))
+    ignorant, lazy, *_ = identification_sentences(ReportData(made))
     assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
     assert "voices" not in lazy
     table = singling_out_table(made, "B1")
@@ -183,9 +217,10 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
         *(record(of["original"]) for of in (one, other)),  # the same speech
         *(record(c) for c in (one["ignorant"], one["lazy-informed"], other["ignorant"])),
     )
-    *_, strongest, overlap = identification_sentences(ReportData(made))
+    *_, strongest, _, overlap, statistics = identification_sentences(ReportData(made))
     assert strongest.startswith("B1") and "20 % of the time in a group of 16" in strongest
-    assert "pairs of systems, Ignorant: 1.00 [" in overlap
+    assert "in one system 100 % [" in overlap and "ignorant attacker" in overlap
+    assert "systems, ignorant: Jaccard index 1.00 [" in statistics
 
 
 def test_no_speakers_no_table() -> None:
@@ -209,6 +244,8 @@ def test_no_speakers_no_table() -> None:
         ({"distractors": "a\x1bb"}, "unprintable"),
         ({"genders": ("\x1b",)}, "unprintable"),
         ({"n_distractors": 17}, "n_distractors"),
+        ({"enrollment_utterances": 15}, "enrollment_utterances"),
+        ({"enrollment_utterances": -1}, "enrollment_utterances"),
     ],
 )
 def test_records_are_checked(change: dict[str, object], message: str) -> None:

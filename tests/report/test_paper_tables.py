@@ -99,7 +99,11 @@ def test_own_systems_are_beside_published_ones_with_intervals_apart() -> None:
     results = imported(B1, system="mine")
     first = results.verification[1]
     assert first.condition.attack_model == "ignorant"
-    resampled = replace(first, speaker_intervals={"challenge": {"eer": (0.25, 0.75)}})
+    resampled = replace(
+        first,
+        speaker_intervals={"challenge": {"eer": (0.25, 0.75), "linkability": (0.5, 0.75)}},
+        provenance={"options": {"bootstrap": 40}},
+    )
     records = (results.verification[0], resampled, *results.verification[2:])
     results = replace(results, verification=records)
     cells = merge_cells(
@@ -112,8 +116,29 @@ def test_own_systems_are_beside_published_ones_with_intervals_apart() -> None:
     assert not any("[" in cell for row in plain.rows for cell in row)
     assert sum("[25.00, 75.00]" in cell for row in intervals.rows for cell in row) == 1
     assert [c.title for c in intervals.columns if c.interval] == ["mine"]
+    assert not {t.caption for t in (plain, *plain.parts)} & {
+        t.caption for t in (intervals, *intervals.parts) if any("[" in "".join(r) for r in t.rows)
+    }
+    for part in intervals.parts:
+        text = " ".join(part.notes)
+        cells = [cell for row in part.rows for cell in row if "[" in cell]
+        assert ("bootstrap over speakers (40 replicates), widened" in text) == bool(cells)
+        assert ("less private side" in text) == ("[0.500, 0.750]" in " ".join(cells))
+    assert not any("intervals" in note for part in plain.parts for note in part.notes)
     head = next(csv.reader(FORMATS["csv"].file(intervals).splitlines()))
     assert {"mine \u2020", "mine low_95", "mine high_95"} <= {*head}
+
+
+def test_blocks_of_original_speech_alone_are_left_out() -> None:
+    results = imported(B1, system="mine")
+    attacks = {r.condition.attack_model for r in results.verification}
+    records = [r for r in results.verification if r.condition.attack_model != "lazy-informed"]
+    assert "lazy-informed" in attacks
+    results = replace(results, verification=tuple(records))
+    (table,) = paper_tables(ReportData(results, cells_from_results(results)))
+    assert {len(part.columns) for part in table.parts if "EER" in part.caption} == {4}
+    for part in table.parts:
+        assert "informed" not in part.caption + " ".join(h.title for h in part.headings)
 
 
 def test_captions_are_one_sentence_each() -> None:

@@ -392,7 +392,7 @@ def test_flags_in_markdown() -> None:
         ["", "m", "**3.0**", ""],
         ["Mean", "", "0.8", "0.7"],
     ]
-    assert parts[5:] == ["bold: the best of a row.", "\u2020: ours \\& co.", "One note.\n"]
+    assert parts[5:] == ["Bold: the best of a row.", "\u2020: ours \\& co.", "One note.\n"]
 
 
 def test_flags_in_text() -> None:
@@ -437,7 +437,7 @@ def test_html() -> None:
     assert '<tr><th colspan="4"><span>min Cllr</span></th></tr>' in text
     words, value = '<td class="l">x</td><td class="l">f</td>', '<td class="own"><b>-1.5</b></td>'
     assert f"<tr>{words}{value}<td>2.0</td></tr>" in text
-    assert '<p class="note">shaded: ours &amp; co.</p>' in text
+    assert '<p class="note">Shaded: ours &amp; co.</p>' in text
 
 
 def test_wrapped_cells() -> None:

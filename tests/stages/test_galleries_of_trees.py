@@ -139,7 +139,7 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
         assert record.genders == ()  # those of the distractors are not known
         assert list(record.linkage) == found["linkage"]
         assert record.singling_out.refused == found["singling_out"]["refused"] != ""
-    (note,) = identification_table(results_of(tree), "title").notes
+    _, note = identification_table(results_of(tree), "title").notes
     assert "20 are distractors of train" in note
     genders = "".join(f"t{i} {'fm'[i % 2]}\n" for i in range(20))
     for suffix in ("", "_anon"):

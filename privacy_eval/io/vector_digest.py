@@ -1,0 +1,102 @@
+"""Digest of the vectors of an scp, without parsing numbers where they are stored as Kaldi stores
+them; telling whether scores are current needs no NumPy then."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import itertools
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import PrivacyEvalError
+from .confine import check_inside
+from .files import MAX_BYTES, Loaded, opened, read_bytes
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+#: Limit for a vector, and for a matrix in either direction, as text.
+MAX_DIMENSION = 1 << 16
+#: Beginning of a float32 vector: \0B, type, length of the size; bytes before its values.
+FLOAT_VECTOR, HEAD_BYTES = b"\0BFV \4", 10
+
+#: Stricter than what `read_scp` takes: an id and an archive of ASCII letters, and an offset.
+_USUAL_LINE = re.compile(rb"([!-~]{1,200}) ([!-Z\\-{}~][!-{}~]*):([0-9]{1,18})")
+#: Last byte of a float32 of at least 2**127, which may be infinite or no number.
+_EXTREME = (b"\x7f", b"\xff")
+
+
+def begin_digest(ids: Sequence[str], dimension: int) -> _Hash:
+    """Begin the digest of vectors: their values as float32, one after the other, follow."""
+    sha = hashlib.sha256(f"{len(ids)} {dimension}\n".encode())
+    sha.update("".join(f"{name}\n" for name in ids).encode())
+    return sha
+
+
+def stored_digest(scp: Path | Loaded, *, tree: Path, roots: Sequence[Path]) -> str | None:
+    """Compute the digest that the vectors of an scp have once they are read.
+
+    Parameters
+    ----------
+    tree : Path
+        Folder that the paths of the scp are relative to.
+    roots : sequence of Path
+        Folders that archives may be read from; if empty, all.
+
+    Returns
+    -------
+    str or None
+        As `Vectors.digest`. None of anything but finite float32 vectors of one dimension in binary
+        archives: `read_vectors` reads it, or reports what is wrong.
+    """
+    try:
+        lines = list(map(_USUAL_LINE.fullmatch, read_bytes(scp).removesuffix(b"\n").split(b"\n")))
+        usual = [line.groups() for line in lines if line is not None]
+        ids = [name.decode() for name, _, _ in usual]
+        if len(set(ids)) < len(lines):
+            return None
+        vectors = _vectors([(archive, int(offset)) for _, archive, offset in usual], tree, roots)
+        first = next(vectors)
+        if len(ids) * len(first) > MAX_BYTES:
+            return None
+        sha = begin_digest(ids, len(first) // 4)
+        for values in itertools.chain([first], vectors):
+            if len(values) != len(first) or any(byte in values[3::4] for byte in _EXTREME):
+                return None
+            sha.update(values)
+        return sha.hexdigest()
+    except PrivacyEvalError:
+        return None
+
+
+def _vectors(
+    places: Sequence[tuple[bytes, int]], tree: Path, roots: Sequence[Path]
+) -> Iterator[bytes]:
+    """Yield the values of the vectors at places, each an archive and an offset.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Anything but float32 vectors.
+    """
+    for archive, some in itertools.groupby(places, key=lambda place: place[0]):
+        path = tree / os.fsdecode(archive)
+        check_inside([path], roots)
+        with contextlib.ExitStack() as stack:
+            raw = stack.enter_context(opened(Path(os.path.realpath(path)), path, roots))
+            file = stack.enter_context(io.BufferedReader(raw))
+            for _, offset in some:
+                file.seek(offset)
+                head = file.read(HEAD_BYTES)
+                dimension = int.from_bytes(head[len(FLOAT_VECTOR) :], "little", signed=True)
+                if not head.startswith(FLOAT_VECTOR) or not 0 < dimension <= MAX_DIMENSION:
+                    raise PrivacyEvalError(f"{path}: byte {offset}: not a float32 vector")
+                values = file.read(4 * dimension)
+                if len(values) < 4 * dimension:
+                    raise PrivacyEvalError(f"{path}: byte {offset}: truncated")
+                yield values
