@@ -46,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown:
         raise PrivacyEvalError(
             f"{arguments.trials}: {len(unknown)} speakers are not enrolled in "
-            f"{arguments.enrollment}: {abbreviate(unknown)}"
+            f"{arguments.enrollment / 'spk2utt'}: {abbreviate(unknown)} (where a list enrolls "
+            "utterances, spk2utt has a line UTTERANCE UTTERANCE for each)"
         )
     enrolled_texts = _texts(arguments.enrollment / "text", enrollment, "enrolled speakers")
     trial_texts = _texts(arguments.trial / "text", members, "trial utterances")
@@ -86,7 +87,7 @@ def _trials(
     ]
     if arguments.trials.resolve() in [file.resolve() for file in files]:
         raise UsageError(f"--out {arguments.out} would overwrite {arguments.trials}")
-    key = read_trials(arguments.trials, format=None)
+    key = read_trials(arguments.trials)
     try:
         joined = join_trials(
             key.speaker, key.utterance, key.is_target.tolist(), arguments.utterances
