@@ -176,8 +176,8 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
         rates = data.identified.get((system, one.model.id, split))
         if rates is not None:
             sentence += (
-                f". In {group_text(rates)} the right person is found {rate_text(rates)}; chance is "
-                f"{100 * rates.chance:.3g} % ({basis_text(rates)})"
+                f". In {group_text(rates.size, mixed=rates.mixed)} the right person is found "
+                f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
     yield from _other_attackers(data, system, split)
@@ -270,8 +270,9 @@ def _worst(
         yield (
             f"Worst protected under any attack: speaker {worst.speaker} "
             f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
-            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in a group of "
-            f"{record.speakers_size} by the {attack} attacker, in "
+            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in "
+            f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
+            f"attacker, in "
             f"{counted(worst.n_tests, 'test')}; {_highest_of(len(speakers))}."
         )
         return
