@@ -220,8 +220,9 @@ class ReportData:
         fewer for its speakers."""
         needed: dict[str, float] = {}
         for r in self.results.verification:
-            arrays = (self.arrays.of(r) if r.speaker_intervals else None) or {}
-            drawn = arrays.get(f"bootstrap_{self.protocol.variant}_eer")
+            variant = self.protocol.variant
+            arrays = self.arrays.replicates(r, variant) if r.speaker_intervals else {}
+            drawn = arrays.get(f"bootstrap_{variant}_eer")
             speakers = int(arrays.get("bootstrap_speakers", 0))
             if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
                 system = r.condition.system
