@@ -279,8 +279,9 @@ def _check_header(where: str, header: list[str], metric: str | None) -> list[str
     for name in header:
         alike = difflib.get_close_matches(name[:_MOST_NAME].lower(), allowed, cutoff=_ALIKE)
         if name in misplaced or (alike and name not in allowed):
+            meant = f", probably {alike[0]}" if alike else ""
             raise PrivacyEvalError(
-                f"{where}: unknown column {name[:_MOST_NAME]!r}, expected some of "
+                f"{where}: unknown column {name[:_MOST_NAME]!r}{meant}, expected some of "
                 f"{','.join(allowed)}"
             )
         if name in allowed and header.count(name) > 1:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ..choices import LEVEL
 from ..errors import abbreviate
 from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS
 from ..metrics import VARIANTS, Label, Variant, describe
@@ -46,7 +47,7 @@ PREFIX = "subjective_"
 #: Variant in tables: normalized ratings are full of ties.
 VARIANT: Variant = "exact"
 
-#: Significance level of p-values.
+#: Significance level of the 2020 challenge's tests; that of others is the one of intervals.
 SIGNIFICANT = 0.01
 
 #: Attack model of the objective metrics.
@@ -67,20 +68,26 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "subjective_tests_speech": QUANTITIES[:2],
 }
 
+#: Note on these tests.
+_OVERSTATED = (
+    "Done as in the 2020 paper; the tests assume independent ratings, which those of one evaluator "
+    "are not, and find differences too often: rely on those of mean opinion scores"
+)
+
 #: Printed p-values with their significance, by row and column.
 PValues = Mapping[tuple[str, str], tuple[str, bool]]
 
 
 def p_value_text(p_value: float) -> str:
-    """Format a p-value as the supplement does: 3 decimals, 4 below 0.01, none below 1e-4.
+    """Format a p-value like the supplement: 3 decimals, 4 below 0.01, a bound below 1e-4.
 
     Examples
     --------
     >>> p_value_text(0.0268), p_value_text(0.00573), p_value_text(3e-9)
-    ('0.027', '0.0057', '<< 0.01')
+    ('0.027', '0.0057', '< 0.0001')
     """
     if p_value < 1e-4:
-        return f"<< {SIGNIFICANT:g}"
+        return "< 0.0001"
     return f"{p_value:.{4 if p_value < 0.01 else 3}f}"
 
 
@@ -141,7 +148,6 @@ def listening_test_tables(
         notes = (
             "Two-sided Mann-Whitney U tests, normal approximation with corrections for ties and "
             f"continuity; p-values are {corrected} all pairs of systems of a block",
-            "The tests assume independent ratings, which those of one evaluator are not",
         )
         where = _pooled(test)
         for name in TESTS:
@@ -189,7 +195,7 @@ def opinion_tests_table(test: ListeningTest) -> Table | None:
             "" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
             for p in (t.difference_p, t.difference_p_holm)
         )
-        if t.difference_p_holm is not None and t.difference_p_holm < SIGNIFICANT:
+        if t.difference_p_holm is not None and t.difference_p_holm < 1 - LEVEL:
             bold.add((number, 4))
         row = (t.system, t.other_system, difference, *p_values)
         rows.setdefault(QUANTITY_TITLES[t.quantity], []).append(row)
@@ -205,9 +211,10 @@ def opinion_tests_table(test: ListeningTest) -> Table | None:
         tuple(map(tuple, rows.values())),
         headings=tuple(map(Label, rows)),
         bold=frozenset(bold),
-        bold_means=f"significant (p < {SIGNIFICANT:g}, corrected)",
+        bold_means=f"significant (p < {1 - LEVEL:g}, corrected)",
         notes=(
-            f"Paired over {_units(test)}; p (Holm): corrected for all pairs of systems of a block",
+            f"Paired over {_units(test)}; p (Holm): corrected for all pairs of systems of a block, "
+            "which intervals and p are not",
         ),
     )
 
@@ -296,13 +303,14 @@ def significance_table(
     titles = [QUANTITY_TITLES[q].removeprefix("Similarity, ").capitalize() for q in quantities]
     table = Table(
         name,
-        f"Significance tests on subjective {subject} ({where}): p-values.",
+        "Mann-Whitney tests of the 2020 paper, which overstate significance, on subjective "
+        f"{subject} ({where}): p-values.",
         (Column("", align="l"),),
         tuple(groups),
         headings=tuple(Label(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
         bold=frozenset(bold),
         bold_means=f"significant (p < {SIGNIFICANT:g})",
-        notes=notes,
+        notes=(_OVERSTATED, *notes),
     )
     return table_of_systems(table, cells, systems, highlight=False)
 
@@ -519,7 +527,8 @@ def _published_p_values(name: str) -> tuple[dict[str, PValues], list[str]]:
         )
         systems[row] = None
         significant = p.number is None or p.number < SIGNIFICANT
-        values.setdefault(p.metric.removeprefix(PREFIX), {})[row, column] = p.value, significant
+        text = p.value.replace("<<", "<")
+        values.setdefault(p.metric.removeprefix(PREFIX), {})[row, column] = text, significant
     return dict(values), list(systems)
 
 

@@ -15,7 +15,12 @@ from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .identification_tables import basis_text, group_text, rate_text
-from .notes import counted_conditions, grouped_cautions, too_few_replicates
+from .notes import (
+    conditions_by_system,
+    counted_conditions,
+    grouped_cautions,
+    too_few_replicates,
+)
 from .page import Front
 from .ranking_tables import difference_text
 
@@ -109,14 +114,18 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     """State which evaluated system protects best, and whether the difference is significant."""
     own = {system_column(s) for s in data.results.systems}
     ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in own]
-    if len(ranking.ranked) < 2 or not ranked:
+    if not ranked:
         return ""
     number, first = ranked[0]
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
     published = f", {among} with published ones" * (len(ranked) < len(ranking.ranked))
     eer = f"EER {first.mean.text()} %"
     if len(ranked) == 1:
-        return f"{first.system} leaves an {eer}{published}."
+        protocol = data.protocol
+        attack = protocol.attack(protocol.average_attack_model).title.lower()
+        under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
+        interval = f"{eer} {metric.interval(first.mean.interval)}".rstrip()
+        return f"{first.system} leaves an {interval}{under}; 50 % is chance{published}."
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
     sentence = (
@@ -167,8 +176,8 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
         rates = data.identified.get((system, one.model.id, split))
         if rates is not None:
             sentence += (
-                f". In {group_text(rates)} the right person is found {rate_text(rates)}; chance is "
-                f"{100 * rates.chance:.3g} % ({basis_text(rates)})"
+                f". In {group_text(rates.size, mixed=rates.mixed)} the right person is found "
+                f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
     if errors := _change(data, system, split, "wer"):
@@ -230,8 +239,9 @@ def _worst(
         yield (
             f"Worst protected under any attack: speaker {worst.speaker} "
             f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
-            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in a group of "
-            f"{record.speakers_size} by the {attack} attacker, in "
+            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in "
+            f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
+            f"attacker, in "
             f"{counted(worst.n_tests, 'test')}; {_highest_of(len(speakers))}."
         )
         return
@@ -285,8 +295,8 @@ def lacking(data: ReportData) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from ((text, ()) for text in data.gaps)
     partial = [r.condition for r in data.results.verification if r.left_out]
     if partial:
-        names = tuple(f"{c.system} {c.label}" for c in partial)
-        yield f"Trials left out on request: {counted_conditions(partial)}", names
+        items = conditions_by_system(partial, data.results)
+        yield f"Trials left out on request: {counted_conditions(partial)}", items
     absent = data.results.not_evaluated
     if len(absent) == 1:
         yield f"Not evaluated: {absent[0]}", ()

@@ -10,6 +10,7 @@ from ..choices import LEVEL, MOST_REPLICATES
 from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.caveats import WEAK_ATTACKER, note_of
+from ..numbers.cells import system_column
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -155,6 +156,17 @@ def bias_notes(metrics: Sequence[str]) -> list[str]:
     ][: len(names)]
 
 
+def words_not_resampled(data: ReportData, systems: Iterable[str]) -> list[str]:
+    """Return a note on the systems whose word error rates have no interval although those of their
+    scores have one."""
+    asked = {
+        system_column(r.condition.system) for r in data.results.verification if r.speaker_intervals
+    }
+    names = [s for s in systems if s in asked]
+    why = "without interval: no transcripts, or kaldialign was not installed"
+    return [f"WER of {abbreviate(names)} {why}"][: len(names)]
+
+
 def too_few_replicates(least: Iterable[float]) -> list[str]:
     """Return a note on intervals from fewer bootstrap replicates than their level needs, by the
     numbers needed."""
@@ -178,10 +190,13 @@ def cautions(data: ReportData) -> list[str]:
 
 
 def grouped_cautions(data: ReportData) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the same notes, which count the conditions of each system, with these conditions."""
+    """Return the same notes, which count the conditions of each system, with these by system."""
     records = data.results.verification
     groups = [
-        (f"{CAVEATS[key].reason}: {counted_conditions(conditions)}", _named(conditions))
+        (
+            f"{CAVEATS[key].reason}: {counted_conditions(conditions)}",
+            conditions_by_system(conditions, data.results),
+        )
         for key, conditions in _with_caveats(records, None).items()
     ]
     remarks = dict.fromkeys(remark for r in records for remark in r.remarks)
@@ -193,6 +208,20 @@ def counted_conditions(conditions: Sequence[TrialCondition]) -> str:
     (first, number), *others = Counter(c.system for c in conditions).items()
     parts = [f"{counted(number, 'condition')} of {first}", *(f"{n} of {s}" for s, n in others)]
     return abbreviate(parts)
+
+
+def conditions_by_system(conditions: Sequence[TrialCondition], results: Results) -> tuple[str, ...]:
+    """List conditions, a line for each system, unless they are all of its conditions."""
+    of_all = Counter(r.condition.system for r in results.verification)
+    listed: dict[str, list[str]] = {}
+    for c in conditions:
+        listed.setdefault(c.system, []).append(c.label)
+    return tuple(
+        f"{system}: all its conditions"
+        if len(labels) == of_all[system] > 1
+        else f"{system}: {', '.join(labels)}"
+        for system, labels in listed.items()
+    )
 
 
 def _named(conditions: Iterable[TrialCondition]) -> tuple[str, ...]:

@@ -134,7 +134,11 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "no rows": (f"{ALL}\n", 1, "no ratings"),
     "semicolons": (GOOD.replace(",", ";"), 1, "comma-separated"),
     "unknown column": (GOOD.replace("gender", "Gender"), 1, "unknown column 'Gender'"),
-    "misspelt column": (GOOD.replace("naturalness", "naturalnes"), 1, "unknown column 'naturaln"),
+    "misspelt column": (
+        GOOD.replace("naturalness", "naturalnes"),
+        1,
+        "'naturalnes', probably naturalness",
+    ),
     "duplicate column": (GOOD.replace("gender", "trial"), 1, "duplicate column 'trial'"),
     **{name: (text, 1, f"column '{name}' is miss") for name, text in TOO_FEW_COLUMNS.items()},
     "no metric": (f"{HEADER}\n{ROW}\n", 1, "no column of ratings"),

@@ -254,6 +254,22 @@ def sentences_of(results: Results, start: str) -> list[str]:
     return [s for _, sentences in answers for s in sentences if s.startswith(start)]
 
 
+def test_word_error_rates_without_interval_are_named_beside_scores_with_one() -> None:
+    results = resampled({"a": (1, 9, 4, 7), "b": (2, 3, 8, 9)})
+    rates = tuple(
+        replace(r, speakers=None if r.condition.system == "b" else r.speakers)
+        for r in results.recognition
+    )
+    bounds = {"challenge": {"eer_speechbrain": (0.1, 0.2)}}
+    scores = tuple(replace(r, speaker_intervals=bounds) for r in results.verification)
+    data = data_of(replace(results, verification=scores, recognition=rates))
+    summary = main_results_table(data)
+    assert summary is not None
+    assert [n for n in summary.notes if n.startswith("WER of b without interval")]
+    without = main_results_table(data_of(FOUR))
+    assert without is not None and not any("without interval" in note for note in without.notes)
+
+
 def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
     results = resampled({"a": (1, 9, 4, 7), "b": (6, 14, 9, 12)})
     low, high = data_of(results).utility["test"]["a"]["wer"].interval or (0, 0)
@@ -295,12 +311,39 @@ def test_the_plane_says_who_is_left_out_as_implausible() -> None:
     assert "uninformative" not in drawing.caption
 
 
-def test_plane_of_forty_systems_names_the_front_only() -> None:
+def test_plane_of_forty_systems_has_numbers_and_their_key() -> None:
     many = {f"s{n}": (0.01 * n, 0.05 + 0.001 * (n % 7), 0.5) for n in range(1, 41)}
     (drawing,) = figures(data_of(results_of(many)))
-    first = drawing.canvas.axes[0]
-    named = {text.get_text() for text in first.texts}
-    assert 0 < len(named) < 10 and "s40" in named
+    key = {text.get_text() for text in drawing.canvas.legends[0].get_texts()}
+    assert key == {f"{41 - n} s{n}" for n in range(1, 41)}  # by EER
+    for axes in drawing.canvas.axes:
+        assert {t.get_text() for t in axes.texts} - {""} == {f"{n}" for n in range(1, 41)}
+
+
+def test_labels_of_close_systems_do_not_collide() -> None:
+    """Twelve systems of nearly the same values."""
+    many = {f"system {n}": (0.3 + 0.001 * (n % 3), 0.05 + 1e-4 * n, 0.5) for n in range(11)}
+    many["far away"] = (0.1, 0.2, 0.4)
+    (drawing,) = figures(data_of(results_of(many)))
+    renderer = drawing.canvas.canvas.get_renderer()
+    for axes in drawing.canvas.axes:
+        texts = [text for text in axes.texts if text.get_text()]
+        boxes = [text.get_window_extent(renderer) for text in texts]
+        assert {text.get_text() for text in texts} == set(many)
+        frame = axes.get_window_extent(renderer)
+        for n, box in enumerate(boxes):
+            assert frame.x0 - 2 <= box.x0 and box.x1 <= frame.x1 + 2
+            assert not any(box.overlaps(other) for other in boxes[:n])
+    ids = {line.get_gid(): line for line in drawing.canvas.axes[0].lines if line.get_gid()}
+    looks = {(line.get_marker(), line.get_color()) for s, line in ids.items() if s in many}
+    assert len(looks) == 12
+
+
+def test_a_front_of_one_system_is_no_line() -> None:
+    (drawing,) = figures(data_of(results_of({"a": (0.3, 0.05, 0.6), "b": (0.2, 0.06, 0.5)})))
+    assert "Pareto" not in drawing.caption
+    assert not any("Pareto front" in of_axes for of_axes in artists(drawing))
+    assert drawing.canvas.get_suptitle()
 
 
 def test_published_systems_beside_ones_own() -> None:

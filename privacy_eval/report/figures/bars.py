@@ -487,7 +487,8 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
         heights = np.nan_to_num(values, posinf=0)
         for at, value, cell in zip(x, heights, cells.values(), strict=True):
             if cell.caveat is not None and cell.withheld:
-                style.mark_withheld(axes, at, max(value, 0.0), cell.caveat.mark)
+                top = describe(metric).printed((_whisker(cell) or (0.0, 0.0))[1])
+                style.mark_withheld(axes, at, max(value, top, 0.0), cell.caveat.mark)
         for at, value in zip(x[~finite], values[~finite], strict=True):
             text = "\u221e" if value > 0 else "\u2212\u221e"
             axes.text(at, 0, text, ha="center", va="bottom", fontsize=style.SMALL_FONT)

@@ -1,7 +1,7 @@
 """The privacy-utility plane: average EER against word error rate and against recall of emotions.
 
 Each system is a point, with its interval over speakers; published systems are grey, the Pareto
-front is a line, and the protocol's thresholds of EER are dashed.
+front is a line, and the protocol's thresholds of EER are dashed. Many systems are numbered.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
+from ...errors import abbreviate
 from ...metrics import describe
 from ...metrics.caveats import INCOMPLETE
 from ...numbers.cells import select
@@ -23,47 +25,101 @@ from ...numbers.trade_offs import UTILITY, TradeOff
 from ..table import ANSWER
 from . import style
 from .drawing import Drawing
+from .labels import Label, write_labels
 
-_NAME = 16
+_NAME = 20
 _MOST_NAMED = 12
+_HEIGHT, _KEY_LINE = 3.1, 0.15  # inches
+_SINGLE_WIDTH = 4.4
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Systems to draw, in the order of their numbers.
+
+    Attributes
+    ----------
+    data : ReportData
+    split : str
+    systems : tuple of TradeOff
+    metrics : tuple of str
+        Of utility, a panel for each.
+    """
+
+    data: ReportData
+    split: str
+    systems: tuple[TradeOff, ...]
+    metrics: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What it shows."""
+        return f"Privacy and utility, {self.data.protocol.split_name(self.split)}"
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether numbers stand for the names, which are in a key."""
+        return len(self.systems) > _MOST_NAMED
+
+    @property
+    def published(self) -> set[str]:
+        """Published systems, if there are others."""
+        cells = self.data.cells
+        return set(cells.systems) - cells.own if cells.own else set()
+
+    def drawn(self, metric: str) -> list[tuple[TradeOff, float]]:
+        """Return the systems with a utility, with its value in percent."""
+        return [(t, 100 * t.utility[metric]) for t in self.systems if metric in t.utility]
+
+    def front(self, metric: str) -> list[tuple[float, float]]:
+        """Return the points of the Pareto front, in percent."""
+        sign = _sign(metric)
+        complete = [(t, y) for t, y in self.drawn(metric) if not t.is_incomplete]
+        return [
+            (x, sign * y) for x, y in pareto_front([(100 * t.eer, sign * y) for t, y in complete])
+        ]
+
+    def caption(self) -> str:
+        """Describe what is drawn, and nothing else."""
+        data = self.data
+        attack = data.protocol.attack(data.protocol.average_attack_model).title.lower()
+        front = " (line: Pareto front)" * any(len(self.front(m)) > 1 for m in self.metrics)
+        bars = any(t.interval or t.bounds for t in self.systems)
+        parts = [
+            f"{self.title}: average EER ({attack}) and utility of anonymized speech. "
+            f"The best are at the top right{front}",
+            "bars: 95 % intervals over speakers, where there are" * bars,
+            "dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
+            "grey: published systems" * any(t.system in self.published for t in self.systems),
+        ]
+        if incomplete := [t.system for t in self.systems if t.is_incomplete]:
+            trials = f"hollow: not ranked, as trials were left out ({abbreviate(incomplete)})"
+            parts.append(trials)
+        text = "; ".join(filter(None, parts))
+        if withheld := _withheld(data, self.split):
+            text += f". Not drawn, as their values are implausible or uninformative: {withheld}"
+        if absent := [t.system for t in self.systems if len(t.utility) < len(self.metrics)]:
+            text += f". Without a value of one axis, and not drawn there: {abbreviate(absent)}"
+        return f"{text}."
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
-        systems = data.trade_offs[split]
+        systems = sorted(data.trade_offs[split], key=lambda t: -t.eer)
         metrics = [m for m in UTILITY if any(m in t.utility for t in systems)]
-        absent = [t.system for t in systems if len(t.utility) < len(metrics)]
         if not metrics:
             continue
-        attack = data.protocol.attack(data.protocol.average_attack_model).title.lower()
-        caption = (
-            f"Privacy against utility, {data.protocol.split_title(split)}: average EER ({attack}) "
-            "and utility of anonymized speech. The best are at the top right (line: Pareto front); "
-            "bars: 95 % intervals over speakers, where there are"
-        )
-        if data.protocol.eer_thresholds:
-            caption += "; dashed: thresholds of the EER"
-        if data.cells.own and set(data.cells.systems) - data.cells.own:
-            caption += "; grey: published systems"
-        if incomplete := [t.system for t in systems if t.is_incomplete]:
-            caption += f"; hollow: not ranked, as trials were left out ({', '.join(incomplete)})"
-        if len(systems) > _MOST_NAMED:
-            caption += ". Named are the systems of the front, and your own among published ones"
-        if withheld := _withheld(data, split):
-            caption += f". Not drawn, as their values are implausible or uninformative: {withheld}"
-        if absent:
-            caption += f". Without a value of one axis, and not drawn there: {', '.join(absent)}"
+        plane = Plane(data, split, tuple(systems), tuple(metrics))
         under = data.protocol.average_attack_model
-        first = split == data.main_split
         eers = select(data.cells, metric=data.protocol.eer, attack_model=under, split=split)
         yield Drawing(
             style.file_stem("plane", split),
-            f"{caption}.",
-            functools.partial(plane, data, systems, metrics),
+            plane.caption(),
+            functools.partial(draw_plane, plane),
             (data.protocol.eer,),
             {c for cell in eers.values() for c in cell.conditions},
-            section=ANSWER if first else "",
+            section=ANSWER if split == data.main_split else "",
         )
 
 
@@ -84,73 +140,84 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
     return front[::-1]
 
 
-def plane(data: ReportData, systems: Sequence[TradeOff], metrics: Sequence[str]) -> Canvas:
+def _sign(metric: str) -> int:
+    return -1 if describe(metric).best == "lower" else 1
+
+
+def draw_plane(plane: Plane) -> Canvas:
     """Draw a panel for each metric of utility, the better systems above and to the right."""
-    styles = style.system_styles(data.cells.systems)
-    others = set(data.cells.systems) - data.cells.own if data.cells.own else set()
-    width = style.FULL_WIDTH if len(metrics) > 1 else style.COLUMN_WIDTH
-    listed = [t.system for t in systems if t.system not in others]
-    listed = listed if len(listed) > _MOST_NAMED else []
-    names = [style.escape_mathtext(system, _NAME) for system in listed]
-    columns = style.legend_columns(width, names) if names else 1
-    height = 2.9 + 0.16 * math.ceil(len(names) / columns)
-    with style.figure(width, height) as canvas:
-        for axes, metric in style.panels(canvas, [list(metrics)], sharex=True, sharey=False):
-            drawn = [(t, t.utility[metric]) for t in systems if metric in t.utility]
-            sign = -1 if describe(metric).best == "lower" else 1
-            front = pareto_front(
-                [(100 * t.eer, sign * 100 * value) for t, value in drawn if not t.is_incomplete]
-            )
-            for one, value in drawn:
-                look, published = styles[one.system], one.system in others
-                colour = style.GREY if published else look.colour
-                x, y = 100 * one.eer, 100 * value
-                _draw_point(axes, one, metric, y, replace(look, colour=colour))
-                few = len(drawn) <= _MOST_NAMED or (bool(others) and not published)
-                if few or (x, sign * y) in front:
-                    axes.annotate(
-                        style.escape_mathtext(one.system, _NAME)
-                        + f" ({INCOMPLETE.word})" * one.is_incomplete,
-                        (x, y),
-                        xytext=(3, 3),
-                        textcoords="offset points",
-                        fontsize=style.SMALL_FONT,
-                        color=colour,
-                    )
-            if len(front) > 1:
-                xs, ys = zip(*((x, sign * y) for x, y in front), strict=True)
-                (line,) = axes.plot(xs, ys, color="black", linewidth=0.6, zorder=0)
-                line.set_gid("Pareto front")
-            for threshold in data.protocol.eer_thresholds:
+    protocol = plane.data.protocol
+    width = style.FULL_WIDTH if len(plane.metrics) > 1 else _SINGLE_WIDTH
+    names = [
+        f"{n} {style.escape_mathtext(t.system)}" + f" ({INCOMPLETE.word})" * t.is_incomplete
+        for n, t in enumerate(plane.systems, start=1)
+    ]
+    columns = style.legend_columns(width, names)
+    lines = math.ceil(len(names) / columns) if plane.is_numbered else 0
+    with style.figure(width, _HEIGHT + _KEY_LINE * lines) as canvas:
+        canvas.suptitle(plane.title)
+        drawn = list(style.panels(canvas, [list(plane.metrics)], sharex=True, sharey=False))
+        for axes, metric in drawn:
+            _draw_systems(axes, plane, metric)
+            for threshold in protocol.eer_thresholds:
                 axes.axvline(100 * threshold, color=style.GREY, linestyle="--", linewidth=0.6)
-            if sign < 0:
+            if _sign(metric) < 0:
                 axes.invert_yaxis()
             axes.margins(0.15)
-            axes.set_xlabel(describe(data.protocol.eer).axis)
+            axes.set_xlabel(describe(protocol.eer).axis)
             axes.set_ylabel(describe(metric).axis)
             axes.grid(alpha=0.3)
-        if listed:
-            handles = [
-                Line2D([], [], marker=styles[s].marker, color=styles[s].colour, linestyle="none")
-                for s in listed
-            ]
-            options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
+        if plane.is_numbered:
+            handles = [Line2D([], [], linestyle="none") for _ in names]
+            options = dict(ncols=columns, handlelength=0, handletextpad=0, columnspacing=1.2)
             style.legend(canvas, handles, names, loc="outside lower center", **options)
+        for axes, metric in drawn:
+            write_labels(canvas, axes, _labels(plane, metric))
     return canvas
 
 
-def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, look: style.SystemStyle) -> None:
+def _colour(plane: Plane, system: str) -> str:
+    colours = style.system_styles(plane.data.cells.systems)
+    return style.GREY if system in plane.published else colours[system].colour
+
+
+def _labels(plane: Plane, metric: str) -> list[Label]:
+    """Return the names of the systems of a panel, or their numbers."""
+    numbers = {t.system: n for n, t in enumerate(plane.systems, start=1)}
+    labels = []
+    for one, y in plane.drawn(metric):
+        text = (
+            style.escape_mathtext(one.system, _NAME) + f" ({INCOMPLETE.word})" * one.is_incomplete
+        )
+        text = f"{numbers[one.system]}" if plane.is_numbered else text
+        labels.append(Label(text, 100 * one.eer, y, _colour(plane, one.system)))
+    return labels
+
+
+def _draw_systems(axes: Axes, plane: Plane, metric: str) -> None:
+    """Draw the systems with their intervals, and the Pareto front if it is a line."""
+    styles = style.system_styles(plane.data.cells.systems)
+    for one, y in plane.drawn(metric):
+        colour = _colour(plane, one.system)
+        _draw_point(axes, one, metric, y, colour, styles[one.system].marker)
+    front = plane.front(metric)
+    if len(front) > 1:
+        xs, ys = zip(*front, strict=True)
+        (line,) = axes.plot(xs, ys, color="black", linewidth=0.6, zorder=0)
+        line.set_gid("Pareto front")
+
+
+def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, marker: str) -> None:
     """Draw a system with its intervals; hollow if it is incomplete."""
-    x, colour = 100 * one.eer, look.colour
+    x = 100 * one.eer
+    thin: dict[str, Any] = dict(color=colour, linewidth=0.6, alpha=0.6, zorder=1)
     if one.interval is not None:
         low, high = (100 * bound for bound in one.interval)
-        axes.plot([low, high], [y, y], color=colour, linewidth=0.8)
+        axes.plot([low, high], [y, y], **thin)
     if metric in one.bounds:
         low, high = (100 * bound for bound in one.bounds[metric])
-        axes.plot([x, x], [low, high], color=colour, linewidth=0.8)
-    (point,) = axes.plot(
-        [x], [y], marker=look.marker, color=colour, linestyle="none", markersize=4.5
-    )
+        axes.plot([x, x], [low, high], **thin)
+    (point,) = axes.plot([x], [y], marker=marker, color=colour, linestyle="none", markersize=5)
     point.set_gid(one.system)
     if one.is_incomplete:
         point.set_markerfacecolor("white")
