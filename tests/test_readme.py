@@ -353,7 +353,7 @@ def test_the_test_command_is_what_ci_runs() -> None:
 def test_a_second_run_changes_no_byte(ran: Copy) -> None:
     ran.run("docs/organizers.md")
     said = next(run.out + run.err for block, run in ran.printed.items() if AGAIN in block)
-    assert "0 conditions computed, 72 current" in said
+    assert "0 conditions computed, 96 current" in said
     before, after = ran.states
     assert len(before) > 1000
     assert before == after
@@ -362,8 +362,11 @@ def test_a_second_run_changes_no_byte(ran: Copy) -> None:
 def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
     out = ran.demo / "results"
     plain = json.loads((out / "results.json").read_text())
-    names = {(r["system"], r["condition"]) for r in plain["verification"]}
-    assert len(plain["verification"]) == len(names) == 72
+    own = [r for r in plain["verification"] if r["attacker"] == "plda"]
+    names = {(r["system"], r["condition"]) for r in own}
+    assert len(own) == len(names) == 72
+    by_words = [r for r in plain["verification"] if r["attacker"] == "words"]
+    assert len(by_words) == len(plain["verification"]) - len(own) == 24
     assert len({r["trial_set"].split("_B")[0] for r in plain["verification"]}) == 12
     for page in ("report.html", "tables/tables.tex"):
         assert "simulated data" in (out / page).read_text()
@@ -380,7 +383,7 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
     linked = sum(len(r["sizes"]) + len(r["singling_out"]["sizes"]) for r in plain["identification"])
     assert linked > 2 * 72
     with open(out / "results.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 72 * 2 * 12 + 32 + 24 * 2 * 5 + linked
+        assert sum(1 for _ in csv.DictReader(file)) == 96 * 2 * 12 + 32 + 24 * 2 * 5 + linked
     with open(out / "speakers.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 24 * 12
     text = (out / "results.txt").read_text()
@@ -407,8 +410,8 @@ def test_recipe_adds_scores_and_data_folders_to_the_tree(ran: Copy, tmp_path: Pa
     added = [n for n in demo if n not in tree]
     assert {n.split("/")[0] for n in added} == {"data", "exp", "results"}
     scores = [n.rpartition("/") for n in added if n.startswith("exp/")]
-    assert len(scores) == 2 * 72
-    assert {Path(folder).name.split("-")[0] for folder, _, _ in scores} == {"ASV"}
+    assert len(scores) == 2 * (72 + 24)
+    assert {Path(folder).name.split("-")[0] for folder, _, _ in scores} == {"ASV", "words"}
     assert {name for _, _, name in scores} == {"scores", ".privacy_eval.json"}
     folders = {n.split("/")[1] for n in added if n.startswith("data/")}
     # Of every system the 8 trial sets of VCTK, and the combined sets of one kind of speech.

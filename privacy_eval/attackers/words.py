@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, abbreviate
 
 FloatArray = NDArray[np.float64]
 
@@ -65,6 +65,53 @@ def words_scores(enrollment: Sequence[str], trial: Sequence[str]) -> FloatArray:
     """
     by_term = text_cosines(enrollment, trial, get_args(Terms))
     return t_norm(np.mean(by_term, axis=0))
+
+
+def words_of_trials(
+    enrollment: Mapping[str, str],
+    trial: Mapping[str, str],
+    speakers: Sequence[str],
+    utterances: Sequence[str],
+) -> FloatArray:
+    """Score trials by their texts, as `words_scores`.
+
+    Parameters
+    ----------
+    enrollment, trial : mapping of str to str
+        Text of each enrolled speaker, and of each trial utterance.
+    speakers, utterances : sequence of str, length P
+        Enrolled speaker and utterance of each trial.
+
+    Returns
+    -------
+    float64 array, shape (P,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `words_scores`; a trial's speaker is not enrolled; no text tells the speakers apart.
+
+    References
+    ----------
+    Docs, page "attackers".
+
+    Examples
+    --------
+    >>> words_of_trials({"a": "river castle", "b": "horse"}, {"u": "castle"}, ["b"], ["u"])
+    array([-1.])
+    """
+    unknown = sorted(set(speakers) - enrollment.keys())
+    if unknown:
+        raise PrivacyEvalError(f"{len(unknown)} speakers are not enrolled: {abbreviate(unknown)}")
+    scores = words_scores(list(enrollment.values()), list(trial.values()))
+    if not np.any(scores):
+        raise PrivacyEvalError(
+            "no trial has a word that tells the speakers apart: are both transcripts of one set?"
+        )
+    row = {speaker: number for number, speaker in enumerate(enrollment)}
+    column = {name: number for number, name in enumerate(trial)}
+    of_trials: FloatArray = scores[[row[s] for s in speakers], [column[u] for u in utterances]]
+    return of_trials
 
 
 def text_cosines(

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add(parser, "--out", help="score file; not needed over a tree")
     add(parser, "--allow-missing", "--allow-pipes")
-    add(stage, *JOBS, "--isolate", "--details")
+    add(stage, *JOBS, "--isolate", "--details", "--attackers")
     add(files, "--model", "--backend", "--scp-base")
     files.add_argument("--enroll-vectors", required=True, **path("SCP"))
     files.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
@@ -237,7 +237,7 @@ def _refuse_shared(
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.access import BACKEND, VECTORS
-    from ..stages.asv_scores import make_scores
+    from ..stages.asv_scores import make_scores, score_products, select_attackers
     from ..tree.discovery import suffix_hint
     from .inputs import (
         load_asv_systems,
@@ -248,11 +248,13 @@ def _stage(arguments: argparse.Namespace) -> int:
     )
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    if log_if_not_applicable(protocol, "scoring of x-vectors"):
-        return 0
+    named = arguments.attackers
+    attackers = None if named is None else select_attackers(protocol, named)
     asv = load_asv_systems(arguments, protocol)
+    if not score_products(asv) and log_if_not_applicable(protocol, "scoring of x-vectors"):
+        return 0
     log_notes(asv.notes)
-    outcome = make_scores(asv, run_settings(arguments))
+    outcome = make_scores(asv, run_settings(arguments), attackers)
     code = report_outcome(arguments, outcome, "score files")
     if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
         log(f"privacy-eval: {hint}")

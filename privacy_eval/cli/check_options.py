@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _add_recipe_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that are looked up, and those that only run.sh reads."""
     add_tree(parser)
-    add(parser, "--utt2spk", "--published", "--distractors")
+    add(parser, "--utt2spk", "--published", "--distractors", "--attackers")
     parser.add_argument("--stage", type=one_of(_NUMBERS), default=0)
     parser.add_argument("--stop-stage", type=one_of(_NUMBERS), default=_NUMBERS[-1])
     parser.add_argument("--anonymizer")
@@ -68,6 +68,7 @@ def _check_values(options: argparse.Namespace) -> int:
     from ..io.confine import refuse_symlinks_below
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
+    from ..stages.asv_scores import select_attackers
 
     tree, results = options.tree, options.tree / options.results
     try:
@@ -77,6 +78,8 @@ def _check_values(options: argparse.Namespace) -> int:
         return 2 if isinstance(error, UsageError) else 1
     if other := _other_edition(options, protocol):
         raise UsageError(other)
+    if options.attackers is not None:
+        select_attackers(protocol, options.attackers)
     problems = _check_names(options, protocol)
     if options.published:
         try:

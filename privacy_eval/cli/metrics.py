@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -263,8 +263,6 @@ def _show(
     compared: Mapping[str, ConditionMetrics] = MappingProxyType({}),
 ) -> None:
     """Print metrics, intervals and comparisons, with the additional fields `more`."""
-    from tabulate import tabulate
-
     from ..metrics import VARIANTS
     from ..metrics.eer import eer_percent
 
@@ -279,21 +277,50 @@ def _show(
     _print_text(evaluated, variants)
     for speaker in more.get("speakers", ()):
         print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
-    for variant, comparison in comparisons.items():
-        for place, (name, other) in enumerate(compared.items()):
-            print(f"\n# {arguments.scores} against {name} ({variant}), difference = first - other")
-            caveats = [*evaluated.caveats, *other.caveats]
-            keys = [k for k in comparison.values if _is_printed(caveats, k)]
-            print(tabulate(comparison.to_rows(place, keys), headers="keys", disable_numparse=True))
+    if comparisons:
+        _print_versus(arguments, comparisons, compared)
+
+
+def _print_versus(
+    arguments: argparse.Namespace,
+    comparisons: Mapping[Variant, Comparison],
+    compared: Mapping[str, ConditionMetrics],
+) -> None:
+    """Print the comparison with each other system, and of further variants the values that
+    differ."""
+    from tabulate import tabulate
+
+    for place, name in enumerate(compared):
+        printed: set[tuple[str, ...]] = set()
+        for variant, comparison in comparisons.items():
+            rows = comparison.to_rows(place)
+            different = [row for row in rows if _values_of(row) not in printed]
+            title = f"{arguments.scores} against {name} ({variant}), difference = first - other"
+            if printed:
+                title += ", where values differ" if different else ": the same values"
+            print(f"\n# {title}")
+            if different:
+                print(tabulate(different, headers="keys", disable_numparse=True))
+            printed.update(map(_values_of, rows))
     for name, other in compared.items():
         for reason in _withholding_reasons(other):
             print(f"caveat of {name}: {reason}")
-    if comparisons:
-        comparison = next(iter(comparisons.values()))
+    comparison = next(iter(comparisons.values()))
+    print(
+        f"p: two-sided, paired by the bootstrap over {comparison.n_speakers} speakers; "
+        f"{arguments.bootstrap} replicates resolve p down to {comparison.least_p_value:.3g}"
+    )
+    if len(compared) > 1:
         print(
-            f"p: two-sided, paired by the bootstrap over {comparison.n_speakers} speakers; "
-            f"{arguments.bootstrap} replicates resolve p down to {comparison.least_p_value:.3g}"
+            f"p (Holm): corrected, for each metric alone, over the {len(compared)} comparisons of "
+            f"{arguments.scores} with each of {', '.join(compared)}, which are not compared with "
+            "each other"
         )
+
+
+def _values_of(row: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the metric and the values of a row, without interval and p-value."""
+    return tuple(text for name, text in row.items() if name in ("metric", "value", "other"))
 
 
 def _show_strongest(
@@ -354,15 +381,19 @@ def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Compariso
     from ..metrics.comparison import paired_comparison
 
     replicates = [s.replicates for s in systems if s.replicates is not None]
-    return paired_comparison([s.metrics[variant] for s in systems], replicates, variant)
+    values, caveats = [s.metrics[variant] for s in systems], [s.caveats for s in systems]
+    return paired_comparison(values, replicates, variant, caveats)
 
 
 def _plain(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> dict[str, Any]:
     from ..io.schema import to_plain
+    from ..metrics.caveats import withholding_key
 
     scores, intervals = evaluated.scores, evaluated.intervals
     plain: dict[str, Any] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
     plain["caveats"] = evaluated.caveats
+    withheld = {key: withholding_key(evaluated.caveats, key) for key in evaluated.metrics["exact"]}
+    plain["withheld"] = {key: caveat for key, caveat in withheld.items() if caveat is not None}
     for variant in variants:
         values = to_plain(evaluated.metrics[variant])
         plain[variant] = {**values, "zebra_tag": evaluated.tags[variant]}
@@ -394,8 +425,8 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
         counts += f", {replicates.n_speakers} speakers with target trials"
     printed: set[tuple[str, ...]] = set()
     for variant in variants:
-        rows = [tuple(row.values()) for row in _evaluation(evaluated, variant).to_rows()]
-        different = [row for row in rows if row not in printed]
+        rows = _evaluation(evaluated, variant).to_rows()
+        different = [tuple(row.values()) for row in rows if _values_of(row) not in printed]
         title: list[str] = [variant] if len(variants) > 1 else []
         if printed:
             title.append("where it differs" if different else "the same values")
@@ -405,7 +436,7 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
             print(f"# {', '.join(title)}")
         if different:
             print(tabulate(different, tablefmt="plain", disable_numparse=True))
-        printed.update(rows)
+        printed.update(map(_values_of, rows))
     print(counts)
     for reason in _withholding_reasons(evaluated):
         print(f"caveat: {reason}")
@@ -418,14 +449,6 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
         size = next(iter(replicates.values.values())).size
         for caveat in few_replicates(size, replicates.n_speakers):
             print(f"caveat: {caveat}")
-
-
-def _is_printed(caveats: Iterable[str], key: str) -> bool:
-    """Tell whether the values of a metric are printed in spite of the caveats of its systems."""
-    from ..metrics import CAVEATS, withholding_caveat
-
-    caveat = withholding_caveat({name: CAVEATS[name].reason for name in caveats}, key)
-    return caveat is None or caveat.printed
 
 
 def _withholding_reasons(evaluated: ConditionMetrics) -> list[str]:

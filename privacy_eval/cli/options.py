@@ -183,6 +183,11 @@ SHARED: dict[str, dict[str, Any]] = {
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
     "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
     "--utt2spk": path("F", "speakers of trial utterances"),
+    "--attackers": value(
+        "ID,...",
+        "attackers of the protocol: all, challenge (its own), or ids (default: challenge and, "
+        "where there are transcripts, words)",
+    ),
     "--distractors": value("SET", "data set of more enrolled speakers for identification"),
     "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
     "--seed": value("N", "random seed; default: 0", type=natural, default=0),

@@ -31,10 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the trials; log what the scores do not say."""
-    import numpy as np
-
     from ..asv.enrollment import load_enrollment
-    from ..attackers.words import words_scores
+    from ..attackers.words import words_of_trials
     from ..io.files import write_text
     from ..io.scores import format_scores
 
@@ -42,26 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     enrolls = enrolls if enrolls.is_file() else None
     enrollment = load_enrollment(arguments.enrollment / "spk2utt", enrolls).members
     speakers, names, members, beside = _trials(arguments)
-    unknown = sorted(set(speakers) - set(enrollment))
-    if unknown:
-        raise PrivacyEvalError(
-            f"{arguments.trials}: {len(unknown)} speakers are not enrolled in "
-            f"{arguments.enrollment}: {abbreviate(unknown)}"
-        )
     enrolled_texts = _texts(arguments.enrollment / "text", enrollment, "enrolled speakers")
     trial_texts = _texts(arguments.trial / "text", members, "trial utterances")
     try:
-        scores = words_scores(list(enrolled_texts.values()), list(trial_texts.values()))
+        of_trials = words_of_trials(enrolled_texts, trial_texts, speakers, names)
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{arguments.enrollment}, {arguments.trial}: {error}") from error
-    row = {speaker: number for number, speaker in enumerate(enrolled_texts)}
-    column = {name: number for number, name in enumerate(trial_texts)}
-    of_trials = scores[[row[s] for s in speakers], [column[n] for n in names]]
-    if not np.any(scores):
-        raise PrivacyEvalError(
-            f"{arguments.trial / 'text'}: no trial has a word that tells the speakers of "
-            f"{arguments.enrollment / 'text'} apart: are both transcripts of one set?"
-        )
     for file, text in beside.items():
         write_text(file, text)
     write_text(arguments.out, format_scores(speakers, names, of_trials))
@@ -105,13 +89,9 @@ def _trials(
 
 def _texts(path: Path, groups: Mapping[str, Iterable[str]], what: str) -> dict[str, str]:
     """Join the transcripts of each group; log how many groups have no words."""
-    from ..io.transcripts import read_transcripts, refuse_utterances
+    from ..io.transcripts import joined_transcripts
 
-    transcripts = read_transcripts(path)
-    needed = list(dict.fromkeys(u for members in groups.values() for u in members))
-    missing = [utterance for utterance in needed if utterance not in transcripts]
-    refuse_utterances(path, "have no transcript", missing, len(needed))
-    texts = {name: " ".join(transcripts[u] for u in members) for name, members in groups.items()}
+    texts = joined_transcripts(path, groups)
     empty = [name for name, text in texts.items() if not text.strip()]
     if empty and len(empty) < len(texts):
         log(

@@ -36,6 +36,7 @@ from .text_table import (
     same_fields,
     split_columns,
 )
+from .trial_speakers import trial_speakers
 
 #: Remedy for trials and scores that do not match.
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
@@ -167,6 +168,74 @@ class PairedTrials:
     missing: int
     extra: int
     ends_open: tuple[Path, ...] = ()
+
+    def speakers(
+        self, utt2spk: str | Path | None = None, enroll_utt2spk: str | Path | None = None
+    ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+        """Look up the speakers of the trials, as `evaluate` and `compare` take them.
+
+        Parameters
+        ----------
+        utt2spk : Path, optional
+            Kaldi's file of the speakers of the trial utterances, and of enrolled utterances that
+            it lists. Without it, ids such as `id10290/x/1.wav` tell theirs by their first folder.
+        enroll_utt2spk : Path, optional
+            Speakers of the enrolled utterances or models, if these are not in `utt2spk`.
+
+        Returns
+        -------
+        own : str array, shape (T,)
+            Speaker of each target trial.
+        pairs : str array, shape (N, 2)
+            Enrolled and trial speaker of each nontarget trial.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A file that is missing or malformed; an id without a speaker; labels that contradict
+            the speakers.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "scores")
+        >>> _ = file.write_text("a/1.wav a/2.wav 1.5 1\\na/1.wav b/1.wav -2 0\\n")
+        >>> scores = read_scores(file, format="wespeaker")
+        >>> own, pairs = pair(scores, scores.key()).speakers()
+        >>> own.tolist(), pairs.tolist()
+        (['a'], [['a', 'b']])
+        """
+        given = [None if file is None else Path(file) for file in (utt2spk, enroll_utt2spk)]
+        for file in given:
+            if file is not None and not file.is_file():
+                raise PrivacyEvalError(f"{file}: no such file")
+        sides = np.column_stack(trial_speakers(self, *given))
+        return sides[self.is_target, 0], sides[~self.is_target]
+
+    def rows_in(self, other: PairedTrials) -> IndexArray:
+        """Return the row of each trial in the same trials of another system.
+
+        Raises
+        ------
+        PrivacyEvalError
+            The trials or their labels differ: how many, and the first ones.
+        """
+        lists = [TrialList(Path(), t.speaker, t.utterance, "") for t in (self, other)]
+        rows = _join(*lists)
+        for trials, matched in zip(lists, rows, strict=True):
+            left = np.delete(np.arange(len(trials.speaker)), matched).tolist()
+            if left:
+                raise PrivacyEvalError(
+                    "systems are compared on the same trials, but one of them lacks "
+                    f"{len(left)}: {trials.quote(left)}"
+                )
+        contrary = np.flatnonzero(self.is_target != other.is_target[rows[1]]).tolist()
+        if contrary:
+            raise PrivacyEvalError(
+                f"systems have different labels of {len(contrary)} trials: "
+                f"{lists[0].quote(contrary)}"
+            )
+        return rows[1]
 
 
 def line_limit(key: Path, trials: int) -> LineLimit:

@@ -119,6 +119,21 @@ def speakers_of(
     return [utt2spk[u] for u in utterances]
 
 
+def joined_transcripts(path: Path | Loaded, groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Read transcripts and join those of the utterances of each group.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_transcripts`; an utterance without a transcript.
+    """
+    transcripts = read_transcripts(path)
+    needed = list(dict.fromkeys(u for members in groups.values() for u in members))
+    missing = [utterance for utterance in needed if utterance not in transcripts]
+    refuse_utterances(path, "have no transcript", missing, len(needed))
+    return {name: " ".join(transcripts[u] for u in members) for name, members in groups.items()}
+
+
 def refuse_utterances(path: Path | Loaded, what: str, utterances: list[str], total: int) -> None:
     """Raise an error if there are any utterances, of a total, that something is wrong with."""
     if utterances:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,30 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from .data_dir import read_utt2spk
 from .files import Loaded
-from .scores import PairedTrials
-from .text_table import unique_fields
+from .text_table import Column, unique_fields
 
 #: Speaker of an id, and how it was told, for messages.
 _Reading = tuple[str, str]
 
 
+class LabelledTrials(Protocol):
+    """Trials with enrolled ids, utterances and labels, such as `PairedTrials`."""
+
+    @property
+    def speaker(self) -> Column:
+        """Enrolled ids."""
+
+    @property
+    def utterance(self) -> Column:
+        """Trial utterances."""
+
+    @property
+    def is_target(self) -> NDArray[np.bool_]:
+        """Labels."""
+
+
 def trial_speakers(
-    trials: PairedTrials, utt2spk: Path | Loaded | None, enroll_utt2spk: Path | None = None
+    trials: LabelledTrials, utt2spk: Path | Loaded | None, enroll_utt2spk: Path | None = None
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """Look up the enrolled and the trial speaker of each trial.
 

@@ -196,6 +196,27 @@ def withholding_caveat(caveats: Mapping[str, str], metric: str) -> Caveat | None
     return worst_caveat(c for c in applicable if c.concerns(metric))
 
 
+def withholding_key(caveats: Mapping[str, str], metric: str) -> str | None:
+    """Return the key in `CAVEATS` of `withholding_caveat`.
+
+    Parameters
+    ----------
+    caveats : mapping of str to str
+    metric : str
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> withholding_key(find_caveats(0.3, 10, 100), "miss_at_fa_0.01")
+    'few_nontargets_0.01'
+    """
+    caveat = withholding_caveat(caveats, metric)
+    return next((key for key in caveats if CAVEATS.get(key) is caveat is not None), None)
+
+
 def worst_caveat(caveats: Iterable[Caveat | None]) -> Caveat | None:
     """Return the strictest withholding caveat among the parts of a mean, or None.
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from ..errors import PrivacyEvalError
+from .caveats import CAVEATS, NOT_AVAILABLE, find_caveats, marked_text, withholding_key
 from .confidence import (
     BootstrapReplicates,
     Interval,
@@ -20,9 +23,37 @@ from .confidence import (
     speaker_bootstrap,
 )
 from .evaluation import Speakers, trial_sides
-from .pav import FloatArray
+from .pav import FloatArray, IntArray
 from .registry import METRICS, score_metrics
 from .trial_scores import TrialScores, Variant
+
+
+@runtime_checkable
+class NamedTrials(Protocol):
+    """Scores of trials that have names, as `pair` returns them."""
+
+    @property
+    def score(self) -> FloatArray:
+        """Scores."""
+
+    @property
+    def is_target(self) -> NDArray[np.bool_]:
+        """Labels."""
+
+    @property
+    def speaker(self) -> Iterable[str]:
+        """Enrolled ids."""
+
+    @property
+    def utterance(self) -> Iterable[str]:
+        """Trial utterances."""
+
+    def rows_in(self, other: Any) -> IntArray:
+        """Return the row of each trial in another system's."""
+
+
+#: Target and nontarget scores, or scores whose trials have names.
+System = tuple[ArrayLike, ArrayLike] | NamedTrials
 
 
 @dataclass(frozen=True)
@@ -40,7 +71,9 @@ class Difference:
     p_value : float
         Two-sided, for the hypothesis of no difference.
     p_value_holm : float
-        Adjusted by Holm's method for the number of other systems.
+        Adjusted by Holm's method for the comparisons of the first system with each other one.
+    caveat : str or None
+        Key in `CAVEATS` of the reason why one of the values must be neither ranked nor graded.
     """
 
     value: float
@@ -48,6 +81,7 @@ class Difference:
     interval: Interval
     p_value: float
     p_value_holm: float
+    caveat: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,27 +112,37 @@ class Comparison:
         rows = []
         for key in self.values if keys is None else keys:
             metric, difference = METRICS[key], self.differences[other][key]
-            low, high = (
-                metric.format(end, detailed=True)
-                for end in (difference.interval.low, difference.interval.high)
+            caveat = None if difference.caveat is None else CAVEATS[difference.caveat]
+            value, of_other = (
+                marked_text(metric.format(v, detailed=True), caveat)
+                for v in (self.values[key], difference.value)
             )
             row = {
                 "metric": f"{metric.sentence}, {metric.printed_unit}".rstrip(", "),
-                "value": metric.format(self.values[key], detailed=True),
-                "other": metric.format(difference.value, detailed=True),
-                "difference": metric.format(difference.difference, detailed=True),
-                "95 % interval": f"[{low}, {high}]",
-                "p": self._p_text(difference.p_value),
+                "value": value,
+                "other": of_other,
             }
-            if len(self.differences) > 1:
-                row["p (Holm)"] = self._p_text(difference.p_value_holm)
+            if value != NOT_AVAILABLE:
+                row |= self._tested(key, difference)
             rows.append(row)
         return rows
 
-    def _p_text(self, p_value: float) -> str:
-        # Rounded up: a bound must stay one.
-        bound = "<= " if p_value <= self.least_p_value else ""
-        return f"{bound}{np.ceil(1000 * p_value) / 1000:.3f}"
+    def _tested(self, key: str, difference: Difference) -> dict[str, str]:
+        """Format a difference with its interval and p-values."""
+        own, low, high = (
+            METRICS[key].format(x, detailed=True)
+            for x in (difference.difference, difference.interval.low, difference.interval.high)
+        )
+        # Rounded up: a bound must stay one, also times Holm's factor.
+        bound = "<= " if difference.p_value <= self.least_p_value else ""
+        p_values = {"p": difference.p_value}
+        if len(self.differences) > 1:
+            p_values["p (Holm)"] = difference.p_value_holm
+        return {
+            "difference": own,
+            "95 % interval": f"[{low}, {high}]",
+            **{name: f"{bound}{np.ceil(1000 * p) / 1000:.3f}" for name, p in p_values.items()},
+        }
 
     def __repr__(self) -> str:
         from tabulate import tabulate
@@ -107,12 +151,18 @@ class Comparison:
             tabulate(self.to_rows(number), headers="keys", disable_numparse=True)
             for number in range(len(self.differences))
         )
-        return "\n\n".join((f"{self.n_speakers} speakers, variant {self.variant}", *tables))
+        heading = f"{self.n_speakers} speakers, variant {self.variant}"
+        return "\n\n".join((heading, *tables, *self._reasons()))
+
+    def _reasons(self) -> list[str]:
+        """Return the reasons why values are withheld, each once."""
+        caveats = (d.caveat for of_other in self.differences for d in of_other.values())
+        return list(dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None))
 
 
 def compare(
-    first: tuple[ArrayLike, ArrayLike],
-    *others: tuple[ArrayLike, ArrayLike],
+    first: System,
+    *others: System,
     speakers: Speakers,
     variant: Variant = "exact",
     bootstrap: int = 1000,
@@ -122,13 +172,14 @@ def compare(
 
     Parameters
     ----------
-    first : pair of array_like, shapes (T,) and (N,)
-        Target and nontarget scores, as of `evaluate`.
-    *others : pairs of array_like, shapes (T,) and (N,)
-        Those of each other system.
+    first : PairedTrials, or pair of array_like of shapes (T,) and (N,)
+        Of `pair`, or target and nontarget scores as of `evaluate`.
+    *others : as `first`
+        Those of each other system. Paired trials are matched by enrolled id and utterance,
+        whatever the order of the files; arrays have no names and must be in one order.
     speakers : pair of array_like
-        Speaker of each target trial, shape (T,), and enrolled and trial speaker of each
-        nontarget trial, shape (N, 2).
+        Of the first system: speaker of each target trial, shape (T,), and enrolled and trial
+        speaker of each nontarget trial, shape (N, 2), as `first.speakers(utt2spk)` returns.
     variant : {"exact", "challenge"}
     bootstrap : int
         Replicates of the bootstrap over speakers.
@@ -141,9 +192,11 @@ def compare(
     Raises
     ------
     PrivacyEvalError
-        As `evaluate`.
+        As `evaluate`; paired trials that are not the same: the first ones; speakers that
+        contradict the names of the trials.
     ValueError
-        No other system; another number of trials than speakers; fewer than 2 replicates.
+        No other system; arrays and paired trials; another number of trials than speakers; fewer
+        than 2 replicates.
 
     References
     ----------
@@ -164,26 +217,63 @@ def compare(
     """
     if not others:
         raise ValueError("nothing to compare with: pass the scores of another system")
-    values, replicates = [], []
-    for target, nontarget in (first, *others):
+    values, replicates, caveats = [], [], []
+    for scores, trials in _aligned([first, *others], speakers):
+        values.append(score_metrics(scores, variant=variant))
+        caveats.append(find_caveats(values[-1]["eer"], scores.n_target, scores.n_nontarget))
+        replicates.append(speaker_bootstrap(*trials, replicates=bootstrap, seed=seed))
+    return paired_comparison(values, replicates, variant, caveats)
+
+
+def _aligned(
+    systems: Sequence[System], speakers: Speakers
+) -> list[tuple[TrialScores, tuple[Any, Any, Any, Any]]]:
+    """Return the scores of each system, and again by trial, with labels and both speakers."""
+    named = [system for system in systems if isinstance(system, NamedTrials)]
+    arrays = [system for system in systems if not isinstance(system, NamedTrials)]
+    if named and arrays:
+        raise ValueError("pass the scores of all systems as arrays, or of all as paired trials")
+    if named:
+        sides = _sides_of(named[0], speakers)
+        rows = [np.arange(sides[0].size), *(other.rows_in(named[0]) for other in named[1:])]
+        labelled = [(system.score, system.is_target) for system in named]
+        return [
+            (TrialScores.from_labels(*trials), (*trials, sides[0][at], sides[1][at]))
+            for trials, at in zip(labelled, rows, strict=True)
+        ]
+    aligned = []
+    for target, nontarget in arrays:
         scores = TrialScores(target, nontarget)
         counts = scores.n_target, scores.n_nontarget
-        values.append(score_metrics(scores, variant=variant))
-        drawn = speaker_bootstrap(
-            np.append(target, nontarget),
-            np.repeat([True, False], counts),
-            *trial_sides(speakers, *counts),
-            replicates=bootstrap,
-            seed=seed,
-        )
-        replicates.append(drawn)
-    return paired_comparison(values, replicates, variant)
+        sides = trial_sides(speakers, *counts)
+        trials = np.append(target, nontarget), np.repeat([True, False], counts)
+        aligned.append((scores, (*trials, *sides)))
+    return aligned
+
+
+def _sides_of(trials: NamedTrials, speakers: Speakers) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the enrolled and the trial speaker of each trial, in the order of the trials."""
+    targets_first = np.argsort(~trials.is_target, kind="stable")
+    n_target = int(trials.is_target.sum())
+    given = trial_sides(speakers, n_target, targets_first.size - n_target)
+    enrolled, trial = (side[np.argsort(targets_first)] for side in given)
+    for ids, side in ((trials.speaker, enrolled), (trials.utterance, trial)):
+        speaker_of: dict[str, str] = {}
+        for name, speaker in zip(ids, side.tolist(), strict=True):
+            if speaker_of.setdefault(name, speaker) != speaker:
+                raise PrivacyEvalError(
+                    f"{name} has two speakers, {speaker_of[name]} and {speaker}: `speakers` are "
+                    "those of another order of trials, or no speakers; take "
+                    "first.speakers(utt2spk) of the first system"
+                )
+    return enrolled, trial
 
 
 def paired_comparison(
     values: Sequence[Mapping[str, float]],
     replicates: Sequence[BootstrapReplicates],
     variant: Variant,
+    caveats: Sequence[Mapping[str, str]] = (),
 ) -> Comparison:
     """Compare the first system with the others, given their values and replicates.
 
@@ -194,6 +284,8 @@ def paired_comparison(
     replicates : sequence of BootstrapReplicates
         Paired: of one design, seed and number.
     variant : {"exact", "challenge"}
+    caveats : sequence of mappings, optional
+        Of each system, as from `find_caveats`.
 
     Returns
     -------
@@ -221,10 +313,12 @@ def paired_comparison(
         }
         for number, other in enumerate(others, start=1)
     ]
+    withheld = [{**caveats[0], **of_other} for of_other in caveats[1:]] or [{}] * len(others)
     for key in values[0]:
         adjusted = holm([of_system[key].p_value for of_system in by_system])
-        for of_system, p_value in zip(by_system, adjusted, strict=True):
-            of_system[key] = replace(of_system[key], p_value_holm=p_value)
+        for of_system, p_value, reasons in zip(by_system, adjusted, withheld, strict=True):
+            caveat = withholding_key(reasons, key)
+            of_system[key] = replace(of_system[key], p_value_holm=p_value, caveat=caveat)
     size = next(iter(first.values.values())).size
     least = difference_p_value(np.ones(size), n_speakers)
     return Comparison(values[0], tuple(by_system), variant, n_speakers, least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,8 +108,9 @@ def evaluate(
         `challenge` reproduces the scripts released with VoicePrivacy 2020.
     speakers : pair of array_like, optional
         Speaker of each target trial, shape (T,), and enrolled and trial speaker of each
-        nontarget trial, shape (N, 2). With them every value gets a 95 % interval; without,
-        none: an interval of independent trials would be far too narrow.
+        nontarget trial, shape (N, 2), such as `pair(...).speakers(utt2spk)` looks up. With
+        them every value gets a 95 % interval; without, none: an interval of independent trials
+        would be far too narrow.
     bootstrap : int
         Replicates of the bootstrap over speakers.
     seed : int
@@ -178,11 +180,25 @@ def trial_sides(speakers: Speakers, n_target: int, n_nontarget: int) -> tuple[An
     ------
     ValueError
         Other numbers of speakers.
+
+    Warns
+    -----
+    UserWarning
+        They seem to be utterances: paths, of which some share their first folder, or no trial
+        speaker of a nontarget trial has target trials.
     """
     own, pairs = (np.asarray(side, dtype=np.str_) for side in speakers)
     if own.shape != (n_target,) or pairs.shape != (n_nontarget, 2):
         raise ValueError(
             f"speakers must be of shapes ({n_target},) and ({n_nontarget}, 2), not "
             f"{own.shape} and {pairs.shape}"
+        )
+    names = set(own.tolist())
+    of_paths = {name.partition("/")[0] for name in names if "/" in name.strip("/")}
+    if 0 < len(of_paths) < len(names) or names.isdisjoint(pairs[:, 1].tolist()):
+        warnings.warn(
+            "`speakers` seem to be utterances, with which intervals are far too narrow: "
+            "pair(...).speakers(utt2spk) looks up the speakers of both sides",
+            stacklevel=3,
         )
     return np.append(own, pairs[:, 0]), np.append(own, pairs[:, 1])

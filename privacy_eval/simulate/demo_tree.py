@@ -33,6 +33,7 @@ from .ratings import simulate_ratings
 from .score_tree import ScoreTree
 from .sizes import TrialSize, true_size
 from .vectors import Anonymization, Matrix, VectorModel
+from .words import simulate_words
 
 #: Allowed sizes of a demo tree. Voice similarity needs two speakers and two utterances.
 DEMO_SIZES: Mapping[str, range] = {
@@ -172,7 +173,7 @@ def write_demo_tree(
     else:
         spoken = speakers * utterances
         of_sets = TrialSize(speakers + math.ceil(speakers / 3), speakers, spoken, spoken)
-    marker = {"demo_tree": 4, "seed": seed, "plan": protocol.name, **sizes}
+    marker = {"demo_tree": 5, "seed": seed, "plan": protocol.name, **sizes}
     demo = _Demo(protocol, seed, of_sets)
     drawn = _systems(systems, demo)
     models = [] if protocol.has_own_scoring else _models(protocol, drawn)
@@ -181,7 +182,7 @@ def write_demo_tree(
             return False
         if protocol.has_own_scoring:
             names = [system.name for system in drawn]
-            ScoreTree(temporary, protocol, names, of_sets, demo.generator).write(progress)
+            ScoreTree(temporary, protocol, names, of_sets, demo.generator, seed).write(progress)
             return True
         _write_speech(temporary, demo, drawn, models, progress)
         for system in drawn:
@@ -404,7 +405,7 @@ def _write_speech(
         data.append((name + system.suffix, anonymized, folders_of[system.name]))
     for done, (name, draw, folders) in enumerate(data, start=1):
         speech = draw()
-        _write_data(tree / "data" / name, speech)
+        _write_data(tree / "data" / name, speech, demo.seed)
         for folder in folders:
             scp = tree / folder / f"xvect_{name}" / "xvector.scp"
             write_vectors(scp, list(speech.speaker_of), speech.vectors, tree=tree)
@@ -427,12 +428,13 @@ def _by_speaker(speaker_of: Mapping[str, str]) -> Mapping[str, list[str]]:
     return utterances_of
 
 
-def _write_data(folder: Path, speech: _SimulatedFolder) -> None:
+def _write_data(folder: Path, speech: _SimulatedFolder, seed: int) -> None:
     utterances_of = _by_speaker(speech.speaker_of)
     lines: dict[str, Iterable[str]] = {
         "utt2spk": (f"{u} {s}" for u, s in speech.speaker_of.items()),
         "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(utterances_of.items())),
         "spk2gender": (f"{s} {g}" for s, g in sorted(speech.gender_of.items())),
+        "text": (f"{u} {simulate_words(s, u, seed)}" for u, s in speech.speaker_of.items()),
     }
     if speech.list == "enrolls":
         lines["enrolls"] = speech.speaker_of

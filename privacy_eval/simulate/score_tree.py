@@ -17,6 +17,7 @@ from ..protocol.protocol import ORIGINAL, SPEECH, Protocol, ResultsFolder, Trial
 from ..tree.conditions import TrialCondition, trial_conditions
 from .scores import ScoreModel, simulate_scores
 from .sizes import TrialSize, true_size
+from .words import simulate_words
 
 #: Return an independent random stream for each name.
 Streams = Callable[..., np.random.Generator]
@@ -27,9 +28,6 @@ _GENDERS = ("f", "m")
 _ENROLLMENT = 12
 #: Speakers, each of one fold, and utterances of each, in a set of emotion recognition.
 _FOLDS, _EMOTIONAL = 5, 550
-#: Syllables, two of which make a word, and the most words of an utterance.
-_WORDS = tuple(f"{c}{v}" for c in "BDFGKLMNPRSTVZ" for v in "AEIOU")
-_MOST_WORDS = 24
 _NO_WEIGHTS: Mapping[str, None] = {"lm_weight": None, "word_insertion_penalty": None}
 #: EER and word error rate of original speech.
 _ORIGINAL_EER, _ORIGINAL_WER = 0.05, 0.02
@@ -109,6 +107,8 @@ class ScoreTree:
         Of every trial set and gender; None: the challenge's.
     stream : callable
         Returns an independent random generator for names.
+    seed : int
+        Of what is said.
     """
 
     tree: Path
@@ -116,6 +116,7 @@ class ScoreTree:
     systems: Sequence[str]
     size: TrialSize | None
     stream: Streams
+    seed: int
 
     def write(self, progress: Callable[[int, int, str], None] | None = None) -> None:
         """Write the tree; `progress` is called with the number of trial sets written, their
@@ -189,6 +190,7 @@ class ScoreTree:
             "utt2spk": (f"{u} {s}" for u, s in speaker_of.items()),
             "spk2utt": (f"{s} {' '.join(u)}" for s, u in of_speakers.items()),
             "spk2gender": (f"{s} {g}" for s, g in sorted(gender_of.items())),
+            "text": (f"{u} {simulate_words(s, u, self.seed)}" for u, s in speaker_of.items()),
             **lists,
         }
         for file, lines in files.items():
@@ -238,15 +240,8 @@ class ScoreTree:
             names = [f"Ses{n:02d}{'FM'[n % 2]}" for n in range(1, _FOLDS + 1)]
             speaker_of = {f"{s}_{n:04d}": s for s in names for n in range(of_one)}
             gender_of = {s: s[-1].lower() for s in names}
-        stream = self.stream("words", name)
-        numbers = stream.integers(0, len(_WORDS) ** 2, (len(speaker_of), _MOST_WORDS)).tolist()
-        lengths = stream.integers(_MOST_WORDS // 3, _MOST_WORDS + 1, len(speaker_of)).tolist()
-        spoken = {
-            u: [_WORDS[n // len(_WORDS)] + _WORDS[n % len(_WORDS)] for n in row[:length]]
-            for u, row, length in zip(speaker_of, numbers, lengths, strict=True)
-        }
-        text = {"text": (f"{u} {' '.join(words)}" for u, words in spoken.items())}
-        self._write_data(name, speaker_of, gender_of, text)
+        spoken = {u: simulate_words(s, u, self.seed).split() for u, s in speaker_of.items()}
+        self._write_data(name, speaker_of, gender_of, {})
         rates = {"": 1.0, **{f"_{s}": _strength(s, self.stream).wer for s in self.systems}}
         for suffix, factor in rates.items():
             folder = self.tree / "exp" / self.protocol.recognition.folders[0] / f"{name}{suffix}"

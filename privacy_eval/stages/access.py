@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..io.confine import check_inside
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import MissingInput, Source
-from ..protocol.protocol import AsvModel, Protocol, ResultsFolder
+from ..protocol.protocol import ANONYMIZED, AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
     check_new_results,
@@ -159,11 +159,39 @@ class SystemUnderTest:
         Suffix of its anonymized sets.
     folders : tuple of (Path, ResultsFolder)
         Its results folders, existing or not, and their entries in the protocol.
+    of_edition : tuple of (Path, TrialCondition)
+        Folders in which an edition's own evaluation left scores.
+    recognized : mapping
+        What recognizers heard of anonymized speech, by data set and split.
     """
 
     name: str
     anon_suffix: str
     folders: tuple[tuple[Path, ResultsFolder], ...]
+    of_edition: tuple[tuple[Path, TrialCondition], ...] = ()
+    recognized: Mapping[tuple[str, str], tuple[Path, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, system: System, folders: Iterable[tuple[Path, ResultsFolder]], protocol: Protocol
+    ) -> SystemUnderTest:
+        """Take a system of the results folder."""
+        left = tuple(
+            (files.folder, files.condition)
+            for files in system.conditions
+            if protocol.has_own_scoring and files.condition.is_by_challenge and files.scores
+        )
+        recognized: dict[tuple[str, str], tuple[Path, ...]] = {}
+        for heard in system.recognition:
+            c = heard.condition
+            if heard.transcripts is not None and c.speech == ANONYMIZED and not heard.outside:
+                recognized[c.data_set, c.split] = (heard.transcripts.hypothesis,)
+        return cls(system.name, system.anon_suffix, tuple(folders), left, recognized)
+
+    def scored_conditions(self, protocol: Protocol) -> Iterable[tuple[Path, TrialCondition]]:
+        """The conditions that the challenge's own attacker scores, here or elsewhere, each with its
+        folder."""
+        return self.of_edition if protocol.has_own_scoring else self.conditions(protocol)
 
     def conditions(self, protocol: Protocol) -> Iterator[tuple[Path, TrialCondition]]:
         """The protocol's conditions, each with its folder."""
@@ -254,7 +282,7 @@ def systems_under_test(
     for system in (s for s in systems if len(sharing[s.anon_suffix]) == 1):
         suffix = system.anon_suffix
         folders = results_folders(system, results, protocol, name=None, anon_suffix=suffix)
-        under_test.append(SystemUnderTest(system.name, suffix, tuple(folders)))
+        under_test.append(SystemUnderTest.of(system, folders, protocol))
     return under_test, notes
 
 

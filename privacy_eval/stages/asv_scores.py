@@ -5,10 +5,11 @@ External and edited score files are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import UsageError
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -26,25 +27,67 @@ from ..products.freshness import (
     source_from_fingerprint,
 )
 from ..products.jobs import estimate_lines, scoring_cost
+from ..protocol.protocol import Protocol
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
 from .train_backend import training_sets
+from .words_scores import words_products
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.
 VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
 
 
-def make_scores(asv: AsvSystems, run: Run = Run()) -> Outcome:
-    """Compute the score files of the systems under test that are not current."""
+def make_scores(
+    asv: AsvSystems, run: Run = Run(), attackers: Collection[str] | None = None
+) -> Outcome:
+    """Compute the score files of the systems under test that are not current.
+
+    `attackers`: ids, see `select_attackers`; by default the challenge's own and, wherever the tree
+    has transcripts beside what that needs, the words.
+    """
     access = asv.access
-    return bring_up_to_date(
-        score_products(asv), access.inputs, run, allow_missing=access.allow_missing
-    )
+    if attackers is None:
+        products = _own_products(asv)
+        scored = {p.note.parent for p in products if p.is_there() or not p.absent()}
+        scored |= {folder for system in asv.under_test for folder, _ in system.of_edition}
+        products += [
+            p for p in words_products(asv) if p.note.parent.parent in scored and not p.absent()
+        ]
+    else:
+        products = _own_products(asv) if asv.protocol.own_attacker in attackers else []
+        products += [p for p in words_products(asv) if p.note.parent.name in attackers]
+    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
 
 
 def score_products(asv: AsvSystems) -> list[Product]:
-    """The score files of all conditions of the protocol."""
+    """The score files of all conditions of the protocol, by every attacker."""
+    return _own_products(asv) + words_products(asv)
+
+
+def _own_products(asv: AsvSystems) -> list[Product]:
+    """The score files by the challenge's own attacker."""
     return [scoring.product() for scoring in _scorings(asv)]
+
+
+def select_attackers(protocol: Protocol, names: str) -> set[str]:
+    """Return the ids of attackers that are named, separated by commas: of the protocol,
+    `challenge` (its own) or `all`.
+
+    Raises
+    ------
+    UsageError
+        No such attacker.
+    """
+    every = {protocol.own_attacker, *(attacker.id for attacker in protocol.other_attackers)}
+    chosen: set[str] = set()
+    for name in filter(None, (name.strip() for name in names.split(","))):
+        if name not in (*every, "challenge", "all"):
+            raise UsageError(
+                f"--attackers: no attacker {name!r} in protocol {protocol.name}: all, challenge, "
+                f"{', '.join(sorted(every))}"
+            )
+        chosen |= every if name == "all" else {{"challenge": protocol.own_attacker}.get(name, name)}
+    return chosen
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ bootstrap=0          # bootstrap replicates of speakers for confidence intervals
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+attackers=           # all, challenge, or ids of the protocol (default: challenge, and words where there are transcripts)
 distractors=         # data set of additional enrolled speakers for identification, e.g. train_clean_360
 allow_missing=false  # leave out missing or failing items, and record them in the results
 allow_outside=false  # follow links and paths that lead out of the tree

@@ -35,6 +35,7 @@ bootstrap=0          # bootstrap replicates of speakers for confidence intervals
 seed=0               # seed of the bootstrap
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+attackers=           # all, challenge, or ids of the protocol (default: challenge, and words where there are transcripts)
 distractors=         # data set of additional enrolled speakers for identification
 allow_missing=false  # leave out missing or failing items, and record them in the results
 allow_outside=false  # follow links and paths that lead out of the tree
@@ -58,6 +59,10 @@ check_options "$@"
 
 if begin 0; then
     "$local/check.sh" --config "$config"
+fi
+
+if begin 5; then # of attackers beside the challenge's own, which are in the tree
+    "$local/asv_scores.sh" --config "$config"
 fi
 
 if begin 6; then

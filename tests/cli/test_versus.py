@@ -85,13 +85,30 @@ def test_systems_are_named_as_they_were_given(files: list[object]) -> None:
 
 def test_versus_as_text(files: list[object], tmp_path: Path) -> None:
     third = scores(tmp_path, "c", 3, 0.5)
-    run = cli(*files, "--versus", third, "--bootstrap", 50, "--variant", "exact")
+    run = cli(*files, "--versus", third, "--bootstrap", 50)
     assert "linkability" in run.out.partition("less private side")[0].splitlines()[-1]
     assert run.code == 0, run.err
     assert "\n16 target and 112 nontarget trials, 8 speakers" in run.out
-    assert run.out.count("p (Holm)") == 2
-    assert "Linkability" in run.out.split("#")[1]
-    assert "Miss rate" not in run.out.split("#")[2]  # withheld: too few nontargets
+    blocks = run.out.split("\n# ")[1:]
+    assert [block.split(" against ")[1].split()[:2] for block in blocks[-4:]] == [
+        [str(name), variant]
+        for name in (files[4], third)
+        for variant in ("(challenge),", "(exact),")
+    ]
+    rows = {line.split("  ")[0]: line for line in blocks[-4].splitlines()}
+    assert rows["Miss rate at 1 % false alarms, %"].split()[-2:] == ["n/a", "n/a"]
+    assert "[" in rows["Cllr, bit"] and "Cllr, bit" not in blocks[-3]  # the same in both variants
+    (pairs,) = (line for line in run.out.splitlines() if line.startswith("p (Holm)"))
+    assert all(str(name) in pairs for name in (files[2], files[4], third))
+
+
+def test_the_caveat_of_a_withheld_value_is_named_beside_it(files: list[object]) -> None:
+    plain = json.loads(cli(*files, "--bootstrap", 5, "--format", "json").out)
+    of_other = plain["versus"][str(files[4])]["exact"]
+    for key, caveat in {"miss_at_fa_0.01": "few_nontargets_0.01", "eer": None}.items():
+        assert of_other[key]["caveat"] == plain["withheld"].get(key) == caveat
+    assert plain["caveats"].keys() >= set(plain["withheld"].values())
+    assert plain["exact"]["miss_at_fa_0.01"] is not None
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support import lines_to
 
 import privacy_eval as pe
 from privacy_eval.metrics import METRICS, TrialScores, score_metrics, speaker_bootstrap
@@ -115,3 +117,75 @@ def test_only_the_same_trials_are_compared() -> None:
             paired_comparison(values, [drawn(0, whole), other], "exact")
     with pytest.raises(ValueError, match="nothing to compare"):
         pe.compare(system(1), speakers=(OWN, PAIRS))
+
+
+def of_files(folder: Path, seed: int, labels: dict[str, bool]) -> pe.io.scores.PairedTrials:
+    """Pair scores, in a random order, with their labels by enrolled id and utterance."""
+    random = np.random.default_rng(seed)
+    scores = {name: random.normal(target) for name, target in labels.items()}
+    order = random.permutation(list(scores))
+    file = lines_to(folder / f"scores{seed}", (f"{name} {scores[name]!r}" for name in order))
+    key = (f"{name} {'target' if target else 'nontarget'}" for name, target in labels.items())
+    return pe.pair(pe.read_scores(file), pe.read_trials(lines_to(folder / "trials", key)))
+
+
+LABELS = {f"{a}/e.wav {b}/{n}.wav": a == b for a in SPEAKERS for b in SPEAKERS for n in range(3)}
+
+
+def in_order(trials: pe.io.scores.PairedTrials) -> Scores:
+    """Scores in the order of `LABELS`."""
+    names = zip(trials.speaker, trials.utterance, strict=True)
+    by_name = dict(zip(map(" ".join, names), trials.score.tolist(), strict=True))
+    target, nontarget = (
+        np.array([by_name[name] for name, label in LABELS.items() if label == wanted])
+        for wanted in (True, False)
+    )
+    return target, nontarget
+
+
+def test_files_are_paired_by_trial_and_never_by_their_order(tmp_path: Path) -> None:
+    first, second = of_files(tmp_path, 1, LABELS), of_files(tmp_path, 2, LABELS)
+    result = pe.compare(first, second, speakers=first.speakers(), bootstrap=30)
+    sides = [[side.split("/")[0] for side in name.split()] for name in LABELS]
+    own = [a for a, b in sides if a == b]
+    pairs = [pair for pair in sides if pair[0] != pair[1]]
+    same = pe.compare(in_order(first), in_order(second), speakers=(own, pairs), bootstrap=30)
+    assert result == same
+    with pytest.raises(pe.PrivacyEvalError, match="two speakers"):
+        pe.compare(first, second, speakers=second.speakers(), bootstrap=30)
+
+
+def test_other_trials_or_labels_are_named(tmp_path: Path) -> None:
+    first = of_files(tmp_path, 1, LABELS)
+    fewer = dict(list(LABELS.items())[1:])
+    swapped = {**LABELS, "s0/e.wav s1/0.wav": True}
+    for labels, words in ((fewer, "s0/e.wav s0/0.wav"), (swapped, "labels of 1 .*s1/0.wav")):
+        other = of_files(tmp_path, 2, labels)
+        with pytest.raises(pe.PrivacyEvalError, match=words):
+            pe.compare(first, other, speakers=first.speakers())
+        with pytest.raises(pe.PrivacyEvalError, match=words):
+            other.rows_in(first)
+    with pytest.raises(ValueError, match="arrays"):
+        pe.compare(first, in_order(first), speakers=first.speakers())
+
+
+def test_utterances_in_place_of_speakers_are_warned_of(tmp_path: Path) -> None:
+    trials = of_files(tmp_path, 1, LABELS)
+    scores = trials.score[trials.is_target], trials.score[~trials.is_target]
+    ids = np.array([trials.speaker.tolist(), trials.utterance.tolist()]).T
+    given = ids[trials.is_target, 0], ids[~trials.is_target]
+    with pytest.warns(UserWarning, match="utterances"):
+        pe.evaluate(*scores, speakers=given, bootstrap=2)
+    with pytest.raises(pe.PrivacyEvalError, match="utt2spk9: no such file"):
+        trials.speakers(tmp_path / "utt2spk9")
+
+
+def test_a_withheld_value_has_no_interval_and_a_bound_stays_one() -> None:
+    others = [system(seed, 0.2) for seed in (2, 3)]
+    result = pe.compare(system(1, 3.0), *others, speakers=(OWN, PAIRS), bootstrap=60)
+    rows = {row["metric"].split(",")[0]: row for row in result.to_rows()}
+    assert rows["Miss rate at 1 % false alarms"].keys() == {"metric", "value", "other"}
+    assert set(rows["Miss rate at 1 % false alarms"].values()) >= {"n/a"}
+    assert "not estimable" in repr(result)
+    assert all("<=" in row["p (Holm)"] for row in rows.values() if "<=" in row.get("p", ""))
+    assert "<=" in rows["EER"]["p"]

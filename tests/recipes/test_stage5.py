@@ -72,7 +72,7 @@ def evaluated(tree: Path) -> Path:
     README's test runs them."""
     run = recipe(tree, "--stage", 5, "--stop-stage", 9)
     assert run.code == 0, run.err
-    assert "score files: 36 in place" in run.out
+    assert "score files: 48 in place" in run.out
     assert "voice similarities: 12 in place" in run.out
     assert run.err.rstrip().endswith("Done")
     return tree
@@ -83,12 +83,13 @@ def test_from_anonymized_speech_to_tables(evaluated: Path) -> None:
     assert len(list(results.glob("ASV-*/scores"))) == 36
     out = evaluated / "exp/privacy_eval"
     plain = json.loads((out / "results.json").read_text())
-    assert (len(plain["verification"]), len(plain["similarity"])) == (36, 12)
+    assert (len(plain["verification"]), len(plain["similarity"])) == (36 + 12, 12)
+    assert [r["attacker"] for r in plain["verification"]].count("words") == 12
     assert {r["system"] for r in plain["verification"]} == {"anon"}
     attacks = [r["attack_model"] for r in plain["verification"]]
     assert {a: attacks.count(a) for a in attacks} == {
         "original": 12,
-        "ignorant": 12,
+        "ignorant": 12 + 12,
         "lazy-informed": 12,
     }
     assert plain["not_evaluated"] == []
@@ -119,7 +120,7 @@ def test_scores_are_the_same_in_a_chosen_results_folder(evaluated: Path, tmp_pat
     options = ("--stage", 5, "--stop-stage", 5, "--nj", 1, "--out", tmp_path)
     run = recipe(evaluated, *options, "--results", "exp/results-mine")
     assert run.code == 0, run.err
-    assert "score files: 36 in place" in run.out
+    assert "score files: 48 in place" in run.out
     one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
     assert one == two
 
@@ -137,7 +138,7 @@ def test_a_changed_set_rebuilds_only_its_products(evaluated: Path, tmp_path: Pat
     before = times(scores)
     assert cli("collect", *common).code == 1
     run = cli("asv-scores", *common)
-    assert run.out.startswith("score files: 4 made, 32 current")
+    assert run.out.startswith("score files: 4 made, 44 current")
     written = {p.parent.name for p in scores if p.stat().st_mtime_ns != before[p]}
     # The last utterance is of the common texts: the other two are the same as before.
     assert written == {

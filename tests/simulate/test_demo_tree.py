@@ -70,7 +70,7 @@ def evaluated(tree: Path, protocol: str = "vpc2020") -> Results:
 def means(results: Results) -> dict[tuple[str, str], float]:
     """Means over trial sets by system and attack model or similarity metric."""
     values = defaultdict(list)
-    for record in results.verification:
+    for record in results.by_challenge().verification:
         condition = record.condition
         if condition.attack_model is not None:
             eer = record.metrics["exact"]["eer"]
@@ -99,11 +99,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_same_seed_gives_same_bytes(tree: Path, tmp_path: Path) -> None:
     assert write_demo_tree(tmp_path / "other place", PROTOCOL, seed=3)
     assert snapshot(tmp_path / "other place") == snapshot(tree)
-    # Three tables and a list in every data folder, but no list in eight combined ones.
-    assert len(snapshot(tree)) == 2 + (40 * 4 - 8) + 40 * 2 + 3 + 2 * 8
+    # Four tables and a list in every data folder, but no list in eight combined ones.
+    assert len(snapshot(tree)) == 2 + (40 * 5 - 8) + 40 * 2 + 3 + 2 * 8
 
 
-def test_other_seed_changes_vectors_and_no_data(tree: Path, tmp_path: Path) -> None:
+def test_other_seed_changes_vectors_and_words(tree: Path, tmp_path: Path) -> None:
     write_demo_tree(tmp_path / "t", PROTOCOL, seed=4)
     one, two = snapshot(tree), snapshot(tmp_path / "t")
     assert set(one) == set(two)
@@ -111,8 +111,9 @@ def test_other_seed_changes_vectors_and_no_data(tree: Path, tmp_path: Path) -> N
     archives = {name for name in one if name.endswith(".ark")}
     files = ("mean.vec", "transform.mat", "plda")
     back_end = {f"{ORIGINAL_MODEL}/xvect_train_clean_360/{name}" for name in files}
-    assert len(archives) == 40
-    assert changed == {*archives, *back_end, "ratings.csv", "demo_tree.json"}
+    words = {name for name in one if name.endswith("/text")}
+    assert (len(archives), len(words)) == (40, 40)
+    assert changed == {*archives, *words, *back_end, "ratings.csv", "demo_tree.json"}
 
 
 def test_existing_tree_is_kept(tree: Path) -> None:
@@ -302,7 +303,10 @@ def test_systems_sort_by_name(systems: int, names: list[str], tmp_path: Path) ->
 def test_smallest_tree_is_evaluated(tmp_path: Path) -> None:
     write_demo_tree(tmp_path / "t", PROTOCOL, **{**SMALL, "systems": 1})
     results = evaluated(tmp_path / "t")
-    assert (len(results.verification), len(results.similarity)) == (36, 12)
+    conditions = results.by_challenge().verification
+    assert (len(conditions), len(results.similarity)) == (36, 12)
+    by_words = [r.condition for r in results.verification if r.condition.attacker == "words"]
+    assert len(by_words) == 12 and {c.attack_model for c in by_words} == {"ignorant"}
 
 
 @pytest.mark.parametrize(
@@ -366,6 +370,8 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
         ("S3", "lazy-informed"): (0.08, 0.45),
     }
     assert not {k: actual[k] for k, (low, high) in bounds.items() if not low < actual[k] < high}
+    words = [r for r in results.verification if r.condition.attacker == "words"]
+    assert 0.3 < mean(r.metrics["exact"]["eer"] for r in words) < 0.4
 
 
 # Errors

@@ -1,0 +1,133 @@
+"""Stage 5: scores of the attacker who reads the words alone, from transcripts of a tree.
+
+Enrollment speech is original; of anonymized trial speech, what a recognizer heard is taken where
+the tree has it, else the transcript of the original speech. Edited and external score files are
+kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from ..io.inputs import Inputs
+from ..products.freshness import (
+    NOTE,
+    Content,
+    Fingerprint,
+    MissingInput,
+    Paths,
+    Product,
+    Source,
+    Sources,
+    absent,
+)
+from ..products.jobs import estimate_lines, scoring_cost
+from ..protocol.protocol import ANONYMIZED, ORIGINAL
+from ..tree.conditions import TrialCondition, original_sets
+from ..tree.keys import first_file
+from .access import AsvSystems, SystemUnderTest
+
+TRANSCRIPTS = "transcripts"
+
+#: Roles of the texts of trials: what a recognizer heard of anonymized speech, or what was said.
+RECOGNIZED, SPOKEN = "trial_recognized", "trial_transcript"
+
+
+def words_products(asv: AsvSystems) -> list[Product]:
+    """The scores of all conditions of original enrollment and anonymized trials."""
+    return [scoring.product() for scoring in _scorings(asv)]
+
+
+def _scorings(asv: AsvSystems) -> Iterator[_WordsScoring]:
+    attackers = [a.id for a in asv.protocol.other_attackers if a.scoring == "words"]
+    for system in asv.under_test if attackers else ():
+        for folder, condition in system.scored_conditions(asv.protocol):
+            speech = condition.enrollment, condition.trial, condition.asv_model
+            for attacker in attackers if speech == (ORIGINAL, ANONYMIZED, ORIGINAL) else ():
+                by_words = replace(condition, attacker=attacker)
+                yield _WordsScoring(folder / attacker, by_words, system, asv)
+
+
+@dataclass(frozen=True)
+class _WordsScoring:
+    """The scores of one condition."""
+
+    folder: Path
+    condition: TrialCondition
+    system: SystemUnderTest
+    asv: AsvSystems
+
+    def product(self) -> Product:
+        access = self.asv.access
+        key, _ = access.trial_key(self.condition, self.asv.protocol)
+        return Product(
+            f"{self.condition.system} {self.condition.label}",
+            access.tree,
+            self.folder / NOTE,
+            (self.folder / "scores",),
+            self.find,
+            self.make,
+            subject={"scoring": "words"},
+            cost=scoring_cost(estimate_lines(key)),
+            guarded=True,
+            rivals=(self.folder / "scores.gz",),
+            within=access.results,
+            absent=self.absent,
+        )
+
+    def absent(self) -> list[MissingInput]:
+        enrolled, tested = original_sets(self.condition, self.asv.protocol)
+        return absent(
+            lambda: self.asv.access.find_key(self.condition, self.asv.protocol),
+            lambda: self.asv.access.find_enrollment(*enrolled),
+            lambda: self._text(enrolled[0]),
+            lambda: self._trial_text(tested[0]),
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        for error in self.absent():
+            raise error
+        access = self.asv.access
+        key = access.find_key(self.condition, self.asv.protocol, check=True)
+        enrolled, tested = original_sets(self.condition, self.asv.protocol)
+        enrollment = self.asv.enrollment(*enrolled)
+        role, trial_text = self._trial_text(tested[0])
+        texts = {"enrollment_text": self._text(enrolled[0]), role: trial_text}
+        access.check_inside(*texts.values())
+        return {"enrollment": Source(enrollment.path, enrollment.digest), "trials": key, **texts}
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from ..attackers.words import words_of_trials
+        from ..io.scores import format_scores, read_trial_list
+        from ..io.transcripts import joined_transcripts
+
+        trials = read_trial_list(inputs.load(paths["trials"]))
+        enrolled, _tested = original_sets(self.condition, self.asv.protocol)
+        members = self.asv.enrollment(*enrolled).members
+        speakers, names = trials.speaker.tolist(), trials.utterance.tolist()
+        spoken = paths[RECOGNIZED if RECOGNIZED in paths else SPOKEN]
+        try:
+            enrolled_texts = joined_transcripts(inputs.load(paths["enrollment_text"]), members)
+            tried = joined_transcripts(inputs.load(spoken), {name: (name,) for name in names})
+            scores = words_of_trials(enrolled_texts, tried, speakers, names)
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(
+                f"{error} (--attackers challenge leaves out the attacker of the words)"
+            ) from error
+        text = format_scores(speakers, names, scores)
+        return Content({self.folder / "scores": text.encode()})
+
+    def _text(self, name: str) -> Path:
+        path = self.asv.access.tree / "data" / name / "text"
+        if not path.is_file():
+            raise MissingInput(TRANSCRIPTS, f"data/{name}/text", name)
+        return path
+
+    def _trial_text(self, name: str) -> tuple[str, Path]:
+        """Return the role of the trials' words, and their file."""
+        place = self.condition.data_set, self.condition.split
+        recognized = first_file(self.system.recognized.get(place, ()))
+        return (SPOKEN, self._text(name)) if recognized is None else (RECOGNIZED, recognized)
