@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, counted
-from .options import add, add_tree, log
+from .options import add, add_tree, log, progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     experiment = load_experiment(arguments)
     out = experiment.out
-    log_unsigned(out, record_fingerprints(experiment)[1])
-    stale = outdated_scores(experiment.asv)
+    log_unsigned(out, record_fingerprints(experiment, progress())[1])
+    stale = outdated_scores(experiment.asv, progress())
     product = results_product(experiment, stale, lambda results: _remarks(results, out))
     outcome = bring_up_to_date([product], experiment.asv.access.inputs)
     outcome.raise_failed()

@@ -340,15 +340,17 @@ class _LogLines:
 
 
 class _LiveLine:
-    """Progress on one line of a terminal, with the estimated time left; total 0: unknown."""
+    """Progress on one line of a terminal, with the estimated time left, by the pace since it was
+    first shown; total 0: unknown."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._first: tuple[int, float] | None = None
 
     def show(self, done: int, total: int, name: str) -> None:
-        seconds, left = time.monotonic() - self._began, ""
-        if 0 < done < total and seconds > 4:
-            left = f", about {seconds * (total - done) / done:.0f} s left"
+        now, left = time.monotonic(), ""
+        before, began = self._first = self._first or (done, now)
+        if before < done < total and now > began + 2:
+            left = f", about {(now - began) * (total - done) / (done - before):.0f} s left"
         line = "" if done == total else _position(done, total, name) + left
         sys.stderr.write(f"\r\033[K{line}")
         sys.stderr.flush()

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .options import add, add_results, path, value
+from .options import add, add_results, beginnings, path, value
 
 if TYPE_CHECKING:
     from ..numbers.report_sources import ReportSources
@@ -37,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     style, only = arguments.table_style, arguments.format
     options = TableOptions(style, only, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:
-        for product, _ in write_products([tables_product(sources, arguments.out, options)]):
+        tables = tables_product(sources, arguments.out, options, begin=beginnings())
+        for product, _ in write_products([tables]):
             fingerprint = product.read_fingerprint()
             print(f"{arguments.out}: {len(fingerprint.files) if fingerprint else 0} files")
         return 0

@@ -91,7 +91,7 @@ class Cell:
 @dataclass(frozen=True)
 class CellKey:
     """Identity of a value: `attack_model` is None for voice similarity, utility and listening
-    tests; original speech is the system Orig under `ORIGINAL_ATTACK`."""
+    tests; original speech is the system Orig, always under `ORIGINAL_ATTACK`."""
 
     metric: str
     attack_model: str | None
@@ -99,6 +99,10 @@ class CellKey:
     data_set: str
     gender: str
     system: str
+
+    def __post_init__(self) -> None:
+        if self.system == ORIGINAL_COLUMN and self.attack_model is not None:
+            object.__setattr__(self, "attack_model", ORIGINAL_ATTACK)
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,7 @@ class Cells:
 
     def get(self, key: CellKey) -> Cell | None:
         """Return the value of a key; that of original speech for any attack model."""
-        return self.values.get(_storage_key(key))
+        return self.values.get(key)
 
     def beside(self, key: CellKey, columns: Collection[str]) -> Cell | None:
         """Return the value of a key for a table with these columns, flagging original speech from
@@ -226,7 +230,6 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         incomplete = INCOMPLETE if r.trials_without_score else None
         for metric, value in r.values(variant).items():
             key = CellKey(metric, c.attack_model, c.split, c.data_set, c.gender, system)
-            key = _storage_key(key)
             bounds = intervals.get(metric)
             cell = Cell(
                 value,
@@ -335,7 +338,7 @@ def cells_from_published(
             orders.setdefault(p.attack_model, {})[system] = None
         key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, system)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
-        values.setdefault(_storage_key(key), p)
+        values.setdefault(key, p)
     metrics = {p.metric: describe(p.metric) for p in values.values()}
     longer = {p.metric for p in values.values() if p.decimals > metrics[p.metric].decimals}
     cells = {}
@@ -409,14 +412,6 @@ def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
 def system_column(system: str) -> str:
     """Return the column of a system of records: its name, unless that is original speech."""
     return f"{system} (system)" if system == ORIGINAL_COLUMN else system
-
-
-def _storage_key(place: CellKey) -> CellKey:
-    """Return the key under which a value is stored: that of original speech is the same for all
-    attack models."""
-    if place.system == ORIGINAL_COLUMN and place.attack_model is not None:
-        return replace(place, attack_model=ORIGINAL_ATTACK)
-    return place
 
 
 def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[str]:

@@ -225,8 +225,10 @@ class Means:
             return MeanReplicates(drawn.values["wer"], drawn.n_speakers, (design,))
         name = f"bootstrap_{self.protocol.variant}_{metric}"
         record = self.records.get(cell.conditions[0]) if len(cell.conditions) == 1 else None
-        arrays = self.arrays.of(record) if record is not None else None
-        if record is None or arrays is None or not {name, *_DESIGN} <= arrays.keys():
+        if record is None:
+            return None
+        arrays = self.arrays.replicates(record, self.protocol.variant)
+        if not {name, *_DESIGN} <= arrays.keys():
             return None
         c, seed = record.condition, int(arrays["bootstrap_seed"])
         place = c.data_set, c.gender, str(arrays["bootstrap_design"]), seed

@@ -17,6 +17,7 @@ from ..results.arrays import StoredArrays
 from ..results.outputs import made_by_user
 from ..results.records import Results, VerificationRecord, merge
 from ..results.signature import signature
+from .attackers import Tried, tried
 from .attacks import Attack, attacks, strongest
 from .cells import (
     ORIGINAL_ATTACK,
@@ -131,6 +132,12 @@ class ReportData:
         return {s: list(attacks(of.means, of.results)) for s, of in self.by_system.items()}
 
     @functools.cached_property
+    def tried(self) -> Mapping[tuple[str, str], Tried]:
+        """All attackers by evaluated system and split, where others than the challenge's own were
+        tried."""
+        return tried(self.attacks, self.others, self.protocol, self.arrays) if self.others else {}
+
+    @functools.cached_property
     def original_eer(self) -> Mean:
         """The EER of original speech on the main split, which is shown beside all systems."""
         key = self.protocol.eer, ORIGINAL_ATTACK, self.main_split, ORIGINAL_COLUMN
@@ -213,8 +220,9 @@ class ReportData:
         fewer for its speakers."""
         needed: dict[str, float] = {}
         for r in self.results.verification:
-            arrays = (self.arrays.of(r) if r.speaker_intervals else None) or {}
-            drawn = arrays.get(f"bootstrap_{self.protocol.variant}_eer")
+            variant = self.protocol.variant
+            arrays = self.arrays.replicates(r, variant) if r.speaker_intervals else {}
+            drawn = arrays.get(f"bootstrap_{variant}_eer")
             speakers = int(arrays.get("bootstrap_speakers", 0))
             if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
                 system = r.condition.system

@@ -176,19 +176,6 @@ class PublishedSystems:
     families: Mapping[str, Family]
     note: str = ""
 
-    def system(self, name: str) -> PublishedSystem:
-        """Return a system by its id.
-
-        Raises
-        ------
-        PrivacyEvalError
-            Unknown id.
-        """
-        systems = {s.id: s for s in self.systems}
-        if name not in systems:
-            raise PrivacyEvalError(f"unknown published system {name}; known: {', '.join(systems)}")
-        return systems[name]
-
 
 @dataclass(frozen=True)
 class PublishedResults:

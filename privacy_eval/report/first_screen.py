@@ -176,10 +176,11 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
         rates = data.identified.get((system, one.model.id, split))
         if rates is not None:
             sentence += (
-                f". In {group_text(rates)} the right person is found {rate_text(rates)}; chance is "
-                f"{100 * rates.chance:.3g} % ({basis_text(rates)})"
+                f". In {group_text(rates.size, mixed=rates.mixed)} the right person is found "
+                f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
+    yield from _other_attackers(data, system, split)
     if errors := _change(data, system, split, "wer"):
         yield f"Words: a recognizer gets {errors} wrong (WER, original \u2192 anonymized)."
     if recall := _change(data, system, split, "uar"):
@@ -226,6 +227,36 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
     return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
 
 
+def _other_attackers(data: ReportData, system: str, split: str) -> Iterator[str]:
+    """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
+    row = data.tried.get((system, split))
+    if row is None:
+        return
+    words, challenge = row.words, row.challenge
+    if words is not None:
+        reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
+        if challenge is not None and challenge in row.weaker_than_words():
+            title = challenge.title.lower()
+            yield (
+                f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
+                f"the {title} attacker."
+            )
+        else:
+            yield f"{reached[:1].upper()}{reached[1:]}."
+    if row.lowest is not None:
+        best, metric = row.strongest, describe(data.protocol.eer)
+        corrected = (
+            f"; corrected for having been picked {metric.format(best.corrected, mean=True)} % "
+            f"{metric.interval((best.lower, best.upper))}"
+            if best is not None
+            else ""
+        )
+        yield (
+            f"The strongest of {len(row.compared)} attackers that were tried: "
+            f"{row.lowest.title.lower()}, {row.lowest.eer.text()} %{corrected}."
+        )
+
+
 def _worst(
     data: ReportData, system: str, split: str, records: list[IdentificationRecord]
 ) -> Iterator[str]:
@@ -239,8 +270,9 @@ def _worst(
         yield (
             f"Worst protected under any attack: speaker {worst.speaker} "
             f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
-            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in a group of "
-            f"{record.speakers_size} by the {attack} attacker, in "
+            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in "
+            f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
+            f"attacker, in "
             f"{counted(worst.n_tests, 'test')}; {_highest_of(len(speakers))}."
         )
         return

@@ -151,12 +151,12 @@ def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[lis
         one, other = (attacks.get(a, a) for a in overlap.attack_models)
         share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * value for value in overlap.shared))
         others = (
-            f"by the {one} attacker {share} are also among those found most often by the {other} "
+            f"by the {one} attacker, {share} are also among those found most often by the {other} "
             "one"
         )
         if one == other:
             others = (
-                f"in one system {share} are also among those found most often in another ({one} "
+                f"in one system, {share} are also among those found most often in another ({one} "
                 "attacker)"
             )
         sentences.append(
@@ -173,10 +173,9 @@ def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[lis
     return sentences, statistics
 
 
-def group_text(rates: Identified) -> str:
-    """Describe a group in words that follow "in"."""
-    mixed = " (both genders mixed)" * rates.mixed
-    return f"a group of {rates.size}{mixed}"
+def group_text(size: int, *, mixed: bool) -> str:
+    """Describe a group in words that follow "in"; `mixed` if it is of several genders."""
+    return f"a group of {size}{' (both genders mixed)' * mixed}"
 
 
 def rate_text(rates: Identified) -> str:
@@ -215,8 +214,9 @@ def identification_sentences(data: ReportData) -> list[str]:
             if rates.rank == 1
             else f"has the right person in {rates.rank} picks"
         )
+        group = group_text(rates.size, mixed=rates.mixed)
         sentences.append(
-            f"{system}, {speech} ({title}): in {group_text(rates)}, this attacker {picks} "
+            f"{system}, {speech} ({title}): in {group}, this attacker {picks} "
             f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})."
         )
         if rates.singled_out is not None:

@@ -9,7 +9,7 @@ from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from .notes import averaged_text, caveat_notes, too_few_replicates
+from .notes import averaged_text, caveat_notes, too_few_replicates, words_not_resampled
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar")
@@ -48,6 +48,8 @@ def main_results_table(data: ReportData) -> Table | None:
     notes += too_few_replicates(data.lacking_replicates.values())
     resampled = {"wer" for _, means in evaluated if means["wer"].interval}
     titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
+    unresampled = [a.system for a, m in evaluated if m["wer"].value and not m["wer"].interval]
+    notes += words_not_resampled(data, map(system_column, dict.fromkeys(unresampled)))
     titles.insert(1, Column("95 % interval"))
     columns = (
         Column("System", align="l"),

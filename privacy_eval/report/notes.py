@@ -10,6 +10,7 @@ from ..choices import LEVEL, MOST_REPLICATES
 from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, METRICS, Metric
 from ..metrics.caveats import WEAK_ATTACKER, note_of
+from ..numbers.cells import system_column
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -154,6 +155,17 @@ def bias_notes(metrics: Sequence[str]) -> list[str]:
         "include the value: bootstrap replicates repeat trials, which counts as more evidence; "
         "most of it cancels in differences"
     ][: len(names)]
+
+
+def words_not_resampled(data: ReportData, systems: Iterable[str]) -> list[str]:
+    """Return a note on the systems whose word error rates have no interval although those of their
+    scores have one."""
+    asked = {
+        system_column(r.condition.system) for r in data.results.verification if r.speaker_intervals
+    }
+    names = [s for s in systems if s in asked]
+    why = "without interval: no transcripts, or kaldialign was not installed"
+    return [f"WER of {abbreviate(names)} {why}"][: len(names)]
 
 
 def too_few_replicates(least: Iterable[float]) -> list[str]:

@@ -41,13 +41,25 @@ class TableOptions:
 
 
 def tables_product(
-    sources: ReportSources, out: Path, options: TableOptions = TableOptions()
+    sources: ReportSources,
+    out: Path,
+    options: TableOptions = TableOptions(),
+    *,
+    begin: Progress | None = None,
 ) -> Product:
-    """Return a folder of tables as a product."""
+    """Return a folder of tables as a product.
+
+    Parameters
+    ----------
+    begin : Progress, optional
+        Called before each step.
+    """
+    begin = begin or (lambda *_: None)
 
     def make(*_: object) -> Content:
         from ..numbers.rankings import check_ranking_metric
         from ..numbers.report_data import read_report_data
+        from .attacker_tables import attackers_table
         from .main_results import main_results_table
         from .notes import cautions
         from .paper_tables import paper_tables
@@ -55,22 +67,27 @@ def tables_product(
         from .system_tables import table_groups
         from .table_files import table_files
 
+        begin(0, 4, f"{out.name}: reading results")
         data = replace(
             read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
         )
         check_ranking_metric(options.rank_by)
+        begin(1, 4, f"{out.name}: tables of all systems")
         across, remarks = across_tables(data)
-        main_results = main_results_table(data)
-        first = [*paper_tables(data), *([main_results] if main_results is not None else [])]
+        answers = (main_results_table(data), attackers_table(data))
+        first = [*paper_tables(data), *(table for table in answers if table is not None)]
 
         def noted(table: Table) -> Table:
             notes = (*data.unsigned, *table.notes)
             return replace(table, notes=notes, parts=tuple(map(noted, table.parts)))
 
+        begin(2, 4, f"{out.name}: tables of each system")
         groups = [list(map(noted, group)) for group in table_groups(data, first + across)]
+        begin(3, 4, f"{out.name}: their files")
         files = table_files(groups, data.protocol.title, style=options.style, only=options.only)
         content = {out / name: text.encode() for name, text in files.items()}
         remarks = [*cautions(data), *remarks]
+        begin(4, 4, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
     return Product(

@@ -11,7 +11,7 @@ from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff
 from .comparison_tables import table_of_systems, text_with_interval, with_bounds
-from .notes import interval_notes
+from .notes import interval_notes, words_not_resampled
 from .table import SIDE_BY_SIDE, Column, Table
 
 
@@ -46,13 +46,8 @@ def _utility(data: ReportData, split: str) -> Table | None:
         return None
     notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
     notes += interval_notes(data.results, ["wer"] if resampled else [])
-    if any(r.speaker_intervals for r in data.results.verification):
-        rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
-        notes += [
-            f"WER of {s} without interval: no transcripts, or kaldialign was not installed"
-            for s in systems
-            if s in rated - resampled
-        ]
+    rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
+    notes += words_not_resampled(data, (s for s in systems if s in rated - resampled))
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_title(split)}: word error rate (smaller is better) and "

@@ -14,6 +14,7 @@ from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
+from ..tree.conditions import TrialCondition
 from .records import Results, SimilarityRecord, VerificationRecord
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -36,6 +37,7 @@ class StoredArrays:
                     folders = self._folders.setdefault((system, suffix), [])
                     folders.append(path.parent / "records")
         self._plotted: dict[str, Arrays | None] = {}
+        self._replicates: dict[tuple[TrialCondition, str | None, str], Arrays] = {}
 
     def absent(self, results: Results) -> int:
         """Count the records whose curves are missing beside the results."""
@@ -78,6 +80,19 @@ class StoredArrays:
             small = {n: a for n, a in (arrays or {}).items() if not n.startswith("bootstrap_")}
             self._plotted[key] = None if arrays is None else small
         return self._plotted[key]
+
+    def replicates(self, record: VerificationRecord, variant: str) -> Arrays:
+        """Return the bootstrap replicates of a record in a variant, with their design, none if
+        there are none; cached, as the averages of every metric need them."""
+        key = record.condition, record.curves_sha256, variant
+        if key not in self._replicates:
+            others = tuple(f"bootstrap_{v}_" for v in VARIANTS if v != variant)
+            self._replicates[key] = {
+                name: array
+                for name, array in (self.of(record) or {}).items()
+                if name.startswith("bootstrap_") and not name.startswith(others)
+            }
+        return self._replicates[key]
 
     def _paths(self, record: VerificationRecord | SimilarityRecord) -> list[Path]:
         """List candidate paths of a record's curves: a system may be spread over several files,

@@ -16,7 +16,7 @@ from ..io.inputs import Inputs
 from ..io.scores import pair, read_scores, read_trials
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..metrics.wer import MAX_DIFFERENCE, WordErrors
-from ..products.freshness import Content, Fingerprint, Product, Run, bring_up_to_date
+from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
 from ..results.challenge_text import recognition_records
 from ..results.editions import Importer
@@ -355,7 +355,8 @@ def _collected_digest(experiment: Experiment, stale: Mapping[str, str]) -> str:
         except PrivacyEvalError as error:
             state.append(describe(error))
     state += _not_evaluated(experiment, ())
-    return digest("\n".join(map(repr, state)).encode("utf-8", "surrogatepass"))
+    text = "\n".join(map(repr, state)).replace(f"{access.tree}/", "")  # of a tree wherever it is
+    return digest(text.encode("utf-8", "surrogatepass"))
 
 
 def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
@@ -469,16 +470,19 @@ def current_records(
     return records, stale
 
 
-def record_fingerprints(experiment: Experiment) -> tuple[list[Fingerprint | None], list[str]]:
+def record_fingerprints(
+    experiment: Experiment, progress: Progress | None = None
+) -> tuple[list[Fingerprint | None], list[str]]:
     """Return the fingerprints of all records, and the names of existing records to ignore: not
     written by this user, or edited since."""
     access, products = experiment.asv.access, _record_products(experiment)
     fingerprints = [product.read_fingerprint() for product in products]
-    others = [
-        product.name
-        for product, n in zip(products, fingerprints, strict=True)
-        if (product.is_there() if n is None else _is_edited(product, n, access.inputs))
-    ]
+    others = []
+    for done, (product, n) in enumerate(zip(products, fingerprints, strict=True), start=1):
+        if product.is_there() if n is None else _is_edited(product, n, access.inputs):
+            others.append(product.name)
+        if progress is not None:
+            progress(done, len(products), f"records read: {product.name}")
     return fingerprints, others
 
 
@@ -490,13 +494,16 @@ def _is_edited(product: Product, stored: Fingerprint, inputs: Inputs) -> bool:
     )
 
 
-def outdated_scores(asv: AsvSystems) -> dict[str, str]:
+def outdated_scores(asv: AsvSystems, progress: Progress | None = None) -> dict[str, str]:
     """Return the conditions whose scores were computed here, but not from the current x-vectors,
     back end and trials, mapped to the reason. If any of these inputs is missing, the scores are
     accepted: submissions come without them."""
     products = {product.name: product for product in score_products(asv)}
     outcome = bring_up_to_date(
-        products.values(), asv.access.inputs, Run(dry_run=True), allow_missing=True
+        products.values(),
+        asv.access.inputs,
+        Run(dry_run=True, progress=progress),
+        allow_missing=True,
     )
     rebuilt = {n: f"stage 5 would rebuild it: {what}" for n, what in outcome.rebuilt.items()}
     damaged = {

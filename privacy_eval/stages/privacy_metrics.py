@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -296,7 +297,7 @@ class _ConditionRecord:
                 **({"user_metrics": own} if (own := user_digests()) else {}),
             },
             revision=_REVISION,
-            cost=condition_cost(self.files, options),
+            cost=partial(condition_cost, self.files, options),
         )
 
     @property

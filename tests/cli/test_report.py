@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -38,6 +39,8 @@ from support import (
 )
 
 from privacy_eval.choices import FIGURE_FORMATS
+from privacy_eval.cli.options import progress
+from privacy_eval.errors import PROGRESS
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
 from privacy_eval.numbers.rankings import ranking_metrics, rankings
@@ -95,6 +98,34 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         assert options[option].default == default
     published = {"public", "title", "date", "sentence"}
     assert set(options_of("report")) == shared | {"figures", "listening", "out"} | published
+
+
+# --- progress
+
+
+def test_long_steps_are_told_before_they_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To a terminal or in the log of a job; nothing otherwise."""
+    command = ("tables", "--published", "voice_similarity", "--out")
+    assert "1/4" not in cli(*command, tmp_path / "quiet").err
+    monkeypatch.setenv(PROGRESS, "lines")
+    run = cli(*command, tmp_path / "told")
+    assert [n for n in range(5) if f"{n}/4 done" in run.err] == [0, 1, 2, 3, 4]
+
+
+def test_time_left_is_by_the_pace_since_work_began(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten seconds each; what took 100 seconds before the first of them does not count."""
+    times = iter([100.0, 110.0, 120.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    show = progress()
+    assert show is not None
+    for done in range(3):
+        show(done, 5, "item")
+    assert "about 40 s left" in (err := capsys.readouterr().err) and "about 30 s left" in err
 
 
 # --- tables

@@ -68,6 +68,8 @@ class CountedReads(StoredArrays):
         self.reads += 1
         return {
             "bootstrap_challenge_eer": np.linspace(0.1, 0.2, 5),
+            "bootstrap_exact_eer": np.linspace(0.3, 0.4, 5),
+            "bootstrap_challenge_cllr_min": np.linspace(0.5, 0.6, 5),
             "bootstrap_design": np.array("d"),
             "bootstrap_seed": np.array(0),
             "bootstrap_speakers": np.array(30),
@@ -83,6 +85,9 @@ def test_replicates_of_an_average_are_read_once() -> None:
     first = data.means.of("eer", "lazy-informed", "dev", "M")
     assert curves.reads == 0 and first.replicates is not None
     assert curves.reads == len(first.parts) == 6
+    other = data.means.of("cllr_min", "lazy-informed", "dev", "M")
+    assert other.replicates is not None and other.replicates.values.mean() > 0.5
+    assert curves.reads == 6
     assert data.means.of("eer", "lazy-informed", "dev", "M").interval == first.interval
     assert curves.reads == 6
     other = data.means.of("eer", "lazy-informed", "test", "M")
@@ -90,7 +95,7 @@ def test_replicates_of_an_average_are_read_once() -> None:
     assert curves.reads == 12
     for _ in range(2):
         assert data.lacking_replicates.keys() == {"M"}
-    assert curves.reads == 12 + len(records)
+    assert curves.reads == len(records) == 36
 
 
 def test_results_files_are_read_once(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     biased, overlap, statistics = table.notes
     assert "95.0 % of these" in biased and "5.0 % of tests" in biased
     # {s0, s1} and {s1, s7}
-    assert "by the ignorant attacker 50 % [" in overlap and "25 %" in overlap
+    assert "by the ignorant attacker, 50 % [" in overlap and "25 %" in overlap
     assert (
         "index" not in overlap and "ignorant and lazy-informed: Jaccard index 0.33 [" in statistics
     )
@@ -219,7 +219,7 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
     )
     *_, strongest, _, overlap, statistics = identification_sentences(ReportData(made))
     assert strongest.startswith("B1") and "20 % of the time in a group of 16" in strongest
-    assert "in one system 100 % [" in overlap and "ignorant attacker" in overlap
+    assert "in one system, 100 % [" in overlap and "ignorant attacker" in overlap
     assert "systems, ignorant: Jaccard index 1.00 [" in statistics
 
 

@@ -64,6 +64,9 @@ class Stored:
             (record.condition.system, record.condition.data_set, record.condition.gender)
         )
 
+    def replicates(self, record: VerificationRecord, variant: str) -> Mapping[str, NDArray[Any]]:
+        return self.of(record) or {}
+
 
 def stored_of(**systems: dict[str, NDArray[Any]]) -> Stored:
     """Arrays of systems with one condition."""

@@ -307,7 +307,9 @@ class Drawn:
         self.noise = np.linspace(-0.01, 0.01, size)
         self.speakers = speakers
 
-    def of(self, record: VerificationRecord) -> dict[str, np.ndarray[Any, Any]]:
+    def replicates(
+        self, record: VerificationRecord, variant: str
+    ) -> dict[str, np.ndarray[Any, Any]]:
         return {
             "bootstrap_challenge_eer": record.metrics["challenge"]["eer"] + self.noise,
             "bootstrap_design": np.array("d"),

@@ -254,6 +254,22 @@ def sentences_of(results: Results, start: str) -> list[str]:
     return [s for _, sentences in answers for s in sentences if s.startswith(start)]
 
 
+def test_word_error_rates_without_interval_are_named_beside_scores_with_one() -> None:
+    results = resampled({"a": (1, 9, 4, 7), "b": (2, 3, 8, 9)})
+    rates = tuple(
+        replace(r, speakers=None if r.condition.system == "b" else r.speakers)
+        for r in results.recognition
+    )
+    bounds = {"challenge": {"eer_speechbrain": (0.1, 0.2)}}
+    scores = tuple(replace(r, speaker_intervals=bounds) for r in results.verification)
+    data = data_of(replace(results, verification=scores, recognition=rates))
+    summary = main_results_table(data)
+    assert summary is not None
+    assert [n for n in summary.notes if n.startswith("WER of b without interval")]
+    without = main_results_table(data_of(FOUR))
+    assert without is not None and not any("without interval" in note for note in without.notes)
+
+
 def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
     results = resampled({"a": (1, 9, 4, 7), "b": (6, 14, 9, 12)})
     low, high = data_of(results).utility["test"]["a"]["wer"].interval or (0, 0)
