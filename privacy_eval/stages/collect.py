@@ -139,7 +139,7 @@ def _unreadable(product: Product, inputs: Inputs) -> str:
     try:
         paths = product.fingerprint(inputs)[1]
         scores = read_scores(inputs.load(paths["scores"]), format="kaldi")
-        pair(scores, read_trials(inputs.load(paths["trials"])))
+        pair(scores, read_trials(inputs.load(paths["trials"]), format="kaldi"))
     except Exception as error:
         return " ".join(describe(error).split())
     return ""

@@ -321,7 +321,7 @@ class _ConditionRecord:
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         paired = pair(
             read_scores(inputs.load(paths["scores"]), format="kaldi"),
-            read_trials(inputs.load(paths["trials"])),
+            read_trials(inputs.load(paths["trials"]), format="kaldi"),
             allow_missing=self.options.allow_missing,
         )
         utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk
