@@ -82,6 +82,7 @@ class Caveat:
 
 
 INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
+WEAKER_THAN_WORDS = "weaker_than_words"
 
 #: Caveats by their key in records.
 CAVEATS: Mapping[str, Caveat] = {
@@ -96,6 +97,11 @@ CAVEATS: Mapping[str, Caveat] = {
         f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or "
         "key?): a weak attacker, whose errors look like privacy",
         ranked=True,
+    ),
+    WEAKER_THAN_WORDS: Caveat(
+        "Privacy is overestimated: an attacker who reads the words alone has a lower EER",
+        ranked=True,
+        announced=False,
     ),
     "few_targets": Caveat(
         f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores",

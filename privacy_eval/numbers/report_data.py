@@ -17,6 +17,7 @@ from ..results.arrays import StoredArrays
 from ..results.outputs import made_by_user
 from ..results.records import Results, VerificationRecord, merge
 from ..results.signature import signature
+from .attackers import Tried, tried
 from .attacks import Attack, attacks, strongest
 from .cells import (
     ORIGINAL_ATTACK,
@@ -129,6 +130,12 @@ class ReportData:
     def attacks(self) -> Mapping[str, list[Attack]]:
         """What every attacker reaches, by evaluated system."""
         return {s: list(attacks(of.means, of.results)) for s, of in self.by_system.items()}
+
+    @functools.cached_property
+    def tried(self) -> Mapping[tuple[str, str], Tried]:
+        """All attackers by evaluated system and split, where others than the challenge's own were
+        tried."""
+        return tried(self.attacks, self.others, self.protocol, self.arrays) if self.others else {}
 
     @functools.cached_property
     def original_eer(self) -> Mean:

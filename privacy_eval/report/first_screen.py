@@ -180,6 +180,7 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
                 f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
+    yield from _other_attackers(data, system, split)
     if errors := _change(data, system, split, "wer"):
         yield f"Words: a recognizer gets {errors} wrong (WER, original \u2192 anonymized)."
     if recall := _change(data, system, split, "uar"):
@@ -224,6 +225,36 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
     number = max(len(r.folds) for r in data.results.of(system).emotion)
     by_fold = " \u2192 ".join(ranges)
     return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
+
+
+def _other_attackers(data: ReportData, system: str, split: str) -> Iterator[str]:
+    """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
+    row = data.tried.get((system, split))
+    if row is None:
+        return
+    words, challenge = row.words, row.challenge
+    if words is not None:
+        reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
+        if challenge is not None and challenge in row.weaker_than_words():
+            title = challenge.title.lower()
+            yield (
+                f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
+                f"the {title} attacker."
+            )
+        else:
+            yield f"{reached[:1].upper()}{reached[1:]}."
+    if row.lowest is not None:
+        best, metric = row.strongest, describe(data.protocol.eer)
+        corrected = (
+            f"; corrected for having been picked {metric.format(best.corrected, mean=True)} % "
+            f"{metric.interval((best.lower, best.upper))}"
+            if best is not None
+            else ""
+        )
+        yield (
+            f"The strongest of {len(row.compared)} attackers that were tried: "
+            f"{row.lowest.title.lower()}, {row.lowest.eer.text()} %{corrected}."
+        )
 
 
 def _worst(

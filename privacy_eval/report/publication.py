@@ -72,7 +72,7 @@ def _without_paths(results: Results) -> Results:
     note = f"{counted(absent, 'note')} of what is missing or was left out, named in the results"
     return replace(
         results,
-        verification=tuple(map(_record, results.verification)),
+        verification=tuple(_record(r).with_caveats(r.caveats) for r in results.verification),
         similarity=tuple(map(_record, results.similarity)),
         identification=tuple(map(_record, results.identification)),
         emotion=tuple(map(_record, results.emotion)),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..numbers.report_data import ReportData
+from .attacker_tables import attackers_table
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .first_screen import front
@@ -67,8 +68,8 @@ def report_sections(
     """
     tables, remarks = across_tables(data)
     notes = cautions(data)
-    main = main_results_table(data)
-    tables += [*([main] if main is not None else ()), *provenance_tables(data)]
+    answers = (main_results_table(data), attackers_table(data))
+    tables += [*(t for t in answers if t is not None), *provenance_tables(data)]
     of_systems: list[tuple[str, list[Table]]] = []
     for number, (system, folder) in enumerate(data.by_folder):
         own = system_tables(data, system, folder)

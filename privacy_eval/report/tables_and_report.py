@@ -59,6 +59,7 @@ def tables_product(
     def make(*_: object) -> Content:
         from ..numbers.rankings import check_ranking_metric
         from ..numbers.report_data import read_report_data
+        from .attacker_tables import attackers_table
         from .main_results import main_results_table
         from .notes import cautions
         from .paper_tables import paper_tables
@@ -73,8 +74,8 @@ def tables_product(
         check_ranking_metric(options.rank_by)
         begin(1, 4, f"{out.name}: tables of all systems")
         across, remarks = across_tables(data)
-        main_results = main_results_table(data)
-        first = [*paper_tables(data), *([main_results] if main_results is not None else [])]
+        answers = (main_results_table(data), attackers_table(data))
+        first = [*paper_tables(data), *(table for table in answers if table is not None)]
 
         def noted(table: Table) -> Table:
             notes = (*data.unsigned, *table.notes)

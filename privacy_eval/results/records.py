@@ -30,7 +30,7 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
-from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
+from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, WEAKER_THAN_WORDS, marked_text
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -306,8 +306,13 @@ class VerificationRecord(Record):
         implausible."""
         if {INVERTED, INVERTED_ORIGINAL} & self.caveats.keys():
             return self
-        record, reason = copy.copy(self), CAVEATS[INVERTED_ORIGINAL].reason
-        object.__setattr__(record, "caveats", {INVERTED_ORIGINAL: reason, **self.caveats})
+        reason = CAVEATS[INVERTED_ORIGINAL].reason
+        return self.with_caveats({INVERTED_ORIGINAL: reason, **self.caveats})
+
+    def with_caveats(self, caveats: Mapping[str, str]) -> VerificationRecord:
+        """Return the record with caveats that follow from other records."""
+        record = copy.copy(self)
+        object.__setattr__(record, "caveats", caveats)
         return record
 
     def caveat(self, metric: str) -> Caveat | None:
@@ -692,7 +697,30 @@ class Results:
             r.of_inverted_system() if r.condition.system in inverted else r
             for r in self.verification
         )
-        object.__setattr__(self, "verification", records)
+        object.__setattr__(self, "verification", tuple(self._below_words(records)))
+
+    def _below_words(self, records: Iterable[VerificationRecord]) -> Iterator[VerificationRecord]:
+        """Add a caveat to records of voice attackers with a higher EER than the words alone."""
+        protocol, records = self.protocol, tuple(records)
+        by_words = {a.id for a in protocol.other_attackers if a.scoring == "words"}
+        knowing = {a.id for a in protocol.other_attackers if "words" in a.knows} | by_words
+
+        def eer(record: VerificationRecord) -> float | None:
+            return record.values(protocol.variant).get(protocol.eer)
+
+        reached = {
+            (r.condition.system, *r.place()): eer(r)
+            for r in records
+            if r.condition.attacker in by_words and r.caveat(protocol.eer) is None
+        }
+        for r in records:
+            words, own = reached.get((r.condition.system, *r.place())), eer(r)
+            is_voice = r.condition.attacker not in knowing and r.condition.trial != ORIGINAL
+            if is_voice and words is not None and own is not None and own > words:
+                text = METRICS[protocol.eer].format(words)
+                reason = f"{CAVEATS[WEAKER_THAN_WORDS].reason}: {text} %"
+                r = r.with_caveats({**r.caveats, WEAKER_THAN_WORDS: reason})
+            yield r
 
     @property
     def systems(self) -> list[str]:

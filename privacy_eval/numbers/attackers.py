@@ -1,0 +1,180 @@
+"""What several attackers reach against a system, and whether the words alone reach more."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..attackers.strongest import Strongest, strongest
+from ..protocol.protocol import AttackModel, Protocol
+from ..results.arrays import StoredArrays
+from ..results.records import Results, VerificationRecord
+from .attacks import Attack
+from .cells import cells_from_results, system_column
+from .means import Mean, Means
+
+
+@dataclass(frozen=True)
+class AttackerEer:
+    """The mean EER of an attacker under an attack model, over the available conditions of a split.
+
+    Attributes
+    ----------
+    attacker : str
+        Id.
+    title : str
+        The attack model of the challenge's own attacker, the title of another one.
+    model : AttackModel
+    eer : Mean
+    is_words : bool
+        Whether the attacker reads the words alone.
+    """
+
+    attacker: str
+    title: str
+    model: AttackModel
+    eer: Mean
+    is_words: bool = False
+
+    @property
+    def value(self) -> float:
+        """The EER; chance if there is none."""
+        return 0.5 if self.eer.of_present is None else self.eer.of_present
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether there is a value, of scores that are not inverted."""
+        return self.eer.of_present is not None and self.eer.caveat is None
+
+    @property
+    def trial_sets(self) -> set[tuple[str, str]]:
+        """Data sets and genders of the mean."""
+        conditions = (c for part in self.eer.parts for c in part.conditions)
+        return {(c.data_set, c.gender) for c in conditions}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The attackers that were tried against a system on a split; original speech is not there.
+
+    Attributes
+    ----------
+    system, split : str
+    attackers : tuple of AttackerEer
+        The challenge's own first.
+    average_attack_model : str
+        Id of the attack model of the challenge's averages.
+    """
+
+    system: str
+    split: str
+    attackers: tuple[AttackerEer, ...]
+    average_attack_model: str
+
+    @functools.cached_property
+    def compared(self) -> tuple[AttackerEer, ...]:
+        """Those whose means are over the same trial sets: most of them."""
+        plausible = [a for a in self.attackers if a.is_plausible]
+        most = max((a.trial_sets for a in plausible), key=len, default=set())
+        return tuple(a for a in plausible if a.trial_sets == most)
+
+    @property
+    def lowest(self) -> AttackerEer | None:
+        """The attacker with the lowest EER, if there are several."""
+        if len(self.compared) < 2:
+            return None
+        return min(self.compared, key=lambda a: a.value)
+
+    @functools.cached_property
+    def strongest(self) -> Strongest | None:
+        """The lowest EER, corrected for having been picked; None unless all were measured in the
+        same bootstrap replicates."""
+        replicates = [a.eer.replicates for a in self.compared]
+        drawn = [of_one for of_one in replicates if of_one is not None]
+        if len(self.compared) < 2 or len(drawn) < len(replicates):
+            return None
+        if len({of_one.drawn for of_one in drawn}) > 1:
+            return None
+        values = np.array([of_one.values for of_one in drawn])
+        return strongest([a.value for a in self.compared], values)
+
+    @property
+    def words(self) -> AttackerEer | None:
+        """The attacker who reads the words alone."""
+        return next((a for a in self.attackers if a.is_words), None)
+
+    @property
+    def challenge(self) -> AttackerEer | None:
+        """The attacker of the challenge's averages."""
+        own = (a for a in self.attackers if not a.is_words)
+        return next((a for a in own if a.model.id == self.average_attack_model), None)
+
+    def weaker_than_words(self) -> list[AttackerEer]:
+        """List the attackers with a higher EER than the words alone, on the same trial sets."""
+        words = self.words
+        if words is None or words not in self.compared:
+            return []
+        return [a for a in self.compared if a.value > words.value]
+
+
+def tried(
+    own: Mapping[str, Sequence[Attack]],
+    others: Iterable[VerificationRecord],
+    protocol: Protocol,
+    arrays: StoredArrays,
+) -> dict[tuple[str, str], Tried]:
+    """Compare attackers, by evaluated system and split, where others than the challenge's own
+    were tried.
+
+    `own`: attacks of the challenge's own attacker by system; `others`: records of the others.
+    """
+    by_attacker: dict[str, list[VerificationRecord]] = {}
+    for record in others:
+        by_attacker.setdefault(record.condition.attacker, []).append(record)
+    means = {
+        name: _means(Results(protocol, tuple(of_one)), arrays)
+        for name, of_one in by_attacker.items()
+    }
+    compared = {}
+    for system, split in itertools.product(own, protocol.splits):
+        beside = [
+            one
+            for name, of_one in means.items()
+            for one in _of_attacker(name, of_one, protocol, system, split)
+        ]
+        if beside:
+            attackers = [
+                AttackerEer(protocol.own_attacker, a.model.title, a.model, a.eer)
+                for a in own[system]
+                if a.split == split and not a.model.is_original
+            ]
+            every = (*attackers, *beside)
+            compared[system, split] = Tried(system, split, every, protocol.average_attack_model)
+    return compared
+
+
+def _means(results: Results, arrays: StoredArrays) -> Means:
+    records = {record.condition: record for record in results.verification}
+    return Means(cells_from_results(results), results.protocol, records, arrays)
+
+
+def _of_attacker(
+    name: str, means: Means, protocol: Protocol, system: str, split: str
+) -> Iterator[AttackerEer]:
+    """Yield the EERs of an attacker, by attack model."""
+    attacker = next((a for a in protocol.other_attackers if a.id == name), None)
+    title, is_words = name, False
+    if attacker is not None:
+        title = attacker.title[:1].upper() + attacker.title[1:]
+        is_words = attacker.scoring == "words"
+    models = [m for m in protocol.attack_models if not m.is_original]
+    eers = {m.id: means.of(protocol.eer, m.id, split, system_column(system)) for m in models}
+    several = sum(eer.of_present is not None for eer in eers.values()) > 1
+    for model in models:
+        if eers[model.id].of_present is not None:
+            named = f"{title}, {model.title.lower()}" if several else title
+            yield AttackerEer(name, named, model, eers[model.id], is_words)
