@@ -166,9 +166,10 @@ def _front(front: Front) -> Markup:
         tag("article", tag("h3", system), *(tag("p", s) for s in sentences), class_="card")
         for system, sentences in front.answers
     ]
+    more = Markup()
     if len(cards) > _OPEN_ANSWERS:
-        rest = tag("summary", f"{len(cards) - 1} more systems")
-        cards = [cards[0], tag("details", rest, *cards[1:])]
+        summary = tag("summary", f"{len(cards) - 1} more systems in words")
+        cards, more = cards[:1], tag("details", summary, *cards[1:])
     columns = [tag("div", *cards)] if cards else []
     if front.pictures:
         columns.append(tag("div", *map(_figure, front.pictures)))
@@ -181,6 +182,7 @@ def _front(front: Front) -> Markup:
         else "",
         tag("div", *columns, class_="front") if columns else "",
         *map(to_html, front.tables),
+        more,
     ]
     return tag("section", *parts, id="answer")
 
