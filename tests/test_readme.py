@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import itertools
 import json
 import math
 import re
@@ -18,11 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacker_support import spk2utt_lines
 from latex_support import needs_latex, well_set_paper
 from PIL import Image
 from study_support import small_file
-from support import ROOT, Run, cli, executable, lines_to, run_program, snapshot, times
+from support import ROOT, Run, cli, executable, run_program, snapshot, times
 
 from privacy_eval.metrics import METRICS, Metric
 from privacy_eval.results.json_store import read_results
@@ -153,7 +151,6 @@ def fill_home(home: Path) -> None:
     (home / "tree2024").rename(home / "Voice-Privacy-Challenge-2024")
     (home / "tree2026").rename(home / "Voice-Privacy-Challenge-2026")
     submitted(home / "Voice-Privacy-Challenge-2024", home)
-    fill_speakers(home / "ten_speakers")
     golden = ROOT / "tests/data/golden/scores/few_trials"
     for name in ("scores", "trials"):
         (home / name).write_bytes(gzip.decompress((golden / f"{name}.gz").read_bytes()))
@@ -174,25 +171,6 @@ def submitted(tree: Path, home: Path) -> None:
     for name in ("asv_anon_toy", "ser", "asv_orig/*_toy*", "asr/*_toy*"):
         for path in (collection / "exp").glob(name):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def fill_speakers(tree: Path) -> None:
-    """Put data folders with transcripts of ten speakers into a folder, and their vectors."""
-    golden = ROOT / "tests/data/golden/attackers/real_b2"
-    for name, files in (("enrolls", ("enrolls", "text")), ("trials", ("trials", "text"))):
-        data = tree / "data" / f"libri_test_{name}"
-        data.mkdir(parents=True)
-        for file in files:
-            shutil.copy(golden / file, data)
-        shutil.copy(golden / "test_utt2spk", data / "utt2spk")
-        lines_to(data / "spk2utt", spk2utt_lines(golden / "test_utt2spk"))
-    vectors = tree / "vectors"
-    vectors.mkdir()
-    for part, kind in itertools.product(("train", "test"), ("orig", "anon")):
-        shutil.copy(golden / f"{part}_{kind}.ark.gz", vectors)
-    data = tree / "data/train"
-    data.mkdir()
-    lines_to(data / "spk2utt", spk2utt_lines(golden / "train_utt2spk"))
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from ..metrics.identification import (
     linkage_of_beaters,
     singling_out_curve,
     speaker_linkage,
+    wilson_interval,
 )
 from ..metrics.pav import FloatArray, IntArray
 from .backend import (
@@ -139,7 +140,9 @@ class Identification:
         """Compute intervals of the linkage, one per size, under resampling of test speakers.
 
         The gallery is not resampled: that would make it effectively smaller. The intervals
-        apply to new test speakers and utterances against this gallery.
+        apply to new test speakers and utterances against this gallery. Where no test or every
+        test is identified, no draw differs: the interval is Wilson's, as if the tests were
+        independent, in groups larger than the number of picks.
         `scripts/coverage_linkage.py` found a coverage of 90 to 94.5 % (40 speakers with 10 tests).
 
         Raises
@@ -155,7 +158,14 @@ class Identification:
         values = linkage_of_beaters(
             self.beaten, self.n_enrolled, self.sizes, self.rank, weights=weights
         )
-        return tuple(expanded_interval(of_size, n, level) for of_size in values.T)
+        intervals = []
+        for size, rate, of_size in zip(self.sizes, self.linkage.tolist(), values.T, strict=True):
+            drawn_interval = expanded_interval(of_size, n, level)
+            if np.ptp(of_size) == 0 and rate in (0, 1) and size > self.rank:
+                low, high = wilson_interval(rate, self.beaten.size, level)
+                drawn_interval = replace(drawn_interval, low=low, high=high)
+            intervals.append(drawn_interval)
+        return tuple(intervals)
 
 
 def identify(

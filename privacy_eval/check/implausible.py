@@ -107,7 +107,7 @@ def _read(
     inputs = access.inputs
     path, key = scores_and_key(c, access.tree, inputs)
     if key not in keys:
-        keys[key] = read_trials(inputs.load(key))
+        keys[key] = read_trials(inputs.load(key), format="kaldi")
     if not read:
         return None
     inputs.sha256(path, line_limit(key, len(keys[key].speaker)))

@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.folds < LEAST_FOLDS:
         raise UsageError(f"--folds: at least {LEAST_FOLDS} are needed, not {arguments.folds}")
-    files = [read_scores(file, format=None) for file in arguments.scores]
-    trials = read_trials(arguments.trials, format=None)
+    files = [read_scores(file) for file in arguments.scores]
+    trials = read_trials(arguments.trials)
     paired, table = score_table(files, trials)
     speakers = trial_speakers(paired, arguments.utt2spk)
     try:

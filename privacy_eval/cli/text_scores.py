@@ -70,7 +70,7 @@ def _trials(
     ]
     if arguments.trials.resolve() in [file.resolve() for file in files]:
         raise UsageError(f"--out {arguments.out} would overwrite {arguments.trials}")
-    key = read_trials(arguments.trials, format=None)
+    key = read_trials(arguments.trials)
     try:
         joined = join_trials(
             key.speaker, key.utterance, key.is_target.tolist(), arguments.utterances

@@ -118,7 +118,9 @@ def assess(
         if key is None:
             raise ValueError("a score file needs its trial key")
         paired = pair(
-            read_scores(Path(scores), format="kaldi"), read_trials(Path(key)), hint=_NOT_THE_KEY
+            read_scores(Path(scores), format="kaldi"),
+            read_trials(Path(key), format="kaldi"),
+            hint=_NOT_THE_KEY,
         )
         remarks = tuple(f"{file}: {OPEN_END}" for file in paired.ends_open)
         scores = TrialScores.from_labels(paired.score, paired.is_target)

@@ -329,6 +329,38 @@ def guess_key_format(content: bytes, path: Path) -> str:
     return "dca_plda" if is_dca_plda else name
 
 
+def guess_list_format(content: bytes, path: Path) -> Fields | Split:
+    """Find the fields of a list of trials, whose lines may have labels.
+
+    Parameters
+    ----------
+    content : bytes
+    path : Path
+        For messages.
+
+    Returns
+    -------
+    tuple of str or callable
+        As of `split_format`: those of the key's format, where its first line has a label or a
+        header; else enrolled speaker and utterance, and a field that is ignored.
+
+    Raises
+    ------
+    PrivacyEvalError
+        More than one format of keys fits.
+
+    Examples
+    --------
+    >>> guess_list_format(b"1 a.wav b.wav\\n", Path()), guess_list_format(b"a b\\n", Path())
+    (('label', 'speaker', 'utterance'), ('speaker', 'utterance'))
+    """
+    first = _first_line(content)
+    begins_with_label = len(first.split()) == 3 and first.split()[0] in _ANY_LABEL
+    if begins_with_label or _recognized(first, KEY_FORMATS) is not None:
+        return KEY_FORMATS[guess_key_format(content, path)]
+    return ("speaker", "utterance", "target|nontarget")[: max(2, len(first.split()))]
+
+
 def _first_line(content: bytes) -> bytes:
     return content.lstrip().split(b"\n", 1)[0] + b"\n"
 

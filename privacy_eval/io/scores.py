@@ -22,6 +22,7 @@ from .score_formats import (
     LABELS,
     SCORE_FORMATS,
     guess_key_format,
+    guess_list_format,
     guess_score_format,
     parse_labels,
     split_format,
@@ -34,7 +35,6 @@ from .text_table import (
     is_number,
     line_number,
     same_fields,
-    split_columns,
 )
 from .trial_speakers import trial_speakers
 
@@ -322,8 +322,8 @@ def _other_format(content: bytes, path: Path, name: str) -> str:
     return "" if guess == name else f" (looks like the format {guess}: --score-format {guess})"
 
 
-def read_trials(path: Path | Loaded, *, format: str | None = "kaldi") -> TrialKey:
-    """Read a trial key: `<enrolled speaker> <utterance> target|nontarget` lines.
+def read_trials(path: Path | Loaded, *, format: str | None = None) -> TrialKey:
+    """Read a trial key, such as Kaldi's `<enrolled speaker> <utterance> target|nontarget` lines.
 
     Parameters
     ----------
@@ -338,7 +338,8 @@ def read_trials(path: Path | Loaded, *, format: str | None = "kaldi") -> TrialKe
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line, an unknown label, a duplicate trial.
+        With file and line: a malformed line, an unknown label, a duplicate trial; several
+        formats that fit.
     ValueError
         An unknown format.
 
@@ -371,17 +372,16 @@ def read_trials(path: Path | Loaded, *, format: str | None = "kaldi") -> TrialKe
 
 
 def read_trial_list(path: Path | Loaded) -> TrialList:
-    """Read trials to be scored; labels, if there are any, are ignored.
+    """Read trials to be scored, with or without labels, which are ignored, in any of `KEY_FORMATS`.
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line, a duplicate trial.
+        With file and line: a malformed line, a duplicate trial; several formats that fit.
     """
     content, path = read_bytes(path), Path(path)
-    first = content.lstrip().split(b"\n", 1)[0]
-    names = (*_ID, "target|nontarget")[: max(2, len(first.split()))]
-    speaker, utterance, *_ = split_columns(content, names, path)
+    columns = split_format(content, path, guess_list_format(content, path))
+    speaker, utterance = (columns[field] for field in _ID)
     open_end = not content.endswith(b"\n")
     trials = TrialList(path, speaker, utterance, digest(content), ends_open=open_end)
     _check_unique(trials, "trial")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from .confine import check_inside
-from .files import MAX_BYTES, Loaded, opened, read_bytes
+from .files import MAX_BYTES, BinaryStream, Loaded, opened, read_bytes
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -60,43 +60,64 @@ def stored_digest(scp: Path | Loaded, *, tree: Path, roots: Sequence[Path]) -> s
         ids = [name.decode() for name, _, _ in usual]
         if len(set(ids)) < len(lines):
             return None
-        vectors = _vectors([(archive, int(offset)) for _, archive, offset in usual], tree, roots)
-        first = next(vectors)
-        if len(ids) * len(first) > MAX_BYTES:
-            return None
-        sha = begin_digest(ids, len(first) // 4)
-        for values in itertools.chain([first], vectors):
-            if len(values) != len(first) or any(byte in values[3::4] for byte in _EXTREME):
-                return None
+        places = [(archive, int(offset)) for _, archive, offset in usual]
+        archives = _archives(places, tree, roots)
+        dimension, values = next(archives)
+        sha = begin_digest(ids, dimension)
+        sha.update(values)
+        for _, values in archives:
             sha.update(values)
         return sha.hexdigest()
     except PrivacyEvalError:
         return None
 
 
-def _vectors(
+def _archives(
     places: Sequence[tuple[bytes, int]], tree: Path, roots: Sequence[Path]
-) -> Iterator[bytes]:
-    """Yield the values of the vectors at places, each an archive and an offset.
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the dimension and the values of the vectors at places, each an archive and an offset;
+    those that follow each other in an archive together.
 
     Raises
     ------
     PrivacyEvalError
-        Anything but float32 vectors.
+        Anything but finite float32 vectors of one dimension.
     """
+    head, dimension = b"", 0
     for archive, some in itertools.groupby(places, key=lambda place: place[0]):
         path = tree / os.fsdecode(archive)
         check_inside([path], roots)
+        pieces = []
         with contextlib.ExitStack() as stack:
             raw = stack.enter_context(opened(Path(os.path.realpath(path)), path, roots))
             file = stack.enter_context(io.BufferedReader(raw))
             for _, offset in some:
                 file.seek(offset)
-                head = file.read(HEAD_BYTES)
-                dimension = int.from_bytes(head[len(FLOAT_VECTOR) :], "little", signed=True)
-                if not head.startswith(FLOAT_VECTOR) or not 0 < dimension <= MAX_DIMENSION:
-                    raise PrivacyEvalError(f"{path}: byte {offset}: not a float32 vector")
-                values = file.read(4 * dimension)
-                if len(values) < 4 * dimension:
-                    raise PrivacyEvalError(f"{path}: byte {offset}: truncated")
-                yield values
+                if not head:
+                    head, dimension = _head(file, len(places))
+                    file.seek(offset)
+                vector = file.read(HEAD_BYTES + 4 * dimension)
+                if len(vector) < HEAD_BYTES + 4 * dimension or not vector.startswith(head):
+                    raise PrivacyEvalError(f"{path}: byte {offset}: another vector, or truncated")
+                pieces.append(vector[HEAD_BYTES:])
+        values = b"".join(pieces)
+        last_bytes = values[3::4]
+        if any(byte in last_bytes for byte in _EXTREME):
+            raise PrivacyEvalError(f"{path}: maybe not finite")
+        yield dimension, values
+
+
+def _head(file: BinaryStream, vectors: int) -> tuple[bytes, int]:
+    """Read what begins every vector, and their dimension.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Not a float32 vector; so many of them are too large.
+    """
+    head = file.read(HEAD_BYTES)
+    dimension = int.from_bytes(head[len(FLOAT_VECTOR) :], "little", signed=True)
+    usual = head.startswith(FLOAT_VECTOR) and 0 < dimension <= MAX_DIMENSION
+    if not usual or 4 * dimension * vectors > MAX_BYTES:
+        raise PrivacyEvalError("not a float32 vector")
+    return head, dimension

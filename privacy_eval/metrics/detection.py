@@ -34,8 +34,8 @@ class MinDcf:
 
 def min_dcf(
     scores: TrialScores,
-    *,
     p_target: float,
+    *,
     c_miss: float = 1.0,
     c_fa: float = 1.0,
     variant: Variant = "exact",

@@ -20,6 +20,10 @@ from .trial_scores import TrialScores, Variant
 Speakers = tuple[ArrayLike, ArrayLike]
 
 
+#: Printed instead of an interval without width.
+_SAME = f"{NOT_AVAILABLE} (equal in all replicates)"
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Values of every metric on one set of scores, printed as a table.
@@ -65,7 +69,8 @@ class Evaluation:
                 row["95 % interval"] = ""
                 if bounds is not None and (caveat is None or caveat.printed):
                     ends = (metric.format(x, detailed=True) for x in (bounds.low, bounds.high))
-                    row["95 % interval"] = f"[{', '.join(ends)}]"
+                    same = bounds.low == bounds.high  # says nothing about other speakers
+                    row["95 % interval"] = _SAME if same else f"[{', '.join(ends)}]"
             rows.append(row)
         return rows
 

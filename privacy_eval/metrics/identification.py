@@ -192,13 +192,15 @@ def _mass_of_distinct(weights: ArrayLike, place: IntArray) -> FloatArray:
     return np.asarray(shares.reshape(*of_tests.shape[:-1], size), dtype=np.float64)
 
 
-def wilson_interval(rate: float, n: int) -> tuple[float, float]:
-    """Compute Wilson's 95 % interval of a rate of n independent tests.
+def wilson_interval(rate: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Compute Wilson's interval of a rate of n independent tests.
 
     Parameters
     ----------
     rate : float
     n : int
+    level : float
+        Nominal coverage.
 
     Returns
     -------
@@ -214,7 +216,7 @@ def wilson_interval(rate: float, n: int) -> tuple[float, float]:
     >>> round(low, 2), round(high, 2)
     (0.25, 0.75)
     """
-    square = float(scipy.special.ndtri(0.975)) ** 2
+    square = float(scipy.special.ndtri((1 + level) / 2)) ** 2
     centre = (rate + square / (2 * n)) / (1 + square / n)
     half = math.sqrt(rate * (1 - rate) * square / n + (square / (2 * n)) ** 2) / (1 + square / n)
     return max(centre - half, 0.0), min(centre + half, 1.0)

@@ -250,6 +250,10 @@ class Outcome:
             (own.update if isinstance(own, dict) else own.extend)(theirs)
 
 
+def _same_cost() -> float:
+    return 1.0
+
+
 @dataclass(frozen=True)
 class Product:
     """Files that are made together.
@@ -270,8 +274,8 @@ class Product:
         Returns the content, given the paths of the inputs and the fingerprint.
     subject, options, revision
         See `Fingerprint`; increment the revision when the same inputs yield other content.
-    cost : float
-        Estimated run time, see `jobs`.
+    cost : callable
+        Estimates the run time, see `jobs`; called if there is work to do.
     guarded : bool
         Keep external files.
     rivals : tuple of Path
@@ -291,7 +295,7 @@ class Product:
     subject: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 1
-    cost: float = 1.0
+    cost: Callable[[], float] = _same_cost
     guarded: bool = False
     rivals: tuple[Path, ...] = ()
     within: Path | None = None
@@ -476,7 +480,7 @@ def bring_up_to_date(
             inputs.forget(product.note.parent)
     if run.job[0] > 1:
         outcome = Outcome()  # reported by the first job
-    products = split(products, [product.cost for product in products], run.job)
+    products = split(products, [product.cost() for product in products], run.job)
     for done, one in enumerate(_outcomes(products, inputs, run, allow_missing), start=1):
         outcome.add(one)
         if run.progress is not None:

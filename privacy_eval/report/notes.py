@@ -103,7 +103,8 @@ def evaluated_text(
     models = " and ".join(sorted(asv_models, reverse=True))
     model = f"ASV model trained on {models} speech" if models else ""
     parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
-    return "; ".join(parts) + "."
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def averaged_text(protocol: Protocol) -> str:

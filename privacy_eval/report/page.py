@@ -118,6 +118,9 @@ class Front:
     lead: tuple[str, ...] = ()
 
 
+#: Figures wider than this, in pixels of the page, are scrolled on narrow screens, not squeezed.
+_WIDE = 600
+
 _LEGEND = "What words and metrics mean"
 
 #: Maximum number of systems whose sentences are unfolded: the best ones.
@@ -239,7 +242,8 @@ def _figure(picture: Picture) -> Markup:
         png = read_bytes(picture.path)
         source = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
         width = int.from_bytes(png[16:20], "big") * 5 // 8  # of letters as large as the page's
-        content = tag("img", alt=picture.caption, loading="lazy", src=source, width=width)
+        size = {"width": width, "class_": "wide" * (width > _WIDE)}
+        content = tag("img", alt=picture.caption, loading="lazy", src=source, **size)
     caption = tag("figcaption", picture.caption)
     return tag("figure", content, caption, data_f="|".join(picture.facets))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..errors import counted
 from ..metrics import NOT_AVAILABLE
 from ..numbers.groups import OfSet
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
@@ -70,6 +72,9 @@ class SplitTable:
     data_sets : sequence or None
         Data sets with the names of rows; by default those of trials.
     notes : sequence of str
+    tells_nothing : mapping
+        Reasons to leave out the rows that have no other values than one text, by this text; in
+        addition to `n/a`.
     section : str
         Of the report, if not that of the system.
     fit : str
@@ -86,13 +91,14 @@ class SplitTable:
     flagged: Collection[Key] = frozenset()
     data_sets: Sequence[DataSet | RecognitionSet] | None = None
     notes: Sequence[str] = ()
+    tells_nothing: Mapping[str, str] = field(default_factory=dict)
     section: str = ""
     fit: Fit = "as is"
 
     def table(self) -> Table:
         """Make the table: the first split's block, the condition's columns, then the other
-        splits' blocks, of the data sets and splits with any value; rows are numbered. Where no
-        value is available it has no rows."""
+        splits' blocks, of the data sets and splits with any value; rows are numbered. Rows that
+        tell nothing are counted in a note instead. Where no value is available it has no rows."""
         filled = [key for key, cells in self.cells.items() if any(cells)]
         if all(text in ("", NOT_AVAILABLE) for key in filled for text in self.cells[key]):
             filled = []
@@ -114,19 +120,33 @@ class SplitTable:
                 yield from condition if split == splits[0] else ()
 
         number = itertools.count(1)
-        rows = [
-            [tuple(row(*keys)) for keys in group if keys[0][0] in present] for group in self.groups
-        ]
+        left_out: Counter[str] = Counter()
+        rows = []
+        for group in self.groups:
+            keys = {key: condition for key, condition in group if key[0] in present}
+            why = {key: self._why_left_out(key) for key in keys}
+            left_out.update(filter(None, why.values()))
+            rows.append([tuple(row(*item)) for item in keys.items() if not why[item[0]]])
         return Table(
             self.name,
             self.caption,
             tuple(columns),
             nonempty(rows),
-            notes=tuple(self.notes),
+            notes=(
+                *self.notes,
+                *(f"Left out: {counted(n, 'row')} with {why}" for why, n in left_out.items()),
+            ),
             fit=self.fit,
             section=self.section,
             title=self.title,
         )
+
+    def _why_left_out(self, key: Key) -> str:
+        """Tell why a row tells nothing; "" if it does."""
+        cells = (c for split in self.protocol.splits for c in self.cells.get((split, *key), ()))
+        texts = {cell.partition(" [")[0] for cell in cells if cell}
+        reasons = {NOT_AVAILABLE: "no value (n/a)", **self.tells_nothing}
+        return reasons.get(texts.pop(), "") if len(texts) == 1 else ""
 
 
 def nonempty(groups: Iterable[Iterable[tuple[str, ...]]]) -> tuple[tuple[Key, ...], ...]:

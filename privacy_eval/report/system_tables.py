@@ -195,6 +195,10 @@ def _verification(
         cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), r.caveats, bounds)
         if r.left_out:
             partial[key] = r
+    tells_nothing = {}
+    if all(key.startswith("min_dcf") for key in keys):
+        ignoring = describe(keys[0]).format(1.0, detailed=True)
+        tells_nothing = {ignoring: f"a minimum cost of {ignoring}, that of ignoring the scores"}
     # Rows that were not evaluated are omitted.
     pairs = {(r.condition.enrollment, r.condition.trial) for r in records}
     note = "o: original, a: anonymized speech"
@@ -223,6 +227,7 @@ def _verification(
             *interval_notes(results, [key for key in keys if key in resampled]),
             *caveat_notes(records, keys, marked=True),
         ),
+        tells_nothing=tells_nothing,
         fit="shrunk" if has_intervals else "as is",
     )
 

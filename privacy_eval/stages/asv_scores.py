@@ -100,7 +100,6 @@ class _Scoring:
     asv: AsvSystems
 
     def product(self) -> Product:
-        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
         return Product(
             f"{self.condition.system} {self.condition.label}",
             self.asv.access.tree,
@@ -109,12 +108,16 @@ class _Scoring:
             self.find,
             self.make,
             subject={"backend": "plda"},
-            cost=scoring_cost(estimate_lines(key)),
+            cost=self.cost,
             guarded=True,
             rivals=(self.folder / "scores.gz",),
             within=self.asv.access.results,
             absent=self.absent,
         )
+
+    def cost(self) -> float:
+        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
+        return scoring_cost(estimate_lines(key))
 
     def absent(self) -> list[MissingInput]:
         return missing_inputs(self.condition, self.anon_suffix, self.asv)

@@ -139,7 +139,7 @@ def _unreadable(product: Product, inputs: Inputs) -> str:
     try:
         paths = product.fingerprint(inputs)[1]
         scores = read_scores(inputs.load(paths["scores"]), format="kaldi")
-        pair(scores, read_trials(inputs.load(paths["trials"])))
+        pair(scores, read_trials(inputs.load(paths["trials"]), format="kaldi"))
     except Exception as error:
         return " ".join(describe(error).split())
     return ""
@@ -355,7 +355,8 @@ def _collected_digest(experiment: Experiment, stale: Mapping[str, str]) -> str:
         except PrivacyEvalError as error:
             state.append(describe(error))
     state += _not_evaluated(experiment, ())
-    return digest("\n".join(map(repr, state)).encode("utf-8", "surrogatepass"))
+    text = "\n".join(map(repr, state)).replace(f"{access.tree}/", "")  # of a tree wherever it is
+    return digest(text.encode("utf-8", "surrogatepass"))
 
 
 def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:

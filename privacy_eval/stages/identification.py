@@ -40,7 +40,7 @@ from .access import BACKEND, AsvSystems, Experiment
 from .asv_scores import asv_sources
 
 #: Incremented when the same inputs yield different numbers or arrays.
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,6 @@ class _Galleries:
     options: GalleryOptions
 
     def product(self) -> Product:
-        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
         return Product(
             f"{self.condition.system} {self.condition.label}",
             self.asv.access.tree,
@@ -116,8 +115,12 @@ class _Galleries:
             },
             options=asdict(self.options),
             revision=_REVISION,
-            cost=scoring_cost(estimate_lines(key)),
+            cost=self.cost,
         )
+
+    def cost(self) -> float:
+        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
+        return scoring_cost(estimate_lines(key))
 
     @property
     def backend(self) -> BackendName:

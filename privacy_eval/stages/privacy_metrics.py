@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -296,7 +297,7 @@ class _ConditionRecord:
                 **({"user_metrics": own} if (own := user_digests()) else {}),
             },
             revision=_REVISION,
-            cost=condition_cost(self.files, options),
+            cost=partial(condition_cost, self.files, options),
         )
 
     @property
@@ -320,7 +321,7 @@ class _ConditionRecord:
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         paired = pair(
             read_scores(inputs.load(paths["scores"]), format="kaldi"),
-            read_trials(inputs.load(paths["trials"])),
+            read_trials(inputs.load(paths["trials"]), format="kaldi"),
             allow_missing=self.options.allow_missing,
         )
         utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 
 from ..asv.voice_similarity import NAMES_2020, files_2020, measure
@@ -96,7 +97,7 @@ class _Similarity:
             },
             options={"variant": self.asv.protocol.variant},
             revision=_REVISION,
-            cost=trial_set_cost(self.trial_set, self.asv),
+            cost=partial(trial_set_cost, self.trial_set, self.asv),
             absent=self.absent,
         )
 

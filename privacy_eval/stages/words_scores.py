@@ -62,7 +62,6 @@ class _WordsScoring:
 
     def product(self) -> Product:
         access = self.asv.access
-        key, _ = access.trial_key(self.condition, self.asv.protocol)
         return Product(
             f"{self.condition.system} {self.condition.label}",
             access.tree,
@@ -71,12 +70,16 @@ class _WordsScoring:
             self.find,
             self.make,
             subject={"scoring": "words"},
-            cost=scoring_cost(estimate_lines(key)),
+            cost=self.cost,
             guarded=True,
             rivals=(self.folder / "scores.gz",),
             within=access.results,
             absent=self.absent,
         )
+
+    def cost(self) -> float:
+        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
+        return scoring_cost(estimate_lines(key))
 
     def absent(self) -> list[MissingInput]:
         enrolled, tested = original_sets(self.condition, self.asv.protocol)

@@ -10,7 +10,7 @@ import itertools
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -258,7 +258,7 @@ class _Part:
                 "vad": vars(vad),
                 "targets": {name: reader.target(name) for name in self.ids},
             },
-            cost=0.1 + sum(sizes) / _BYTES_PER_SECOND,
+            cost=partial(float, 0.1 + sum(sizes) / _BYTES_PER_SECOND),
         )
 
     def find(self, inputs: Inputs) -> Sources:

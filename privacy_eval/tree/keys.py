@@ -93,7 +93,9 @@ def find_key(candidates: Iterable[Path], inputs: Inputs) -> Path | None:
         if inputs.sha256(present[0]) != inputs.sha256(other):
             from ..io.scores import check_same_trials, read_trials
 
-            first, second = (read_trials(inputs.load(path)) for path in (present[0], other))
+            first, second = (
+                read_trials(inputs.load(path), format="kaldi") for path in (present[0], other)
+            )
             check_same_trials(first, second)
     return present[0] if present else None
 

@@ -184,6 +184,22 @@ def test_the_verb_scores_real_transcripts_as_scikit_learn_does(folders: Path) ->
     assert "50 of 500 trials are of a session" in run.err
 
 
+def test_the_verb_reads_lists_of_enrolled_utterances(folders: Path) -> None:
+    """Of VoxCeleb's format, whose enrolled utterances are the speakers of spk2utt."""
+    enrolled, tried = folders / "enroll", folders / "trial/trials"
+    known = (enrolled / "enrolls").read_text().split()[:3]
+    (enrolled / "enrolls").unlink()
+    lines_to(enrolled / "spk2utt", [f"{utterance} {utterance}" for utterance in known])
+    trials = [line.split() for line in tried.read_text().splitlines()[:20]]
+    pairs = [(e, u) for e in known for u in dict.fromkeys(u for _, u, _ in trials)]
+    lines_to(tried, [f"{int(e[:4] == u[:4])} {e} {u}" for e, u in pairs])
+    run = text_scores(folders)
+    assert run.code == 0, run.err
+    scores = read_scores(folders / "scores")
+    assert list(zip(scores.speaker, scores.utterance, strict=True)) == pairs
+    assert len(read_trials(tried).is_target) == len(pairs)
+
+
 def test_the_verb_joins_utterances(folders: Path) -> None:
     run = text_scores(folders, "--utterances", 5)
     assert run.code == 0, run.err

@@ -145,7 +145,7 @@ def test_operating_points(files: list[object]) -> None:
             for t in [*values, np.inf]
         ) / min(p * miss, (1 - p) * fa)
         assert plain["exact"][key] == pytest.approx(least, rel=1e-12)
-        assert min_dcf(both, p_target=p, c_miss=miss, c_fa=fa).value == pytest.approx(least)
+        assert min_dcf(both, p, c_miss=miss, c_fa=fa).value == pytest.approx(least)
     assert not any(key in pe.METRICS for key in costs)
 
 

@@ -189,3 +189,12 @@ def test_a_withheld_value_has_no_interval_and_a_bound_stays_one() -> None:
     assert "not estimable" in repr(result)
     assert all("<=" in row["p (Holm)"] for row in rows.values() if "<=" in row.get("p", ""))
     assert "<=" in rows["EER"]["p"]
+
+
+def test_an_interval_without_width_is_not_printed() -> None:
+    """Targets above all nontargets are so in every replicate."""
+    target, nontarget = system(1)
+    result = pe.evaluate(target + 100, nontarget, speakers=(OWN, PAIRS), bootstrap=5)
+    rows = {row["metric"]: row["95 % interval"] for row in result.to_rows()}
+    assert (result.intervals["eer"].low, result.intervals["eer"].high) == (0, 0)
+    assert rows["EER"].startswith("n/a") and rows["Cllr"].startswith("[")

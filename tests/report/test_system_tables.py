@@ -362,6 +362,35 @@ def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) 
     assert with_note == ({"linkability", "attacks"} if noted else set())
 
 
+@pytest.mark.parametrize(("values", "left_out"), [((1.0, 1.0), 1), ((1.0, 0.5), 0)])
+def test_rows_of_minimum_costs_that_tell_nothing_are_counted(
+    values: tuple[float, float], left_out: int
+) -> None:
+    results = imported(ANON, protocol="vpc2022", system="M")
+    costs = dict(zip(("min_dcf_0.01", "min_dcf_0.001"), values, strict=True))
+    first, second, *_ = results.verification
+    half = dict.fromkeys(costs, 0.5)
+    records = [
+        replace(r, metrics={"challenge": {**r.metrics["challenge"], **of}})
+        for r, of in ((first, costs), (second, half))
+    ]
+    table = tables_of(replace(results, verification=tuple(records)))["min_dcf"]
+    assert sum("1.0000" in row for row in table.rows) == 1 - left_out
+    assert [note.startswith("Left out: 1 row ") for note in table.notes].count(True) == left_out
+
+
+def test_rows_without_a_value_are_counted() -> None:
+    results = imported(B1, system="mine")
+    records = [
+        replace(r, metrics={"challenge": {"linkability": 0.5}}, n_target=5 if few else 50)
+        for r in results.verification
+        for few in (r.condition.gender == "f",)
+    ]
+    table = tables_of(replace(results, verification=tuple(records)))["linkability"]
+    assert len(table.rows) == len(ROWS) // 2 and {*cells(table, "Gen")} == {"m"}
+    assert any(note.startswith(f"Left out: {len(ROWS) // 2} rows ") for note in table.notes)
+
+
 def test_variants_that_print_differently() -> None:
     results = imported(ANON, protocol="vpc2022", system="M")
     first = results.verification[0]
