@@ -35,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--training-utt2spk", **path("F", "speakers of the training utterances"))
     model = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
     parser.add_argument("--model", **path("DIR", model))
+    text = "what is said in the original audio, as Kaldi's text: for the attacker of the words"
+    parser.add_argument("--text", **path("F", text))
     parser.set_defaults(usage_error=parser.error)
 
 

@@ -15,6 +15,7 @@ from ..speech.audio import soundfile
 from .marked_folder import marked_folder
 from .network import mfcc_statistics_network
 from .speech import RATE, draw_voice, speak
+from .words import simulate_words
 
 #: Allowed sizes of simulated speech.
 SPEECH_SIZES = {
@@ -49,7 +50,8 @@ class DemoSpeech:
 def write_demo_speech(
     folder: Path, demo: DemoSpeech, progress: Callable[[int, int, str], None] | None = None
 ) -> bool:
-    """Write the folders `speech`, `training` and `extractor`, with `utt2spk` and `spk2gender`.
+    """Write the folders `speech`, `training` and `extractor`, with `utt2spk`, `spk2gender`
+    and `text`, which is not what the voices say.
 
     The same seed and sizes give the same bytes on one machine.
 
@@ -63,21 +65,23 @@ def write_demo_speech(
     PrivacyEvalError
         `folder` contains something else; the library soundfile is missing.
     """
-    marker = {"demo_speech": 1, **asdict(demo)}
+    marker = {"demo_speech": 2, **asdict(demo)}
     total, done = (demo.speakers + demo.training) * demo.utterances, itertools.count(1)
     with marked_folder(folder, "demo_speech", marker) as new:
         if new is None:
             return False
         for name, speakers in (("speech", demo.speakers), ("training", demo.training)):
             (new / name).mkdir()
-            lines = []
+            lines, said = [], []
             for speaker, utterance, samples in _speech(name, speakers, demo):
                 path = new / name / f"{utterance}.wav"
                 soundfile().write(path, samples, RATE, subtype="PCM_16")
                 lines.append(f"{utterance} {speaker}\n")
+                said.append(f"{utterance} {simulate_words(speaker, utterance, demo.seed)}\n")
                 if progress is not None:
                     progress(next(done), total, utterance)
             write_text(new / f"{name}_utt2spk", "".join(lines))
+            write_text(new / f"{name}_text", "".join(said))
         genders = [f"{_name('speech', n)} {_gender(n)}\n" for n in range(demo.speakers)]
         write_text(new / "speech_spk2gender", "".join(genders))
         write_text(new / "extractor" / "final.raw", mfcc_statistics_network())

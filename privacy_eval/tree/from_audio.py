@@ -18,6 +18,7 @@ from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import atomic_path, read_bytes, relative
 from ..io.kaldi_objects import CONTROL
+from ..io.transcripts import read_transcripts
 
 #: The protocol and the model folder in the new tree.
 PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"
@@ -81,6 +82,8 @@ class AudioFolders:
         Speech of other speakers to train the back ends on.
     model : Path, optional
         Folder of an x-vector extractor, and of its back end if there is no training speech.
+    text : Path, optional
+        What is said in the evaluation audio, as Kaldi's `text`.
     """
 
     original: Path
@@ -91,6 +94,7 @@ class AudioFolders:
     training: Path | None = None
     training_utt2spk: Path | None = None
     model: Path | None = None
+    text: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,8 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     Raises
     ------
     PrivacyEvalError
-        An utterance without audio, audio of no utterance, two files of one utterance, a speaker
+        An utterance without audio or, if there are any, without transcript, audio of no utterance,
+        two files of one utterance, a speaker
         with too few utterances or without gender, trials of only one speaker, training speech
         of an evaluated speaker; a path that a wav.scp cannot hold; other content in the tree.
     """
@@ -138,6 +143,9 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     gender_of = _genders(speaker_of, source)
     sets = _evaluation_sets(speaker_of, gender_of, source)
     original = _select(_audio_files(source.original), speaker_of, source.original)
+    said = {} if source.text is None else read_transcripts(source.text)
+    missing = [u for u in speaker_of if u not in said] if source.text is not None else []
+    _refuse(missing, source.text or tree, "no transcript of utterances")
     training: Mapping[str, str] = {}
     if source.training is not None and source.training_utt2spk is not None:
         training = dict(sorted(read_utt2spk(source.training_utt2spk).items()))
@@ -158,6 +166,9 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
         for name, members in sets.items():
             if members.speaker_of.keys() <= paths.keys():
                 files |= _data_folder(f"data/{name}{suffix}", members, gender_of, paths, tree)
+                if not suffix and members.speaker_of.keys() <= said.keys():
+                    lines = (f"{u} {said[u].strip()}".strip() for u in members.speaker_of)
+                    files[f"data/{name}/text"] = _lines(lines)
     files |= _model_files(source)
     files[PROTOCOL] = _protocol(source, gender_of, is_informed).encode()
     everything = [path for paths in audio.values() for path in paths.values()]

@@ -46,7 +46,7 @@ if [ -n "$speech" ]; then speakers=0; fi
 privacy-eval demo-speech "$simulated" --seed "$seed" --speakers "$speakers" --training "$training" \
     --utterances "$utterances" --seconds "$seconds"
 audio=(--original "$simulated/speech" --utt2spk "$simulated/speech_utt2spk"
-    --spk2gender "$simulated/speech_spk2gender")
+    --spk2gender "$simulated/speech_spk2gender" --text "$simulated/speech_text")
 if [ -n "$speech" ]; then
     audio=(--original "$speech" --utt2spk "$utt2spk")
     if [ -n "$spk2gender" ]; then audio+=(--spk2gender "$spk2gender"); fi

@@ -216,3 +216,17 @@ def test_speech_must_not_train_and_test_the_same_speaker(audio: Audio) -> None:
     done = audio.make(*training)
     assert done.code == 1 and "a" in done.err and not audio.tree.exists()
     assert audio.make(*training[:2]).code == 2
+
+
+def test_transcripts_go_to_the_sets_of_original_speech(audio: Audio) -> None:
+    text = audio.root / "text"
+    lines_to(text, (f"{u} says  {u}" for u in [*UTTERANCES, "other"]))
+    assert audio.by_gender("--text", text, *audio.train()).code == 0
+    names = {p.parent.name for p in audio.tree.rglob("text")}
+    assert names == {"speech_enrolls", "speech_trials_f", "speech_trials_m"}
+    for name in names:
+        spoken = [line.split()[0] for line in audio.lines(f"{name}/utt2spk")]
+        assert audio.lines(f"{name}/text") == [f"{u} says  {u}" for u in spoken]
+    lines_to(text, (f"{u} says {u}" for u in list(UTTERANCES)[1:]))
+    done = audio.by_gender("--text", text)
+    assert done.code == 1 and "no transcript" in done.err and next(iter(UTTERANCES)) in done.err
