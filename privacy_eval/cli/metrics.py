@@ -387,14 +387,10 @@ def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Compariso
 
 def _plain(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> dict[str, Any]:
     from ..io.schema import to_plain
-    from ..metrics.caveats import withholding_key
 
     scores, intervals = evaluated.scores, evaluated.intervals
     plain: dict[str, Any] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
     plain["caveats"] = evaluated.caveats
-    keys = {key: withholding_key(evaluated.caveats, key) for key in evaluated.metrics["exact"]}
-    if withheld := {key: caveat for key, caveat in keys.items() if caveat is not None}:
-        plain["withheld"] = withheld
     for variant in variants:
         values = to_plain(evaluated.metrics[variant])
         plain[variant] = {**values, "zebra_tag": evaluated.tags[variant]}

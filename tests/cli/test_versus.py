@@ -106,8 +106,8 @@ def test_the_caveat_of_a_withheld_value_is_named_beside_it(files: list[object]) 
     plain = json.loads(cli(*files, "--bootstrap", 5, "--format", "json").out)
     of_other = plain["versus"][str(files[4])]["exact"]
     for key, caveat in {"miss_at_fa_0.01": "few_nontargets_0.01", "eer": None}.items():
-        assert of_other[key]["caveat"] == plain["withheld"].get(key) == caveat
-    assert plain["caveats"].keys() >= set(plain["withheld"].values())
+        assert of_other[key]["caveat"] == caveat
+    assert "few_nontargets_0.01" in plain["caveats"]
     assert plain["exact"]["miss_at_fa_0.01"] is not None
 
 
