@@ -140,7 +140,7 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
     Examples
     --------
     >>> weights, offset = train_fusion([[0.0], [1.0], [1.0], [2.0]], [False, False, True, True])
-    >>> bool(weights[0] > 0), round(offset + weights[0], 9)
+    >>> bool(weights[0] > 0), round(float(offset + weights[0]), 9)
     (True, 0.0)
     """
     given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
