@@ -12,6 +12,13 @@ VARIANTS: tuple[Variant, ...] = get_args(Variant)
 Normalization = Literal["none", "vpc2026"]
 NORMALIZATIONS: tuple[Normalization, ...] = get_args(Normalization)
 
+#: How an attacker compares original enrollment with anonymized trial vectors.
+AlignmentName = Literal["none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"]
+ALIGNMENTS: tuple[AlignmentName, ...] = get_args(AlignmentName)
+
+#: Folds of speakers by default, and at least: fewer leave too few trials to learn from.
+FOLDS, LEAST_FOLDS = 10, 4
+
 #: Formats of figures; only curves can be written as TeX.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 

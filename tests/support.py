@@ -26,9 +26,11 @@ from privacy_eval.cli import main, parser
 from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
+from privacy_eval.products.freshness import write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.figures import drawing
 from privacy_eval.results.challenge_text import import_results_txt
+from privacy_eval.results.outputs import RESULTS_NOTE, output_files
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.access import (
     AsvSystems,
@@ -98,6 +100,11 @@ def cli(*arguments: object) -> Run:
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Run(code, out.getvalue(), err.getvalue())
+
+
+def write_outputs(results: Results, out: Path) -> list[Path]:
+    """Write the files of a results folder as `collect` does."""
+    return write_set(out, output_files(results), note=RESULTS_NOTE)
 
 
 def options_of(verb: str) -> dict[str, argparse.Action]:

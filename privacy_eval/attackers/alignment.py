@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import AlignmentName
 from ..errors import PrivacyEvalError
 
 FloatArray = NDArray[np.float64]
 
 IntArray = NDArray[np.int64]
-
-AlignmentName = Literal["none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"]
-
-ALIGNMENTS: tuple[AlignmentName, ...] = get_args(AlignmentName)
 
 #: Penalties of ridge regression that are tried: 10^-4, 10^-3.5, ..., 10^3.5.
 PENALTIES: FloatArray = 10.0 ** (np.arange(-8, 8) / 2)
@@ -63,7 +59,7 @@ class Alignment:
     Attributes
     ----------
     name : str
-        One of `ALIGNMENTS`.
+        One of `choices.ALIGNMENTS`.
     original, anonymized : AffineMap
         Of enrollment and of trial vectors.
     penalty : float or None

@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import FOLDS, LEAST_FOLDS
 from ..errors import PrivacyEvalError
 
 FloatArray = NDArray[np.float64]
@@ -18,9 +19,6 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 IntArray = NDArray[np.int64]
-
-#: Folds of speakers by default, and at least: fewer leave too few trials to learn from.
-FOLDS, LEAST_FOLDS = 10, 4
 
 #: Of the squared weights of standardized scores.
 PENALTY = 1e-3

@@ -104,7 +104,7 @@ def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
         best,
         len(given),
         float(given[best]),
-        float(given[best] + optimism + drawn[best].mean() - given[best]),
+        float(optimism + drawn[best].mean()),
         float(np.quantile(drawn, _TAIL, axis=1).min()),
         float(np.quantile(drawn[rivals], level, axis=1).min()),
         tuple(map(int, rivals)),

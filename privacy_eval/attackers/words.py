@@ -328,7 +328,7 @@ def session_is_enrolled(
 ) -> NDArray[np.bool_]:
     """Tell in which trials the trial utterance is of a session that its enrolled speaker enrolled.
 
-    Sentences of one book or conversation share words that say nothing about the speaker.
+    Sentences of one book or conversation share words of their subject, whoever speaks.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..choices import ALIGNMENTS
 from ..errors import PrivacyEvalError, UsageError, abbreviate
 from .options import (
     JOBS,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from ..attackers.normalization import Cohorts
     from ..io.scores import TrialList
 
-#: `attackers.alignment.ALIGNMENTS`, which needs scipy.
-ALIGNMENTS = ("none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse")
 _PAIRS = ("align_from", "align_to")
 _COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ..errors import UsageError
+from ..choices import FOLDS, LEAST_FOLDS
+from ..errors import PrivacyEvalError, UsageError
 from .options import add, path, positive, value
 
 EXAMPLE = (
@@ -19,14 +20,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", **scores)
     parser.add_argument("--trials", required=True, **path("F", "trial key"))
     add(parser, "--utt2spk", required=True)
-    folds = "of speakers, who are never scored by a model that was trained on them; default: 10"
-    parser.add_argument("--folds", **value("N", folds, type=positive, default=10))
+    folds = (
+        f"of speakers, who are never scored by a model that was trained on them; default: {FOLDS}"
+    )
+    parser.add_argument("--folds", **value("N", folds, type=positive, default=FOLDS))
     parser.add_argument("--out", required=True, **path("F", "score file"))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..attackers.fusion import LEAST_FOLDS, fuse_scores
-    from ..errors import PrivacyEvalError
+    from ..attackers.fusion import fuse_scores
     from ..io.files import write_text
     from ..io.scores import format_scores, read_scores, read_trials, score_table
     from ..io.trial_speakers import trial_speakers

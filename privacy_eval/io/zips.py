@@ -1,4 +1,4 @@
-"""Unpack zips from strangers: every member is checked before anything is written."""
+"""Unpack untrusted zips: every member is checked before anything is written."""
 
 from __future__ import annotations
 

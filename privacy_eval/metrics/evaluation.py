@@ -69,7 +69,7 @@ class Evaluation:
                 row["95 % interval"] = ""
                 if bounds is not None and (caveat is None or caveat.printed):
                     ends = (metric.format(x, detailed=True) for x in (bounds.low, bounds.high))
-                    same = bounds.low == bounds.high  # says nothing about other speakers
+                    same = bounds.low == bounds.high  # no variation between draws
                     row["95 % interval"] = _SAME if same else f"[{', '.join(ends)}]"
             rows.append(row)
         return rows

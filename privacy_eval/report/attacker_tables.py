@@ -15,7 +15,6 @@ _CORRECTED = (
     "Corrected: the lowest EER without the optimism of having been picked, with its 95 % interval"
 )
 
-
 #: Systems and splits that a note names.
 _NAMED = 4
 
@@ -96,8 +95,7 @@ def _texts(row: Tried, titles: list[str], data: ReportData, *, corrected: bool) 
 
 def _notes(rows: list[Tried], *, corrected: bool) -> list[str]:
     notes = [_CORRECTED] if corrected else []
-    found = [row.strongest for row in rows if row.strongest is not None]
-    if any(best.corrected < LOW_EER for best in found):
+    if any(row.strongest is not None and row.strongest.corrected < LOW_EER for row in rows):
         notes.append(f"Below {100 * LOW_EER:.0f} % intervals are too short")
     if any(len(row.compared) < len(row.attackers) for row in rows):
         notes.append("Only attackers of the same trial sets are compared")

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING
 from ..errors import counted
 from ..io.files import file_names
 from ..io.inputs import Inputs
-from ..products.freshness import NOTE, Product, file_set, write_set
+from ..products.freshness import NOTE, file_set
 
 if TYPE_CHECKING:
     from .records import Results
 
 #: The fingerprint of the files.
 RESULTS_NOTE = f".results{NOTE}"
-
-
-def outputs(results: Results, out: Path) -> Product:
-    """Return the product of `output_files`."""
-    return file_set(out, output_files(results), note=RESULTS_NOTE)
 
 
 def made_by_user(path: Path) -> bool:
@@ -31,11 +26,6 @@ def made_by_user(path: Path) -> bool:
         and path.name in fingerprint.files
         and product.is_whole(Inputs(), fingerprint)
     )
-
-
-def write_outputs(results: Results, out: Path) -> list[Path]:
-    """Write `output_files`."""
-    return write_set(out, output_files(results), note=RESULTS_NOTE)
 
 
 def left_out_lines(results: Results) -> list[str]:

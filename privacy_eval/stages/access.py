@@ -15,6 +15,7 @@ from ..io.confine import check_inside
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import MissingInput, Source
+from ..products.jobs import estimate_lines, scoring_cost
 from ..protocol.protocol import ANONYMIZED, AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
@@ -452,6 +453,11 @@ class AsvSystems:
         """Return functions that find a model's back end and the x-vectors of sets, for `absent`."""
         vectors = [partial(self.find_vectors, *model, *name) for name in sets]
         return [partial(self.find_backend, *model), *vectors]
+
+    def scoring_cost(self, condition: TrialCondition) -> float:
+        """Estimate the run time of scoring the trials of a condition."""
+        key, _ = self.access.trial_key(condition, self.protocol)
+        return scoring_cost(estimate_lines(key))
 
     def vectors_source(self, scp: Path) -> Source:
         """Return x-vectors that `find_vectors` found as a source, with the digest of their

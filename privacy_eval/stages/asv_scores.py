@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError
@@ -26,7 +27,6 @@ from ..products.freshness import (
     bring_up_to_date,
     source_from_fingerprint,
 )
-from ..products.jobs import estimate_lines, scoring_cost
 from ..protocol.protocol import Protocol
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
@@ -108,16 +108,12 @@ class _Scoring:
             self.find,
             self.make,
             subject={"backend": "plda"},
-            cost=self.cost,
+            cost=partial(self.asv.scoring_cost, self.condition),
             guarded=True,
             rivals=(self.folder / "scores.gz",),
             within=self.asv.access.results,
             absent=self.absent,
         )
-
-    def cost(self) -> float:
-        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
-        return scoring_cost(estimate_lines(key))
 
     def absent(self) -> list[MissingInput]:
         return missing_inputs(self.condition, self.anon_suffix, self.asv)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 from ..asv.backend import BackendName
@@ -31,7 +32,6 @@ from ..products.freshness import (
     absent,
     bring_up_to_date,
 )
-from ..products.jobs import estimate_lines, scoring_cost
 from ..results.record_files import record_content, record_paths
 from ..results.records import IdentificationRecord
 from ..tree.conditions import TrialCondition, original_sets, trial_conditions
@@ -115,12 +115,8 @@ class _Galleries:
             },
             options=asdict(self.options),
             revision=_REVISION,
-            cost=self.cost,
+            cost=partial(self.asv.scoring_cost, self.condition),
         )
-
-    def cost(self) -> float:
-        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
-        return scoring_cost(estimate_lines(key))
 
     @property
     def backend(self) -> BackendName:

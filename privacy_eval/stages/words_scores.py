@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -24,7 +25,6 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..products.jobs import estimate_lines, scoring_cost
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..tree.conditions import TrialCondition, original_sets
 from ..tree.keys import first_file
@@ -70,16 +70,12 @@ class _WordsScoring:
             self.find,
             self.make,
             subject={"scoring": "words"},
-            cost=self.cost,
+            cost=partial(self.asv.scoring_cost, self.condition),
             guarded=True,
             rivals=(self.folder / "scores.gz",),
             within=access.results,
             absent=self.absent,
         )
-
-    def cost(self) -> float:
-        key, _ = self.asv.access.trial_key(self.condition, self.asv.protocol)
-        return scoring_cost(estimate_lines(key))
 
     def absent(self) -> list[MissingInput]:
         enrolled, tested = original_sets(self.condition, self.asv.protocol)

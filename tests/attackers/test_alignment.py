@@ -19,12 +19,11 @@ from attacker_support import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support import ATTACKERS, Run, cli, lines_to, needs_attackers
+from support import ATTACKERS, Run, cli, lines_to, needs_attackers, options_of
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.enrollment import load_enrollment
 from privacy_eval.attackers.alignment import (
-    ALIGNMENTS,
     PENALTIES,
     Alignment,
     AlignmentName,
@@ -40,7 +39,7 @@ from privacy_eval.attackers.normalization import (
     cohort_statistics,
     normalize_scores,
 )
-from privacy_eval.cli import asv_scores
+from privacy_eval.choices import ALIGNMENTS
 from privacy_eval.io.scores import read_trial_list
 
 Array = NDArray[np.float64]
@@ -371,7 +370,7 @@ def test_a_cohort_smaller_than_top_is_a_caveat(lists: Path, tmp_path: Path) -> N
 
 
 def test_the_verb_has_every_alignment() -> None:
-    assert asv_scores.ALIGNMENTS == ALIGNMENTS
+    assert tuple(options_of("asv-scores")["align"].choices) == ALIGNMENTS
 
 
 # --- all golden scores, where they are

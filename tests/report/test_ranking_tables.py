@@ -22,6 +22,7 @@ from support import (
     imported,
     record_at,
     three_conditions,
+    write_outputs,
 )
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
@@ -44,7 +45,6 @@ from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_text
 from privacy_eval.results.arrays import DET_BAND, StoredArrays
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.outputs import write_outputs
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree

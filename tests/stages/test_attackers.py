@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import Tree, lines_to, score_lines, three_conditions, trial_lines
+from support import (
+    Tree,
+    lines_to,
+    score_lines,
+    three_conditions,
+    trial_lines,
+    write_outputs,
+)
 
 from privacy_eval.metrics.caveats import WEAKER_THAN_WORDS
 from privacy_eval.numbers.report_data import ReportData, read_report_data
@@ -17,7 +24,6 @@ from privacy_eval.report.attacker_tables import attackers_table
 from privacy_eval.report.first_screen import front
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
-from privacy_eval.results.outputs import write_outputs
 from privacy_eval.results.records import Results, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree

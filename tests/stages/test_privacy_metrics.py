@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import Tree, cli, lines_to, score_lines, snapshot, three_conditions, utterances
+from support import (
+    Tree,
+    cli,
+    lines_to,
+    score_lines,
+    snapshot,
+    three_conditions,
+    utterances,
+    write_outputs,
+)
 
 from privacy_eval import PrivacyEvalError, __version__
 from privacy_eval.errors import OutputError
@@ -27,7 +36,6 @@ from privacy_eval.metrics import TrialScores, of_kind, score_metrics
 from privacy_eval.products.freshness import NOTE, Outcome, Run
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results, to_json
-from privacy_eval.results.outputs import write_outputs
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import (
     Options,

@@ -124,7 +124,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
 
 def _withheld(data: ReportData, split: str) -> str:
-    """Name the systems with an EER that says nothing about privacy, such as an inverted one."""
+    """Name the systems whose EER is withheld, such as inverted ones."""
     eer, attack = data.protocol.eer, data.protocol.average_attack_model
     means = {s: data.means.of(eer, attack, split, s) for s in data.cells.systems}
     withheld = [s for s, m in means.items() if m.value is not None and m.caveat is not None]
