@@ -14,7 +14,14 @@ _BASHCOMPINIT = "autoload -U +X compinit bashcompinit && compinit && bashcompini
 
 _FUNCTION = """\
 _privacy_eval() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words=""
+    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words="" start=""
+    # bash makes = a word of its own, zsh does not.
+    case $word in
+        =) word="" ;;
+        --*=*) before=${{word%%=*}} start=${{word%%=*}}= word=${{word#*=}} ;;
+        *) [ "$before" != = ] || before=${{COMP_WORDS[COMP_CWORD - 2]}} ;;
+    esac
+    case $word in *,*) start+=${{word%,*}}, word=${{word##*,}} ;; esac
     if [ "$COMP_CWORD" -eq 1 ]; then
         words="{verbs}"
     else
@@ -27,7 +34,7 @@ _privacy_eval() {{
             esac
         fi
     fi
-    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    COMPREPLY=($(compgen -P "$start" -W "$words" -- "$word"))
 }}
 complete -o bashdefault -o default -F _privacy_eval privacy-eval
 """
@@ -57,11 +64,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _options(verb: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of every listed option and its choices, if any."""
+    from ..metrics import of_kind
     from ..protocol.protocol import bundled
     from ..protocol.published import published_names
     from . import parser
 
-    bundles = {"--conf": bundled(), "--published": published_names()}
+    bundles = {
+        "--conf": bundled(),
+        "--published": published_names(),
+        "--metrics": list(of_kind("scores")),
+    }
     for action in parser(verb)._actions:
         if action.help != argparse.SUPPRESS:
             for name in action.option_strings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,15 @@ def add_files(options: Options) -> None:
         options.add_argument(name, action="append", **value("C", cost, type=number))
     plotted = "also plot DET curves and ECE profiles: a pdf, png or tex file"
     options.add_argument("--plot", **path("FILE", plotted))
-    add(options, "--format")
+    shown = "print only these metrics, by their keys (as --format json prints them); default: all"
+    options.add_argument("--metrics", **value("KEY,...", shown, type=_keys))
+    formats = "csv: a row per system, variant and metric, rates as fractions; latex: booktabs"
+    add(options, "--format", choices=["text", "csv", "json", "latex"], help=formats)
+
+
+def _keys(text: str) -> list[str]:
+    """Parse a list of metrics; repeated ones count once."""
+    return list(dict.fromkeys(filter(None, text.split(","))))
 
 
 def read_file(arguments: argparse.Namespace, path: Path) -> ScoreFile:
@@ -162,6 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..metrics.registry import registered
 
     with registered(operating_points(arguments)):
+        _check_keys(arguments)
         evaluated = _of_arrays(arguments)
         _show(arguments, evaluated, {})
         _write_plot(arguments, evaluated)
@@ -178,13 +188,14 @@ def _attackers(arguments: argparse.Namespace) -> list[str]:
             "several --scores go with --strongest; --versus tests two against each other"
         )
     if arguments.strongest:
-        if conflicting := [name for name in ("versus", "speakers") if vars(arguments)[name]]:
+        conflicting = [n for n in ("versus", "speakers", "metrics") if vars(arguments)[n]]
+        if conflicting:
             raise UsageError(f"--{conflicting[0]} does not go with --strongest")
         if not arguments.bootstrap:
             raise UsageError("--strongest needs bootstrap replicates: give --bootstrap N, too")
         if len({first, *others}) <= len(others):
             raise UsageError("--strongest: a score file is given twice")
-    arguments.scores = Path(first)
+    arguments.scores, arguments.name = Path(first), first
     return [first, *others]
 
 
@@ -194,6 +205,9 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import metric_options
 
+    if arguments.format in ("csv", "latex") and (attackers[1:] or arguments.speakers):
+        option = "strongest" if attackers[1:] else "speakers"
+        raise UsageError(f"--{option} goes with --format text or json")
     if arguments.versus and not arguments.bootstrap:
         raise UsageError("--versus compares bootstrap replicates: give --bootstrap N, too")
     options = metric_options(arguments, Path())
@@ -219,6 +233,7 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
     if arguments.speakers:
         more["speakers"] = _speakers(trials)
     with registered(operating_points(arguments)):
+        _check_keys(arguments)
         evaluated = evaluate_trials(trials, options, *speakers)
         compared = {
             given: evaluate_trials(other, options, *speakers) for given, other in others.items()
@@ -266,6 +281,8 @@ def _show(
     from ..metrics import VARIANTS
     from ..metrics.eer import eer_percent
 
+    evaluated = _only(evaluated, arguments.metrics)
+    compared = {given: _only(other, arguments.metrics) for given, other in compared.items()}
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     comparisons = {v: _compare([evaluated, *compared.values()], v) for v in variants if compared}
     if arguments.format == "json":
@@ -274,11 +291,55 @@ def _show(
             plain["versus"] = _plain_versus(comparisons, list(compared))
         print(json.dumps(plain, indent=1, allow_nan=False))
         return
+    if arguments.format in ("csv", "latex"):
+        from ..report.score_file_tables import score_files_csv, score_files_latex
+
+        systems = {_name(arguments): evaluated, **compared}
+        evaluations = {v: {n: _evaluation(s, v) for n, s in systems.items()} for v in variants}
+        write = score_files_csv if arguments.format == "csv" else score_files_latex
+        print(write(evaluations, comparisons), end="")
+        return
     _print_text(evaluated, variants)
     for speaker in more.get("speakers", ()):
         print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
     if comparisons:
         _print_versus(arguments, comparisons, compared)
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    """Return the name of the (first) score file as given."""
+    return str(vars(arguments).get("name") or arguments.scores or arguments.target)
+
+
+def _check_keys(arguments: argparse.Namespace) -> None:
+    """Refuse metrics that are not computed."""
+    from ..metrics import of_kind
+
+    computed = of_kind("scores")
+    if unknown := [key for key in arguments.metrics or () if key not in computed]:
+        raise UsageError(f"--metrics: no metric {unknown[0]!r}, only {', '.join(computed)}")
+
+
+def _only(evaluated: ConditionMetrics, keys: Sequence[str] | None) -> ConditionMetrics:
+    """Restrict metrics, their replicates and caveats to those of `keys`, in this order."""
+    from ..metrics import CAVEATS
+
+    if keys is None:
+        return evaluated
+    drawn = evaluated.replicates
+    if drawn is not None:
+        values = {
+            f"{v} {key}": drawn.values[f"{v} {key}"] for v in evaluated.metrics for key in keys
+        }
+        drawn = replace(drawn, values=values)
+    return replace(
+        evaluated,
+        metrics={v: {key: of[key] for key in keys} for v, of in evaluated.metrics.items()},
+        caveats={
+            c: why for c, why in evaluated.caveats.items() if any(map(CAVEATS[c].concerns, keys))
+        },
+        replicates=drawn,
+    )
 
 
 def _print_versus(
@@ -290,18 +351,17 @@ def _print_versus(
     differ."""
     from tabulate import tabulate
 
+    from ..report.score_file_tables import differing_rows
+
     for place, name in enumerate(compared):
-        printed: set[tuple[str, ...]] = set()
-        for variant, comparison in comparisons.items():
-            rows = comparison.to_rows(place)
-            different = [row for row in rows if _values_of(row) not in printed]
-            title = f"{arguments.scores} against {name} ({variant}), difference = first - other"
+        rows = {variant: comparison.to_rows(place) for variant, comparison in comparisons.items()}
+        for printed, (variant, different) in enumerate(differing_rows(rows)):
+            title = f"{_name(arguments)} against {name} ({variant}), difference = first - other"
             if printed:
                 title += ", where values differ" if different else ": the same values"
             print(f"\n# {title}")
             if different:
                 print(tabulate(different, headers="keys", disable_numparse=True))
-            printed.update(map(_values_of, rows))
     for name, other in compared.items():
         for reason in _withholding_reasons(other):
             print(f"caveat of {name}: {reason}")
@@ -313,14 +373,9 @@ def _print_versus(
     if len(compared) > 1:
         print(
             f"p (Holm): corrected, for each metric alone, over the {len(compared)} comparisons of "
-            f"{arguments.scores} with each of {', '.join(compared)}, which are not compared with "
+            f"{_name(arguments)} with each of {', '.join(compared)}, which are not compared with "
             "each other"
         )
-
-
-def _values_of(row: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the metric and the values of a row, without interval and p-value."""
-    return tuple(text for name, text in row.items() if name in ("metric", "value", "other"))
 
 
 def _show_strongest(
@@ -392,8 +447,9 @@ def _plain(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> dict[str
     plain: dict[str, Any] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
     plain["caveats"] = evaluated.caveats
     for variant in variants:
-        values = to_plain(evaluated.metrics[variant])
-        plain[variant] = {**values, "zebra_tag": evaluated.tags[variant]}
+        plain[variant] = to_plain(evaluated.metrics[variant])
+        if "zebra_individual" in plain[variant]:
+            plain[variant]["zebra_tag"] = evaluated.tags[variant]
     if intervals:
         plain["intervals"] = to_plain({v: intervals[v] for v in variants})
     return plain
@@ -415,15 +471,14 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
     from tabulate import tabulate
 
     from ..metrics import METRICS
+    from ..report.score_file_tables import differing_rows
 
     scores, replicates = evaluated.scores, evaluated.replicates
     counts = f"{scores.n_target} target and {scores.n_nontarget} nontarget trials"
     if replicates is not None:
         counts += f", {replicates.n_speakers} speakers with target trials"
-    printed: set[tuple[str, ...]] = set()
-    for variant in variants:
-        rows = _evaluation(evaluated, variant).to_rows()
-        different = [tuple(row.values()) for row in rows if _values_of(row) not in printed]
+    rows = {variant: _evaluation(evaluated, variant).to_rows() for variant in variants}
+    for printed, (variant, different) in enumerate(differing_rows(rows)):
         title: list[str] = [variant] if len(variants) > 1 else []
         if printed:
             title.append("where it differs" if different else "the same values")
@@ -432,8 +487,8 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
         if title:
             print(f"# {', '.join(title)}")
         if different:
-            print(tabulate(different, tablefmt="plain", disable_numparse=True))
-        printed.update(map(_values_of, rows))
+            table = [tuple(row.values()) for row in different]
+            print(tabulate(table, tablefmt="plain", disable_numparse=True))
     print(counts)
     for reason in _withholding_reasons(evaluated):
         print(f"caveat: {reason}")
@@ -478,7 +533,7 @@ def _write_plot(
     from ..report.figures.drawing import Drawing, write
 
     variant: Variant = "exact" if arguments.variant == "both" else arguments.variant
-    named = {str(arguments.scores or arguments.target): evaluated, **compared}
+    named = {_name(arguments): evaluated, **compared}
     plot = score_plot({name: _evaluation(of, variant) for name, of in named.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])

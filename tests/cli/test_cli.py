@@ -278,6 +278,10 @@ COMPLETED = [
     ("met", {"metrics"}),
     ("metrics --var", {"--variant"}),
     ("metrics --variant c", {"challenge"}),
+    ("metrics --variant = c", {"challenge"}),  # as bash splits --variant=c
+    ("metrics --variant =", {"challenge", "exact", "both"}),
+    ("metrics --variant=c", {"--variant=challenge"}),  # as zsh passes it
+    ("metrics --metrics eer,cllr_m", {"eer,cllr_min"}),
     ("check --results --qui", {"--quick"}),
     ("check --conf vpc2026", {"vpc2026_track1", "vpc2026_track2"}),
     ("tables --published vpc202", {n for n in published_names() if n.startswith("vpc202")}),
@@ -373,7 +377,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
     single |= {"user_metrics", "score_format", "versus", "enroll_utt2spk"}
-    single |= {"p_target", "c_miss", "c_fa", "plot"}
+    single |= {"p_target", "c_miss", "c_fa", "plot", "metrics"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
     assert options_of("metrics").keys() == own | single | {"target", "nontarget", "strongest"}
 

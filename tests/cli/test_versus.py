@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -111,6 +112,53 @@ def test_the_caveat_of_a_withheld_value_is_named_beside_it(files: list[object]) 
     assert plain["exact"]["miss_at_fa_0.01"] is not None
 
 
+def test_chosen_metrics_in_every_format(files: list[object]) -> None:
+    options = *files, "--bootstrap", 20, "--metrics", "cllr_min,eer,eer", "--variant", "exact"
+    plain = json.loads(cli(*options, "--format", "json").out)
+    (other,) = plain["versus"].values()
+    chosen = ["cllr_min", "eer"]
+    printed = (plain["exact"], plain["intervals"]["exact"], other["exact"])
+    assert [list(part) for part in printed] == [chosen] * 3
+    assert plain["caveats"] == {}  # those of linkability and of miss rates are not among them
+    everything = json.loads(cli(*files, "--bootstrap", 20, "--format", "json").out)
+    for key in chosen:
+        assert plain["exact"][key] == everything["exact"][key]
+        assert other["exact"][key] == everything["versus"][str(files[4])]["exact"][key]
+
+    rows = list(csv.DictReader(cli(*options, "--format", "csv").out.splitlines()))
+    assert [(r["system"], r["metric"]) for r in rows] == [
+        (str(files[n]), key) for n in (2, 4) for key in chosen
+    ]
+    for row in rows[2:]:
+        entry = other["exact"][row["metric"]]
+        bounds = entry["interval"]["low"], entry["interval"]["high"]
+        cells = [row[k] for k in ("value", "difference_low_95", "difference_high_95", "p_value")]
+        assert list(map(float, cells)) == [entry["value"], *bounds, entry["p_value"]]
+
+    table = cli(*options, "--format", "latex")
+    assert table.code == 0 and table.out.startswith("% needs \\usepackage{booktabs}\n")
+    for key in chosen:
+        value = pe.METRICS[key].format(plain["exact"][key], detailed=True)
+        assert table.out.count(f" & {value}") == 2  # alone, and beside the other
+    text = cli(*options)
+    assert "min Cllr" in text.out and "inkability" not in text.out + table.out
+    assert "SpeechBrain" not in text.out + table.out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["--metrics", "eer,der"],
+        ["--metrics", "eer", "--strongest", "--bootstrap", "20"],
+        ["--format", "csv", "--speakers"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_printed(files: list[object], change: list[str]) -> None:
+    run = cli(*files[:3], *files[5:], *change)
+    assert (run.code, run.out) == (2, "")
+
+
 @pytest.mark.parametrize(
     ("change", "code", "words"),
     [
@@ -183,6 +231,21 @@ def test_systems_are_plotted(files: list[object], tmp_path: Path, extension: str
     assert plot.read_bytes().startswith(begins)
     assert [p.name for p in plot.parent.iterdir()] == [plot.name]
     assert cli(*files, "--bootstrap", 20, "--plot", tmp_path / "det.gif").code == 2
+
+
+def test_the_legend_of_a_plot_names_files_as_given(
+    files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = "./a", Path(str(files[4])).name
+    options = "--scores", given[0], "--versus", given[1], *files[5:], "--bootstrap", 20
+    plain = json.loads(cli("metrics", *options, "--plot", "det.tex", "--format", "json").out)
+    bounds = plain["intervals"]["exact"]["eer"]
+    numbers = plain["exact"]["eer"], bounds["low"], bounds["high"]
+    eer, low, high = (f"{100 * x:.2f}" for x in numbers)
+    legend = (tmp_path / "det.tex").read_text()
+    assert f"{{./a (EER {eer} [{low}, {high}] " in legend
+    assert f"{{{given[1]} (" in legend
 
 
 def test_several_systems_have_lines_of_their_own_on_one_axes(files: list[object]) -> None:

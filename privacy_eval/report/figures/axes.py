@@ -19,6 +19,9 @@ from .ece import Profile, profile_panel
 from .linkability import linkability_panel
 from .plot import Curve, Panel, Plot
 
+#: Maximum characters of the path of a score file in a legend.
+_PATH = 46
+
 #: Scores of one system.
 Scores = TrialScores | Evaluation
 _Arrays = Mapping[str, FloatArray]
@@ -125,7 +128,8 @@ def plot_scores(
 def score_plot(systems: Mapping[str, Scores]) -> Plot:
     """Plot DET curves and ECE profiles of systems side by side."""
     evaluated = _systems(systems, "")
-    return Plot(((_det(evaluated), _ece(evaluated)),), legend="below")
+    panels = _det(evaluated), _ece(evaluated)
+    return Plot((panels,), legend="below", longest_name=_PATH)
 
 
 def _systems(scores: Scores | Mapping[str, Scores], name: str) -> _Systems:
@@ -181,10 +185,16 @@ def _det(systems: _Systems) -> Panel:
             arrays["det_false_alarm"],
             evaluation.values["eer"],
             caveat=withholding_caveat(evaluation.caveats, "eer"),
+            interval=_interval(evaluation, "eer"),
         )
         for name, (evaluation, arrays) in systems.items()
     ]
     return det_panel(lines, style.system_styles(list(systems)))
+
+
+def _interval(evaluation: Evaluation, key: str) -> tuple[float, float] | None:
+    bounds = evaluation.intervals.get(key)
+    return None if bounds is None else (bounds.low, bounds.high)
 
 
 def _ece(systems: _Systems) -> Panel:

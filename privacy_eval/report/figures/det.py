@@ -59,11 +59,13 @@ class Line:
     eer : float
         As in tables, a fraction.
     text : str
-        Percent in the legend; default: `eer` beside the rate at the marker.
+        Percent in the legend; default: `eer` with its interval beside the rate at the marker.
     caveat : Caveat or None
         For which its EER must be neither ranked nor graded.
     band : tuple of float arrays, shape (Q,), or None
         False-alarm rates, and lowest and highest miss rates there.
+    interval : (float, float) or None
+        Bounds of `eer`.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Line:
     text: str = ""
     caveat: Caveat | None = None
     band: tuple[FloatArray, FloatArray, FloatArray] | None = None
+    interval: tuple[float, float] | None = None
 
     @cached_property
     def marker(self) -> float:
@@ -85,8 +88,11 @@ class Line:
         """EER in the legend, in percent."""
         if self.text:
             return self.text
-        rates = (METRICS["eer"].format(rate) for rate in (self.eer, self.marker))
-        return " %, curve ".join(marked_text(rate, self.caveat) for rate in rates)
+        metric = METRICS["eer"]
+        eer, marker = (
+            marked_text(metric.format(rate), self.caveat) for rate in (self.eer, self.marker)
+        )
+        return f"{eer} {metric.interval(self.interval)}".rstrip() + f" %, curve {marker}"
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -127,7 +133,7 @@ def det_panel(
             x, y = np.clip(x, *limits), np.clip(y, *limits)
         eer = np.full((1, 2), ndtri(np.clip(line.marker, low / 100, 1)))
         points = eer if limits[0] <= eer[0, 0] <= limits[1] else np.zeros((0, 2))
-        note = f"({line.printed} %)"
+        note = f"({'EER ' if line.interval else ''}{line.printed} %)"
         curves.append(system_curve(look, x, y, points, line.name, note, line.caveat))
         if line.band is not None and len(ordered) <= _MOST_BANDS:
             at, below, above = map(_probit, line.band)

@@ -120,9 +120,10 @@ def _handle(curve: Curve) -> Line2D | Patch:
 
 
 def _text(curve: Curve, limit: int) -> str:
-    """Entry of a legend; the note of a long name is on a separate line."""
+    """Entry of a legend; the note of a long name, and a long note, are on a separate line."""
     parts = filter(None, (escape_mathtext(curve.name, limit), escape_mathtext(curve.note, _NOTE)))
-    return ("\n" if len(shorten_name(curve.name, limit)) > NAME else " ").join(parts)
+    name = len(shorten_name(curve.name, limit))
+    return ("\n" if name > NAME or name + len(curve.note) > 2 * NAME else " ").join(parts)
 
 
 def _height(plot: Plot) -> float:

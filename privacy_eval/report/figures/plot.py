@@ -107,6 +107,8 @@ class Plot:
         In inches.
     title : str
         Plain text above all panels.
+    longest_name : int
+        Maximum number of characters of a name in the legend, unless there is more room.
     """
 
     rows: tuple[tuple[Panel | None, ...], ...]
@@ -115,6 +117,7 @@ class Plot:
     legend_columns: int = 3
     width: float = FULL_WIDTH
     title: str = ""
+    longest_name: int = NAME
 
     def panels(self) -> Iterator[tuple[int, int, Panel]]:
         """Yield each panel with its row and column."""
@@ -135,7 +138,8 @@ class Plot:
 
     def name_limit(self, entries: Sequence[Curve]) -> int:
         """Maximum number of characters of a name in the legend: few names may be longer."""
-        return _LONG_NAME if self.legend == "right" and len(entries) <= _FEW else NAME
+        few = self.legend == "right" and len(entries) <= _FEW
+        return _LONG_NAME if few else self.longest_name
 
 
 def system_curve(
