@@ -113,12 +113,13 @@ class Tried:
         own = (a for a in self.attackers if not a.is_words)
         return next((a for a in own if a.model.id == self.average_attack_model), None)
 
-    def weaker_than_words(self) -> list[AttackerEer]:
-        """List the attackers with a higher EER than the words alone, on the same trial sets."""
+    @functools.cached_property
+    def weaker_than_words(self) -> tuple[AttackerEer, ...]:
+        """The attackers with a higher EER than the words alone, on the same trial sets."""
         words = self.words
         if words is None or words not in self.compared:
-            return []
-        return [a for a in self.compared if a.value > words.value]
+            return ()
+        return tuple(a for a in self.compared if a.value > words.value)
 
 
 def tried(

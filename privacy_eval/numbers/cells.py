@@ -260,7 +260,7 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     the first system's. Values that differ between results folders are left out, and named in the
     list."""
     protocol, recognition = results.protocol, results.protocol.recognition
-    attack = protocol.attack(protocol.average_attack_model)
+    attack = protocol.average_attack
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
     measured: list[_Measured] = [
         (r.condition, {"wer": r.line.wer}, r.speaker_interval, r.speakers)

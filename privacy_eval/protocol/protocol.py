@@ -328,6 +328,11 @@ class Protocol:
         return TrialSet(self.data_set(data_set), split, gender)
 
     @property
+    def average_attack(self) -> AttackModel:
+        """The attack model of the challenge's averages and rankings."""
+        return self.attack(self.average_attack_model)
+
+    @property
     def weighs_utility(self) -> bool:
         """Whether systems are ranked by privacy and utility, as from 2022 on."""
         return bool(self.eer_thresholds or self.emotion)

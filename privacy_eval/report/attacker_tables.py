@@ -61,7 +61,7 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> list[str]:
     """Name the attackers by whom privacy is overestimated, as the words alone are stronger."""
     weaker = []
     for row in rows:
-        if (words := row.words) is not None and (others := row.weaker_than_words()):
+        if (words := row.words) is not None and (others := row.weaker_than_words):
             named = ", ".join(f"{a.title.lower()} {a.eer.text()} %" for a in others)
             where = f"{row.system}, {data.protocol.split_name(row.split)}"
             weaker.append(f"{where}: {named}, words {words.eer.text()} %")

@@ -8,19 +8,13 @@ from ..errors import abbreviate, counted
 from ..metrics import describe
 from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.rankings import Ranking
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .identification_tables import basis_text, group_text, rate_text
-from .notes import (
-    conditions_by_system,
-    counted_conditions,
-    grouped_cautions,
-    too_few_replicates,
-)
+from .notes import front_notes
 from .page import Front
 from .ranking_tables import difference_text
 
@@ -34,27 +28,16 @@ _ATTACKERS = {
 }
 
 
-# Number of lines on conditions that were not evaluated, of possibly thousands.
-_ABSENT_SHOWN = 200
-
-
 def front(data: ReportData) -> Front:
     """Compose the first screen, except its tables and figures."""
-    results, protocol = data.results, data.protocol
-    warnings = [*((text, ()) for text in data.unsigned), *grouped_cautions(data)]
-    if not results.systems:
-        facts = (("Published results", data.sources.published), ("Protocol", protocol.title))
-        answer = _published_verdict(data)
-        return Front(facts, answer, warnings=tuple(warnings), notes=tuple(_words(data)))
-    split, ranking = data.main_split, data.main_ranking
-    warnings += [*lacking(data), *((text, ()) for text in _not_evaluated(data))]
-    return Front(
-        tuple(_facts(data, split)),
-        " ".join(filter(None, (_verdict(data, ranking), _verdict_on_words(data, split)))),
-        tuple((s, tuple(_sentences(data, s, split))) for s in data.systems_by_rank),
-        tuple(dict.fromkeys(warnings)),
-        tuple(_words(data)),
-    )
+    words, warnings = tuple(_words(data)), front_notes(data, _not_evaluated(data))
+    if not data.results.systems:
+        facts = (("Published results", data.sources.published), ("Protocol", data.protocol.title))
+        return Front(facts, _published_verdict(data), warnings=warnings, notes=words)
+    split = data.main_split
+    answers = tuple((s, tuple(_sentences(data, s, split))) for s in data.systems_by_rank)
+    verdict = " ".join(filter(None, (_verdict(data), _verdict_on_words(data, split))))
+    return Front(tuple(_facts(data, split)), verdict, answers, warnings, words)
 
 
 def _published_verdict(data: ReportData) -> str:
@@ -62,7 +45,7 @@ def _published_verdict(data: ReportData) -> str:
     ranking, protocol = data.main_ranking, data.protocol
     if not ranking.ranked:
         return ""
-    first, attack = ranking.ranked[0], protocol.attack(protocol.average_attack_model)
+    first, attack = ranking.ranked[0], protocol.average_attack
     sentence = (
         f"Of {counted(len(ranking.ranked), 'published system')}, {first.system} protects best: "
         f"against an attacker {attacker(attack)}, it leaves an EER of {first.mean.text()} % "
@@ -74,12 +57,13 @@ def _published_verdict(data: ReportData) -> str:
 
 def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     results, protocol = data.results, data.protocol
+    folders = list(dict.fromkeys(_folders(results)))
     yield "Systems", abbreviate(list(results.systems))
     if data.sources.files:
         yield "Results", data.sources.files
-    if folders := list(dict.fromkeys(_folders(results))):
+    if folders:
         yield "Tree", f"scores in {abbreviate(folders)}"
-    attack = protocol.attack(protocol.average_attack_model)
+    attack = protocol.average_attack
     yield (
         "Protocol",
         f"{protocol.title} ({protocol.name}), variant {protocol.variant}; ranked by EER, "
@@ -110,9 +94,9 @@ def _folders(results: Results) -> Iterator[str]:
             yield path.rsplit("/", 2)[0]
 
 
-def _verdict(data: ReportData, ranking: Ranking) -> str:
+def _verdict(data: ReportData) -> str:
     """State which evaluated system protects best, and whether the difference is significant."""
-    own = {system_column(s) for s in data.results.systems}
+    ranking, own = data.main_ranking, {system_column(s) for s in data.results.systems}
     ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in own]
     if not ranked:
         return ""
@@ -122,7 +106,7 @@ def _verdict(data: ReportData, ranking: Ranking) -> str:
     eer = f"EER {first.mean.text()} %"
     if len(ranked) == 1:
         protocol = data.protocol
-        attack = protocol.attack(protocol.average_attack_model).title.lower()
+        attack = protocol.average_attack.title.lower()
         under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
         interval = f"{eer} {metric.interval(first.mean.interval)}".rstrip()
         return f"{first.system} leaves an {interval}{under}; 50 % is chance{published}."
@@ -235,7 +219,7 @@ def _other_attackers(data: ReportData, system: str, split: str) -> Iterator[str]
     words, challenge = row.words, row.challenge
     if words is not None:
         reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
-        if challenge is not None and challenge in row.weaker_than_words():
+        if challenge is not None and challenge in row.weaker_than_words:
             title = challenge.title.lower()
             yield (
                 f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
@@ -321,30 +305,12 @@ def contents(data: ReportData) -> str:
     )
 
 
-def lacking(data: ReportData) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield notes on what is missing or was left out, each with its items."""
-    yield from ((text, ()) for text in data.gaps)
-    partial = [r.condition for r in data.results.verification if r.left_out]
-    if partial:
-        items = conditions_by_system(partial, data.results)
-        yield f"Trials left out on request: {counted_conditions(partial)}", items
-    absent = data.results.not_evaluated
-    if len(absent) == 1:
-        yield f"Not evaluated: {absent[0]}", ()
-    elif absent:
-        more = len(absent) - _ABSENT_SHOWN
-        rest = [f"... and {more} more, listed in results.json"] * (more > 0)
-        lines = (*absent[:_ABSENT_SHOWN], *rest)
-        yield f"Not evaluated: {counted(len(absent), 'note')} on what is missing", lines
-
-
 def _not_evaluated(data: ReportData) -> Iterator[str]:
-    """Yield warnings on attackers without values, and on too few bootstrap replicates."""
+    """Yield warnings on attackers without values."""
     present = {r.condition.attack_model for r in data.results.verification}
     for attack in data.protocol.attack_models:
         if attack.id not in present and not attack.is_original:
             yield f"Not evaluated: an attacker {attacker(attack)}, who may be stronger"
-    yield from too_few_replicates(data.lacking_replicates.values())
 
 
 def _words(data: ReportData) -> Iterator[tuple[str, str]]:

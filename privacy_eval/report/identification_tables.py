@@ -27,6 +27,15 @@ _OVERLAP = "Statistics of the quarters found most often"
 _NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
 
 
+def identification_tables(data: ReportData, title: str) -> list[Table]:
+    """Return all tables of identification of one results folder of a system."""
+    return [
+        identification_table(data.results, title),
+        singling_out_table(data.results, title),
+        identification_speakers_table(data, title),
+    ]
+
+
 def identification_table(results: Results, title: str) -> Table:
     """Identification rates in galleries: a row per trial set and attack model."""
     records = results.identification

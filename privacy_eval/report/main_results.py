@@ -31,6 +31,7 @@ def main_results_table(data: ReportData) -> Table | None:
     keys = (protocol.eer, *others)
     models = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in models]
+    rows = tuple(tuple(_row(a, m, keys, data) for a, m in group) for group in groups if group)
     caption = (
         f"{protocol.title}: {averaged_text(protocol)}, of "
         f"the available conditions (all: {len(protocol.data_sets) * len(protocol.genders)})."
@@ -62,7 +63,7 @@ def main_results_table(data: ReportData) -> Table | None:
         "summary",
         caption,
         columns,
-        tuple(tuple(_row(a, m, keys, data) for a, m in group) for group in groups if group),
+        rows,
         notes=tuple(notes),
         fit="shrunk",
         section=ANSWER,

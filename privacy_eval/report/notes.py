@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..choices import LEVEL, MOST_REPLICATES
 from ..errors import abbreviate, counted
-from ..metrics import CAVEATS, METRICS, Metric
+from ..metrics import CAVEATS, METRICS, Metric, Variant
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..numbers.cells import system_column
 
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
 OTHER_SOURCE_MARK = "\u00a7"
+
+# Number of lines on conditions that were not evaluated, of possibly thousands.
+_ABSENT_SHOWN = 200
+
+#: A sentence, and the items that it is about.
+Note = tuple[str, tuple[str, ...]]
 
 
 def caveat_notes(
@@ -107,6 +113,16 @@ def evaluated_text(
     return f"{text[:1].upper()}{text[1:]}."
 
 
+def evaluated_note(records: Sequence[VerificationRecord], variant: Variant) -> str:
+    """Describe the trials, speakers and model behind the values of records."""
+    return evaluated_text(
+        variant,
+        [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
+        [r.n_speakers for r in records if r.n_speakers],
+        {r.condition.asv_model for r in records},
+    ).removesuffix(".")
+
+
 def averaged_text(protocol: Protocol) -> str:
     """Describe in a caption what averages are over.
 
@@ -190,7 +206,37 @@ def cautions(data: ReportData) -> list[str]:
     ]
 
 
-def grouped_cautions(data: ReportData) -> list[tuple[str, tuple[str, ...]]]:
+def front_notes(data: ReportData, not_evaluated: Iterable[str]) -> tuple[Note, ...]:
+    """Return the warnings of the first screen, each once.
+
+    `not_evaluated`: warnings on attackers without values.
+    """
+    notes: list[Note] = [*((text, ()) for text in data.unsigned), *grouped_cautions(data)]
+    if data.results.systems:
+        notes += omissions(data)
+        few = too_few_replicates(data.lacking_replicates.values())
+        notes += ((text, ()) for text in (*not_evaluated, *few))
+    return tuple(dict.fromkeys(notes))
+
+
+def omissions(data: ReportData) -> Iterator[Note]:
+    """Yield notes on what is missing or was left out, each with its items."""
+    yield from ((text, ()) for text in data.gaps)
+    partial = [r.condition for r in data.results.verification if r.left_out]
+    if partial:
+        items = conditions_by_system(partial, data.results)
+        yield f"Trials left out on request: {counted_conditions(partial)}", items
+    absent = data.results.not_evaluated
+    if len(absent) == 1:
+        yield f"Not evaluated: {absent[0]}", ()
+    elif absent:
+        more = len(absent) - _ABSENT_SHOWN
+        rest = [f"... and {more} more, listed in results.json"] * (more > 0)
+        lines = (*absent[:_ABSENT_SHOWN], *rest)
+        yield f"Not evaluated: {counted(len(absent), 'note')} on what is missing", lines
+
+
+def grouped_cautions(data: ReportData) -> list[Note]:
     """Return the same notes, which count the conditions of each system, with these by system."""
     records = data.results.verification
     groups = [

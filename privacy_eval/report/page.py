@@ -121,7 +121,7 @@ class Front:
 #: Figures wider than this, in pixels of the page, are scrolled on narrow screens, not squeezed.
 _WIDE = 600
 
-_LEGEND = "What words and metrics mean"
+_LEGEND, _ABOUT = "What words and metrics mean", "About this report"
 
 #: Maximum number of systems whose sentences are unfolded: the best ones.
 _OPEN_ANSWERS = 3
@@ -141,19 +141,16 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
     written = [_section(section, 2, anchors) for section in sections]
     links = [("answer", "Answer")] if front else []
     links += [(anchor, s.title) for (anchor, _), s in zip(written, sections, strict=True)]
-    end = [_legend(sections, front)]
-    links += [("legend", _LEGEND)] * bool(end[0])
-    if front and front.facts:
-        heading = tag("h2", "About this report")
-        end.append(tag("section", heading, _pairs(front.facts, "facts"), id="about"))
-        links.append(("about", "About this report"))
+    legend, about = _legend(sections, front), _about(front)
+    links += [("legend", _LEGEND)] * bool(legend) + [("about", _ABOUT)] * bool(about)
     items = (tag("li", tag("a", text, href=f"#{at}")) for at, text in links)
     contents = tag("details", tag("summary", "Contents"), tag("ul", *items), open="open")
     parts = [
         tag("h1", title),
         *([_front(front)] if front else []),
         *(text for _, text in written),
-        *end,
+        legend,
+        about,
     ]
     body = [tag("nav", contents), tag("main", join(parts)), tag("script", Markup(script))]
     head = _HEAD.format(title=html.escape(title), style=style, script=digest)
@@ -200,6 +197,13 @@ def _legend(sections: Sequence[Section], front: Front | None) -> Markup:
         return Markup()
     summary = tag("summary", tag("h2", _LEGEND))
     return tag("section", tag("details", summary, _pairs(pairs, "words")), id="legend")
+
+
+def _about(front: Front | None) -> Markup:
+    """State the results, tree and protocol of the report."""
+    if not front or not front.facts:
+        return Markup()
+    return tag("section", tag("h2", _ABOUT), _pairs(front.facts, "facts"), id="about")
 
 
 def _section(section: Section, level: int, anchors: set[str]) -> tuple[str, Markup]:

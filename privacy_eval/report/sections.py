@@ -67,7 +67,6 @@ def report_sections(
         The figures are of other results, or damaged.
     """
     tables, remarks = across_tables(data)
-    notes = cautions(data)
     answers = (main_results_table(data), attackers_table(data))
     tables += [*(t for t in answers if t is not None), *provenance_tables(data)]
     of_systems: list[tuple[str, list[Table]]] = []
@@ -77,6 +76,7 @@ def report_sections(
         of_systems.append((f"System {data.evaluations[system, folder]}", own))
         tables += own
     drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
+    notes = cautions(data)
     identified = identification_sentences(data)
     answer = front(data)
 

@@ -53,7 +53,7 @@ def _without_published(table: Table) -> Table:
 
 def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
     """Begin with the tables of the attack model that systems are ranked under, then utility."""
-    ranked = data.protocol.attack(data.protocol.average_attack_model).asv_model
+    ranked = data.protocol.average_attack.asv_model
     (first,) = (
         lay
         for lay in layouts(data.protocol)

@@ -11,6 +11,8 @@ from ..errors import counted
 from ..metrics import NOT_AVAILABLE
 from ..numbers.groups import OfSet
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
+from ..results.records import VerificationRecord
+from .notes import evaluated_note
 from .table import Column, Fit, Table
 
 Key = tuple[str, ...]
@@ -71,6 +73,8 @@ class SplitTable:
         Splits and row keys with a `*`.
     data_sets : sequence or None
         Data sets with the names of rows; by default those of trials.
+    records : sequence of VerificationRecord
+        What the values are of: their trials, speakers and model are named in the first note.
     notes : sequence of str
     tells_nothing : mapping
         Reasons to leave out the rows that have no other values than one text, by this text; in
@@ -90,6 +94,7 @@ class SplitTable:
     groups: Iterable[Iterable[tuple[Key, Key]]]
     flagged: Collection[Key] = frozenset()
     data_sets: Sequence[DataSet | RecognitionSet] | None = None
+    records: Sequence[VerificationRecord] = ()
     notes: Sequence[str] = ()
     tells_nothing: Mapping[str, str] = field(default_factory=dict)
     section: str = ""
@@ -133,6 +138,7 @@ class SplitTable:
             tuple(columns),
             nonempty(rows),
             notes=(
+                *([evaluated_note(self.records, self.protocol.variant)] if self.records else ()),
                 *self.notes,
                 *(f"Left out: {counted(n, 'row')} with {why}" for why, n in left_out.items()),
             ),

@@ -18,7 +18,6 @@ from ..io.files import file_names
 from ..metrics import (
     NOT_AVAILABLE,
     VARIANTS,
-    Variant,
     describe,
     of_kind,
     withholding_caveat,
@@ -27,17 +26,12 @@ from ..metrics.caveats import marked_text
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH
-from ..results.records import Results, SimilarityRecord, VerificationRecord
+from ..results.records import Results, SimilarityRecord
 from ..tree.conditions import SetCondition
-from .identification_tables import (
-    identification_speakers_table,
-    identification_table,
-    singling_out_table,
-)
+from .identification_tables import identification_tables
 from .notes import (
     averaged_text,
     caveat_notes,
-    evaluated_text,
     interval_notes,
     too_few_replicates,
 )
@@ -121,16 +115,15 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     if results_folder == next(f for s, f in data.by_folder if s == system):
         split_tables.append(_strongest_attacks(whole, system))
         over_folders = [averages_table(data, system), attack_table(data, system)]
+    too_few = too_few_replicates([data.lacking_replicates.get(system, 0.0)])
+    variants, speakers = variants_table(part, name), speakers_table(part, name)
     tables = [
         *(split_table.table() for split_table in split_tables),
-        speakers_table(part, name),
-        identification_table(part, name),
-        singling_out_table(part, name),
-        identification_speakers_table(folder, name),
-        variants_table(part, name),
+        speakers,
+        *identification_tables(folder, name),
+        variants,
         *over_folders,
     ]
-    too_few = too_few_replicates([data.lacking_replicates.get(system, 0.0)])
 
     def notes(table: Table) -> list[str]:
         has_intervals = any(column.interval for column in table.columns)
@@ -222,24 +215,14 @@ def _verification(
         [Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
         [[keys for keys in group if keys[0][2:] in pairs] for group in condition_groups(protocol)],
         flagged=partial.keys(),
+        records=records,
         notes=(
-            _evaluated(records, variant),
             *interval_notes(results, [key for key in keys if key in resampled]),
             *caveat_notes(records, keys, marked=True),
         ),
         tells_nothing=tells_nothing,
         fit="shrunk" if has_intervals else "as is",
     )
-
-
-def _evaluated(records: Sequence[VerificationRecord], variant: Variant) -> str:
-    """Describe the trials, speakers and model behind the values."""
-    return evaluated_text(
-        variant,
-        [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
-        [r.n_speakers for r in records if r.n_speakers],
-        {r.condition.asv_model for r in records},
-    ).removesuffix(".")
 
 
 def metric_columns(keys: Sequence[str], resampled: Collection[str] = ()) -> list[Column]:
@@ -304,7 +287,7 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
         [Column(*describe(key).column) for key in keys],
         [Column("Gen", rule=True)],
         [[((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]],
-        notes=[_evaluated(records, variant)],
+        records=records,
         fit="landscape",
     )
 

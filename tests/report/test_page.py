@@ -14,8 +14,8 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import METRICS, Label
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.first_screen import contents, front, lacking
-from privacy_eval.report.notes import grouped_cautions
+from privacy_eval.report.first_screen import contents, front
+from privacy_eval.report.notes import grouped_cautions, omissions
 from privacy_eval.report.page import Picture, Section, report_page
 from privacy_eval.report.provenance import provenance_tables
 from privacy_eval.report.table import Column, Table
@@ -150,9 +150,9 @@ def test_what_is_not_in_it_is_said() -> None:
     results = replace(imported(ANON, protocol="vpc2022"), not_evaluated=("B1: no scores of 3",))
     text = contents(ReportData(results))
     assert "1 system," in text and "12 voice similarities" in text
-    assert [*lacking(ReportData(results))][-1] == ("Not evaluated: B1: no scores of 3", ())
+    assert [*omissions(ReportData(results))][-1] == ("Not evaluated: B1: no scores of 3", ())
     many = replace(results, not_evaluated=tuple(f"condition {n}" for n in range(203)))
-    head, items = [*lacking(ReportData(many))][-1]
+    head, items = [*omissions(ReportData(many))][-1]
     assert "203" in head
     assert items[-2:] == ("condition 199", "... and 3 more, listed in results.json")
 

@@ -348,7 +348,7 @@ def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
         return systems, _AS_ASKED
     ranking = rank(data.means, metric=protocol.eer, split=split)
     ranked = [r.system for r in ranking.ranked]
-    attack = protocol.attack(protocol.average_attack_model).title.lower()
+    attack = protocol.average_attack.title.lower()
     order = f"Ordered as ranked: by EER, {attack}, {protocol.split_name(split)}"
     return [*ranked, *(s for s in systems if s not in ranked)], order
 

@@ -82,7 +82,7 @@ class Plane:
     def caption(self) -> str:
         """Describe what is drawn, and nothing else."""
         data = self.data
-        attack = data.protocol.attack(data.protocol.average_attack_model).title.lower()
+        attack = data.protocol.average_attack.title.lower()
         front = " (line: Pareto front)" * any(len(self.front(m)) > 1 for m in self.metrics)
         bars = any(t.interval or t.bounds for t in self.systems)
         parts = [
