@@ -18,7 +18,7 @@ from .arrays import NPY_MAGIC, as_numbers, parse_array, parse_arrays
 from .files import Loaded, read_bytes
 from .hdf5 import HDF5_MAGIC, parse_hdf5
 from .text_table import read_columns
-from .torch_vectors import ZIP_MAGIC
+from .torch_files import ZIP_MAGIC
 
 #: Beginnings of the files that are read here.
 PACKED_MAGIC = (ZIP_MAGIC, NPY_MAGIC, HDF5_MAGIC)

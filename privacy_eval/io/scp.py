@@ -33,7 +33,8 @@ from .kaldi_objects import (
     to_float64,
 )
 from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
-from .torch_vectors import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
+from .torch_files import LEGACY_MAGIC, ZIP_MAGIC
+from .torch_vectors import read_torch_vectors
 from .vector_digest import FLOAT_VECTOR, HEAD_BYTES, MAX_DIMENSION, begin_digest
 
 #: From numbers of a file, and their place for a message, to float32 or float64.

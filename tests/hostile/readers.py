@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 from inputs import TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
-from support import ANON, GOLDEN, OTHER_PROTOCOL, imported
+from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
@@ -62,6 +62,7 @@ from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.schema import from_plain, to_plain
 from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
 from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.torch_files import TensorView, read_torch
 from privacy_eval.io.torch_vectors import read_torch_matrix
 from privacy_eval.io.transcripts import read_transcripts
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
@@ -811,6 +812,22 @@ RANK = b"""---- Time: 29-03-24_11:24 ----
 2    libri   dev      f       anon  anon  25.141
 11   libri  test      m       anon  anon  21.137
 """
+TINY_GE2E = ROOT / "tests" / "data" / "models" / "ge2e" / "tiny_good.pt"
+
+
+def _read_torch_tensors(path: Path) -> Any:
+    file = read_torch(read_bytes(path), str(path))
+    state = file.content.get("model_state") if isinstance(file.content, dict) else None
+    named = state.items() if isinstance(state, dict) else ()
+    return {n: file.array(v, str(n)) for n, v in named if isinstance(v, TensorView)}
+
+
+def check_torch_tensors(content: bytes, result: Any) -> None:
+    """The same tensors as by Python's own unpickler."""
+    found = {name: (array.shape, array.tobytes()) for name, array in result.items()}
+    assert not found or found == second.torch_tensors(text_of(content) or b"")
+
+
 TORCH = (GOLDEN.parent / "speaker_vectors" / "float16" / "speaker_vectors.pt").read_bytes()
 
 
@@ -932,6 +949,12 @@ READERS: Mapping[str, Reader] = {
     ),
     "torch_vectors": Reader(
         samples_with_edits(TORCH), lambda path: read_torch_matrix(read_bytes(path), str(path))
+    ),
+    "torch_files": Reader(
+        samples_with_edits(TINY_GE2E.read_bytes()),
+        _read_torch_tensors,
+        check=check_torch_tensors,
+        memory=SMALL,
     ),
     "results_txt": Reader(
         samples_with_edits(*RESULTS_TXT),

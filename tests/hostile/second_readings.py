@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
+import pickle
 import re
 import struct
 import zlib
@@ -240,3 +242,40 @@ def plda(content: bytes) -> list[Plain | None] | None:
     end = re.compile(rb"</Plda> \s*" if is_binary else rb"\s*</Plda>\s*").fullmatch(plain, at)
     fits = parts[1].shape == (size, size) and parts[2].size == size and (parts[2] >= 0).all()
     return [plain_array(p, np.float64) for p in parts] if end is not None and fits else None
+
+
+def torch_tensors(content: bytes) -> dict[str, Plain]:
+    """Tensors of a legacy file of torch, by Python's unpickler with stubs for what it imports."""
+    stubs = {
+        ("collections", "OrderedDict"): dict,
+        ("torch._utils", "_rebuild_tensor_v2"): lambda *arguments: arguments,
+        ("torch", "FloatStorage"): "f4",
+        ("torch", "DoubleStorage"): "f8",
+        ("torch", "HalfStorage"): "f2",
+    }
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            return stubs[module, name]
+
+        def persistent_load(self, pid: Any) -> Any:
+            return pid[1:3]
+
+    file = io.BytesIO(content)
+    *_, saved, keys = (Unpickler(file).load() for _ in range(5))
+    types = {a[0][1]: a[0][0] for a in saved["model_state"].values() if isinstance(a, tuple)}
+    storages = {}
+    for key in keys:
+        count = struct.unpack("<q", file.read(8))[0]
+        dtype = np.dtype(types.get(key, "f4"))
+        storages[key] = np.frombuffer(file.read(count * dtype.itemsize), dtype)
+    tensors = {}
+    for name, arguments in saved["model_state"].items():
+        if isinstance(arguments, tuple) and len(arguments) == 6:
+            (_, key), offset, shape, strides, *_ = arguments
+            places = [
+                offset + sum(map(math.prod, zip(i, strides, strict=True)))
+                for i in np.ndindex(*shape)
+            ]
+            tensors[name] = (shape, storages[key][places].tobytes())
+    return tensors
