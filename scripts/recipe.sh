@@ -4,11 +4,13 @@
 # of its options, messages, a line per stage on a terminal, and the main results at the end.
 
 scripts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+stage_table=$scripts/../privacy_eval/stages/recipe.py
+if [ ! -e "$stage_table" ]; then stage_table=$scripts/../stages/recipe.py; fi # installed
 # The rows of the stages that the recipe begins: number | scripts in local/ | what | input -> output
 stages=$(awk -F'|' '
     NR == FNR { if (match($0, /begin [0-9]+;/)) begun[substr($0, RSTART + 6) + 0]; next }
     /^ *[0-9]+ \|/ && ($1 + 0) in begun' \
-    "${BASH_SOURCE[1]}" "$scripts/../privacy_eval/stages/recipe.py")
+    "${BASH_SOURCE[1]}" "$stage_table")
 # shellcheck disable=SC2034
 help_more="Stages: number | scripts in local/ | what | input -> output"$'\n'"$stages"
 
@@ -82,7 +84,7 @@ begin() {
     if [ "$stage" -gt "$1" ] || [ "$stop_stage" -lt "$1" ]; then return 1; fi
     record_options "$1"
     IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages") ||
-        fail "stage $1 has no row in privacy_eval/stages/recipe.py"
+        fail "stage $1 has no row in $stage_table"
     flow=${flow//RESULTS/"${results%/}"}
     if [ "$live" = true ]; then
         running="Stage $((number))$plain  $what" since=$SECONDS

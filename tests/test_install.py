@@ -143,21 +143,43 @@ def test_published_results_are_found(installed: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "4152 24 360 18\n"), done.stderr
 
 
-def test_a_whole_evaluation_with_the_installed_package(installed: Path, tmp_path: Path) -> None:
-    tree = str(tmp_path / "t")
-    common = ["--tree", tree, "--results", "exp", "--out", "out", "--system", "B1"]
-    for arguments in (
-        ["demo-tree", tree, "--speakers", "4", "--utterances", "4", "--systems", "1"],
-        ["subsets", *common, "--anonymized"],
-        ["asv-scores", *common],
-        ["privacy-metrics", *common],
-        ["similarity", *common],
-        ["collect", *common],
-        ["tables", "--results", f"{tree}/out/results.json", "--out", f"{tree}/tables"],
-    ):
-        done = run(installed, "-m", "privacy_eval", *arguments)
-        assert done.returncode == 0, done.stderr
-    assert (tmp_path / "t/tables/more/B1_asv.tex").exists()
-    plain = json.loads((tmp_path / "t/out/results.json").read_text())
+def test_recipes_are_installed_as_they_are_in_the_repository(installed: Path) -> None:
+    scripts = [
+        path.relative_to(ROOT)
+        for folder in ("recipes", "local", "scripts")
+        for path in (ROOT / folder).rglob("*.sh")
+        if "work" not in path.parts
+    ]
+    assert len(scripts) > 30
+    for path in [*scripts, Path("recipes/template/protocol.yaml")]:
+        copy, original = installed / "privacy_eval" / path, ROOT / path
+        assert copy.read_bytes() == original.read_bytes()
+        assert os.access(copy, os.X_OK) == os.access(original, os.X_OK), path
+
+
+def test_the_demo_of_a_new_recipe_runs_with_the_installed_package(
+    installed: Path, tmp_path: Path
+) -> None:
+    """In a folder of one's own, with no clone and no environment that is active."""
+    own = tmp_path / "my recipe"
+    done = run(installed, str(installed / "bin/privacy-eval"), "init", str(own), "--demo")
+    assert done.returncode == 0, done.stderr
+    script = own / "run.sh"
+    small = script.read_text().replace('/tree" --conf', '/tree" --speakers 4 --utterances 4 --conf')
+    script.write_text(small.replace("--bootstrap 500", "--stop-stage 9"))
+    (own / "protocol.yaml").write_text("extends: vpc2020\nname: mine\nsplits: [test]\n")
+    done = subprocess.run(
+        [script],
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"Using {installed}/bin/privacy-eval" in done.stderr
+    assert (own / "results/tables/more/B1_asv.tex").exists()
+    plain = json.loads((own / "results/results.json").read_text())
     attackers = Counter(record["attacker"] for record in plain["verification"])
     assert (attackers, len(plain["similarity"])) == ({"plda": 36, "words": 12}, 12)

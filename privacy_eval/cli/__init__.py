@@ -27,6 +27,9 @@ from .options import log
 
 #: The verbs by purpose, each implemented in the module of the same name.
 GROUPS: dict[str, dict[str, str]] = {
+    "begin": {
+        "init": "put a recipe of your own into a folder: run.sh, path.sh, cmd.sh and a protocol",
+    },
     "try it on simulated data": {
         "demo-tree": "simulate a challenge tree",
         "demo-speech": "simulate folders of speech",

@@ -8,12 +8,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..version import ROOT
 from .options import path, positive, value
 
 if TYPE_CHECKING:
     from ..tree.from_audio import NewTree
-
-_RECIPE = Path(__file__).resolve().parents[2] / "recipes/vpc2020/run.sh"
 
 EXAMPLE = "--original wav --anonymized wav_anon --utt2spk utt2spk --out tree"
 
@@ -67,7 +66,7 @@ def _next(tree: Path, new: NewTree) -> list[str]:
 
     needed = [EXTRACTOR_FILES[0], *(() if new.is_trained else BACKEND_FILES)]
     missing = [name for name in needed if not (tree / MODEL / name).is_file()]
-    recipe = os.path.relpath(_RECIPE) if _RECIPE.is_file() else "recipes/vpc2020/run.sh"
+    recipe = os.path.relpath(ROOT / "recipes/vpc2020/run.sh")
     command = [recipe, "--tree", str(tree), "--results", "exp", "--conf", PROTOCOL]
     command += ["--stage", "5"] if new.is_anonymized else ["--stage", "4"]
     command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]

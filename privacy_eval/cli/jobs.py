@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.confine import refuse_symlinks_below
+from ..version import ROOT
 from .options import log
 
 #: Exit codes of scripts/split_jobs.sh: the output cannot be written; a job was killed; above:
@@ -70,10 +71,10 @@ class Jobs:
 
 def run_script(name: str, *words: str) -> int:
     """Run a script of the toolkit and return its exit code."""
-    root = Path(os.environ.get("PRIVACY_EVAL_ROOT") or Path(__file__).parents[2])
+    root = Path(os.environ.get("PRIVACY_EVAL_ROOT") or ROOT)
     script = root / name
     if not script.is_file():
-        raise PrivacyEvalError(f"{script}: no such script; it is part of a copy of the repository")
+        raise PrivacyEvalError(f"{script}: no such script; install privacy_eval again")
     # A recipe has put these on the PATH.
     own = (str(root / "scripts"), os.path.dirname(sys.executable))
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *own))

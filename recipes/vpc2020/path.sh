@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # To be sourced: put the command privacy-eval and the toolkit's scripts on the PATH, and say which
 # command it is. An active environment that has it is preferred to the toolkit's own, .venv, and that
-# to an installation elsewhere; .venv is created if there is neither.
+# to an installation elsewhere; .venv is created if there is neither. Where this file is a part of an
+# installation, the command on the PATH belongs to it.
 
 PRIVACY_EVAL_ROOT=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 PRIVACY_EVAL_ROOT=$(dirname -- "$(dirname -- "$PRIVACY_EVAL_ROOT")")
 export PRIVACY_EVAL_ROOT
 
 active=${VIRTUAL_ENV:-${CONDA_PREFIX:-}}
-if [ -n "$active" ] && [ -x "$active/bin/privacy-eval" ]; then
+if [ -e "$PRIVACY_EVAL_ROOT/__init__.py" ]; then
+    command -v privacy-eval >/dev/null || {
+        printf 'path.sh: no command privacy-eval on the PATH: activate the environment of %s\n' \
+            "$PRIVACY_EVAL_ROOT" >&2
+        exit 1
+    }
+elif [ -n "$active" ] && [ -x "$active/bin/privacy-eval" ]; then
     PATH=$active/bin:$PATH
 else
     own=$PRIVACY_EVAL_ROOT/.venv
