@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import MissingInput, Source
 from ..products.jobs import estimate_lines, scoring_cost
-from ..protocol.protocol import ANONYMIZED, AsvModel, Protocol, ResultsFolder
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, AsvModel, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
     check_new_results,
@@ -164,6 +165,8 @@ class SystemUnderTest:
         Folders in which an edition's own evaluation left scores.
     recognized : mapping
         What recognizers heard of anonymized speech, by data set and split.
+    exps : tuple of Path
+        Where an edition's own evaluation left its x-vectors.
     """
 
     name: str
@@ -171,6 +174,7 @@ class SystemUnderTest:
     folders: tuple[tuple[Path, ResultsFolder], ...]
     of_edition: tuple[tuple[Path, TrialCondition], ...] = ()
     recognized: Mapping[tuple[str, str], tuple[Path, ...]] = field(default_factory=dict)
+    exps: tuple[Path, ...] = ()
 
     @classmethod
     def of(
@@ -187,7 +191,8 @@ class SystemUnderTest:
             c = heard.condition
             if heard.transcripts is not None and c.speech == ANONYMIZED and not heard.outside:
                 recognized[c.data_set, c.split] = (heard.transcripts.hypothesis,)
-        return cls(system.name, system.anon_suffix, tuple(folders), left, recognized)
+        exps = system.original_exps
+        return cls(system.name, system.anon_suffix, tuple(folders), left, recognized, exps)
 
     def scored_conditions(self, protocol: Protocol) -> Iterable[tuple[Path, TrialCondition]]:
         """The conditions that the challenge's own attacker scores, here or elsewhere, each with its
@@ -216,7 +221,7 @@ def systems_under_test(
 
     A tree has one set of x-vectors for every anonymization suffix. Systems that share a
     suffix, as in an organizer's collection of submissions, are skipped: the tree cannot
-    hold the x-vectors of all of them.
+    hold the x-vectors of all of them. Those of an edition are in the folders of the teams.
 
     Parameters
     ----------
@@ -268,19 +273,19 @@ def systems_under_test(
             return [new_system(access, protocol, name=None, anon_suffix=s) for s in suffixes], []
         suffix = next(iter(suffixes), None)
         return [new_system(access, protocol, name=name, anon_suffix=suffix)], []
-    sharing: dict[str, list[System]] = {}
+    sharing: dict[tuple[str, tuple[Path, ...]], list[System]] = {}
     for system in systems:
-        sharing.setdefault(system.anon_suffix, []).append(system)
+        sharing.setdefault((system.anon_suffix, system.exps[:1]), []).append(system)
     notes = [
         f"{', '.join(s.name for s in several)}: all have the anonymization suffix {suffix!r}, but "
         "the tree can hold the x-vectors of only one of them: no scores are computed for these "
         "systems (--system NAME chooses one)"
-        for suffix, several in sharing.items()
+        for (suffix, _), several in sharing.items()
         if len(several) > 1
     ]
     notes += [str(system.problem) for system in unnamed]
     under_test = []
-    for system in (s for s in systems if len(sharing[s.anon_suffix]) == 1):
+    for system in (s for (s, *others) in sharing.values() if not others):
         suffix = system.anon_suffix
         folders = results_folders(system, results, protocol, name=None, anon_suffix=suffix)
         under_test.append(SystemUnderTest.of(system, folders, protocol))
@@ -319,6 +324,16 @@ class AsvSystems:
         self._backends: dict[Path, PldaBackend] = {}
         self._vectors: dict[Path, TreeVectors] = {}
         self._enrollments: dict[tuple[Path, ...], Enrollment] = {}
+        self._exps: tuple[Path, ...] = (access.results,)
+        self._original_exps: tuple[Path, ...] = (access.results,)
+
+    def of_system(self, system: System) -> AsvSystems:
+        """Return these ASV systems as they are for a system: with the x-vectors that an edition's
+        own evaluation left in its team's folder, and of original speech also in shared ones."""
+        asv = copy(self)
+        asv._exps = system.exps or asv._exps
+        asv._original_exps = system.original_exps or asv._original_exps
+        return asv
 
     def model_folder(self, trained_on: str, suffix: str) -> tuple[AsvModel, str]:
         """The model trained on original or anonymized speech, and its folder.
@@ -405,11 +420,12 @@ class AsvSystems:
         """Whether the edition's own evaluation left x-vectors of any trial set."""
         left = self.protocol.saved_vector_paths
         return any(
-            (self.access.results / path).is_file()
-            for suffix in self.suffixes
+            (exp / path).is_file()
+            for system in self.under_test
+            for exp in system.exps or (self.access.results,)
             for part in self.protocol.results_folders
             for trial_set in self.protocol.trial_sets()
-            for path in left(part.asv_model, suffix, trial_set.trials_name)
+            for path in left(part.asv_model, system.anon_suffix, trial_set.trials_name)
         )
 
     def vectors(self, folder: Path) -> TreeVectors:
@@ -435,7 +451,9 @@ class AsvSystems:
         """
         if self.default_backend != "plda":
             left = self.protocol.saved_vector_paths(trained_on, anon_suffix, f"{name}{suffix}")
-            saved = [self.access.results / at for at in left]
+            is_shared = trained_on == ORIGINAL and not suffix
+            exps = self._original_exps if is_shared else self._exps
+            saved = [exp / at for exp in exps for at in left]
             path = first_file(saved)
             if path is None:
                 where = " or ".join(relative(p, self.access.tree) for p in saved)

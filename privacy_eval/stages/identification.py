@@ -256,6 +256,7 @@ def _galleries(experiment: Experiment, options: GalleryOptions) -> Iterator[_Gal
     systems, asv = experiment.systems, experiment.asv
     names = file_names(system.name for system in systems)
     for system in systems:
+        own = asv.of_system(system)
         for part in asv.protocol.results_folders:
             if part.suffix not in system.parts:
                 continue
@@ -264,4 +265,4 @@ def _galleries(experiment: Experiment, options: GalleryOptions) -> Iterator[_Gal
             for name, condition in conditions.items():
                 if condition.attack_model is not None:
                     path = folder / f"identification-{name}.json"
-                    yield _Galleries(condition, system.anon_suffix, path, asv, options)
+                    yield _Galleries(condition, system.anon_suffix, path, own, options)

@@ -166,6 +166,7 @@ def _similarities(experiment: Experiment) -> Iterator[_Similarity]:
     systems, asv, out = experiment.systems, experiment.asv, experiment.out
     names = file_names(system.name for system in systems)
     for system in systems:
+        own = asv.of_system(system)
         for part in asv.protocol.results_folders:
             if part.suffix not in system.parts:
                 continue
@@ -181,5 +182,5 @@ def _similarities(experiment: Experiment) -> Iterator[_Similarity]:
                     system.anon_suffix,
                     out / "records" / folder / f"similarity-{trial_set.trials_name}.json",
                     matrices / trial_set.trials_name,
-                    asv,
+                    own,
                 )

@@ -190,6 +190,10 @@ class System:
     problem : str or None
         Set if there are unmatched folders but no condition of anonymized speech (the
         anonymization suffix is probably different), and if names are not printable.
+    exps : tuple of Path
+        Of an edition's tree: the folders with what is the system's own, its team's first.
+    original_exps : tuple of Path
+        Also those with what it shares with others, of original speech and its model.
     """
 
     name: str
@@ -200,6 +204,8 @@ class System:
     unmatched: tuple[Path, ...]
     problem: str | None
     emotion: tuple[EmotionFiles, ...] = ()
+    exps: tuple[Path, ...] = ()
+    original_exps: tuple[Path, ...] = ()
 
     @property
     def parts(self) -> set[str]:

@@ -249,7 +249,16 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
     emotion = [EmotionFiles(p, search.outside([p])) for p in tables if p is not None]
     folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
     return System(
-        name, folders, suffix, tuple(conditions), tuple(recognition), (), None, tuple(emotion[:1])
+        name,
+        folders,
+        suffix,
+        tuple(conditions),
+        tuple(recognition),
+        unmatched=(),
+        problem=None,
+        emotion=tuple(emotion[:1]),
+        exps=tuple(e.folder for e in (around if is_only else around[:1])),
+        original_exps=tuple(e.folder for e in around),
     )
 
 

@@ -336,6 +336,57 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
     assert done.code == 1 and "id2idx" in done.err
 
 
+def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
+    """Run voice similarity and identification; their numbers by system and condition."""
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    for verb in ("similarity", "identification"):
+        done = cli(verb, *common)
+        assert done.code == 0, done.err
+    results = evaluated(tree, "vpc2024")
+    numbers: dict[tuple[str, str], list[object]] = {
+        (s.condition.system, f"{s.condition.name} {s.asv_model}"): [s.metrics]
+        for s in results.similarity
+    }
+    for i in results.identification:
+        numbers[i.condition.system, f"{i.condition.name} {i.condition.asv_model}"] = [i.linkage]
+    return numbers
+
+
+def test_vectors_in_the_folders_of_teams(tree: Path) -> None:
+    """Two teams of one suffix; the vectors of original speech are in the shared folder above."""
+    leave_vectors(tree)
+    exp, emb = tree / "exp", "asv_orig/cosine_out/emb_xvect"
+    alone = stage_7(tree)
+    assert len(alone) == 12
+    shutil.rmtree(exp / "privacy_eval")
+    for folder in (tree / "data").glob("*_toy"):
+        shutil.rmtree(folder)
+    red, green = exp / "red", exp / "green/result_for_submission_toy/exp"
+    shutil.move(exp / "asv_anon_toy", red / "asv_anon_toy")
+    for path in [*(exp / "asv_orig").glob("*_toy"), *(exp / emb).glob("*_toy")]:
+        shutil.move(path, red / path.relative_to(exp))
+    shutil.copytree(red, green)
+    for path in green.rglob("*_toy/utt-level/id2idx"):  # other vectors
+        first, *others, last = (line.split()[0] for line in path.read_text().splitlines())
+        lines = (f"{u} {row}\n" for row, u in enumerate((first, *others[::-1], last)))
+        path.write_text("".join(lines))
+    together = stage_7(tree)
+    assert {system for system, _ in together} == {"red/toy", "green/toy"}
+    of_red, of_green = (
+        {name: n for (system, name), n in together.items() if system == f"{team}/toy"}
+        for team in ("red", "green")
+    )
+    assert of_red == {name: numbers for (_, name), numbers in alone.items()}
+    assert of_green.keys() == of_red.keys() and of_green != of_red
+    shutil.rmtree(exp / "privacy_eval")
+    shutil.rmtree(red)  # the vectors of green are nowhere else
+    assert {n: v for (_, n), v in stage_7(tree).items()} == of_green
+    shutil.copytree(green / "asv_anon_toy", red / "asv_anon_toy")
+    shutil.rmtree(red / "asv_anon_toy/cosine_out")  # never those of another team
+    of_red = {name: n for (system, name), n in stage_7(tree).items() if system == "red/toy"}
+    assert not any("_toy" in name for name in of_red)
+
+
 def test_check_finds_what_is_missing(tree: Path) -> None:
     options = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     done = cli("check", *options)
