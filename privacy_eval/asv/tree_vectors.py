@@ -47,7 +47,7 @@ class TreeVectors:
         self._tree, self._protocol, self.folder = tree, protocol, folder
         self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
         self._load = load
-        self._read: dict[Path, Vectors] = {}
+        self._read: dict[tuple[Path, bool], Vectors] = {}
         self._digests: dict[Path, str] = {}
         self._locations: dict[Path, Mapping[str, str]] = {}
 
@@ -61,20 +61,20 @@ class TreeVectors:
         """Return the first existing candidate."""
         return next((p for p in self.candidates(name, suffix) if p.is_file()), None)
 
-    def read(self, path: Path) -> Vectors:
-        """Read the x-vectors of an scp.
+    def read(self, path: Path, *, double: bool = False) -> Vectors:
+        """Read the x-vectors of an scp; `double` as in `read_vectors`.
 
         Raises
         ------
         PrivacyEvalError
             As `read_vectors`; a file outside the tree, or one that has changed since `digest`.
         """
-        if path not in self._read:
-            vectors = self._vectors(path)
+        if (path, double) not in self._read:
+            vectors = self._vectors(path, double=double)
             if self._digests.setdefault(path, vectors.digest) != vectors.digest:
                 raise PrivacyEvalError(f"{path}: its vectors changed while they were read")
-            self._read[path] = vectors
-        return self._read[path]
+            self._read[path, double] = vectors
+        return self._read[path, double]
 
     def digest(self, path: Path) -> str:
         """Compute the digest of the x-vectors of an scp, usually without parsing them; raises as
@@ -101,9 +101,11 @@ class TreeVectors:
 
     def read_some(self, path: Path, ids: Collection[str]) -> Vectors:
         """Read at least the x-vectors of some ids of an scp; raises as `read` does."""
-        return self._read[path] if path in self._read else self._vectors(path, ids)
+        return self._read.get((path, False)) or self._vectors(path, ids)
 
-    def _vectors(self, path: Path, only: Collection[str] | None = None) -> Vectors:
+    def _vectors(
+        self, path: Path, only: Collection[str] | None = None, *, double: bool = False
+    ) -> Vectors:
         from ..io.scp import read_vectors
 
         self._check_inside(path)
@@ -113,6 +115,7 @@ class TreeVectors:
             allow_pipes=self._allow_pipes,
             allow_outside=self._allow_outside,
             only=only,
+            double=double,
         )
 
     def _check_inside(self, path: Path) -> None:

@@ -34,6 +34,16 @@ class ScoredTrials:
     trials_left_out: int
     enrollment_left_out: int
 
+    @property
+    def left_out(self) -> str:
+        """What was left out; empty if nothing."""
+        if not self.trials_left_out and not self.enrollment_left_out:
+            return ""
+        return (
+            f"{self.trials_left_out} trials and {self.enrollment_left_out} enrollment "
+            "utterances without x-vectors left out"
+        )
+
     def text(self) -> str:
         """Format a score file: float32 as Kaldi's ivector-plda-scoring does."""
         return format_scores(self.speaker, self.utterance, self.score)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, abbreviate
 
 
 def shared_speakers(
@@ -45,6 +48,21 @@ def shared_speakers(
         if utterance in utterances
         or not speakers.isdisjoint(_beginnings(utterance) if speaker is None else [speaker])
     ]
+
+
+def refuse_shared(
+    path: Path,
+    training: Mapping[str, str | None],
+    enrollment: Mapping[str, Sequence[str]],
+    tested: Iterable[str],
+) -> None:
+    """Raise an error if training utterances, listed in `path`, are of speakers of the trials; see
+    `shared_speakers`."""
+    if shared := shared_speakers(training, enrollment, tested):
+        raise PrivacyEvalError(
+            f"{path}: {len(shared)} of {len(training)} utterances are of speakers of the trials, "
+            f"so that the attacker would learn from what it is tested on: {abbreviate(shared)}"
+        )
 
 
 def _beginnings(utterance: str) -> list[str]:

@@ -27,7 +27,7 @@ EXAMPLE = "--tree baseline --results exp --anonymizer mcadams"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, "--allow-pipes", *JOBS, "--isolate", "--details")
+    add(parser, "--allow-pipes", "--attackers", *JOBS, "--isolate", "--details")
     anonymizer = (
         f"{_BUILT_IN} (baseline B2), 'COMMAND {{wav_in}} {{wav_out}}', run for every utterance, or "
         "'COMMAND {in} {out}', for every data folder"
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.anonymize import FILES, FOLDERS, Command, McAdams, anonymize_tree
     from ..tree.discovery import tree_suffixes
-    from .inputs import report_outcome, run_settings, tree_access
+    from .inputs import chosen_attackers, report_outcome, run_settings, tree_access
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     anonymizer = arguments.anonymizer
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         if anonymizer == _BUILT_IN
         else Command(anonymizer, arguments.tree, Path.cwd()),
         run_settings(arguments),
-        per_set=arguments.per_set,
+        attackers=chosen_attackers(arguments, protocol) or (),
     )
     if not any(vars(outcome).values()):
         log(f"privacy-eval: {arguments.tree / 'data'}: found no speech for any data set")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import ALIGNMENTS
-from ..errors import PrivacyEvalError, UsageError, abbreviate
+from ..errors import UsageError
 from .options import (
     JOBS,
     add,
@@ -123,8 +124,7 @@ def _aligned(
 ) -> ScoredTrials:
     """Score trials by the cosine of aligned vectors, normalized if there is a cohort."""
     from ..asv.trials import select_trials
-    from ..attackers.alignment import mean_unit_vectors, unit_vectors
-    from ..attackers.normalization import aligned_scores
+    from ..stages.aligned_scores import score_aligned
     from .inputs import load_vectors
 
     enrolled = load_vectors(arguments, arguments.enroll_vectors, double=True)
@@ -134,21 +134,13 @@ def _aligned(
     )
     alignment = _learn(arguments, enrollment, trials)
     cohorts = _cohorts(arguments, enrollment, trials)
-    try:
-        matrix = aligned_scores(
-            mean_unit_vectors(enrolled.matrix, selected.enrolled_rows),
-            unit_vectors(tried.matrix[selected.trial_rows]),
-            alignment,
-            cohorts,
-        )
-        return selected.scored(matrix)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{enrolled.path}, {tried.path}: {error}") from error
+    return score_aligned(enrolled, tried, selected, alignment, cohorts)
 
 
 def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList) -> Alignment:
     """Learn the alignment from the utterances that both sides have."""
-    from ..attackers.alignment import align, no_alignment, unit_vectors
+    from ..attackers.alignment import no_alignment
+    from ..attackers.training import describe_pairs, learn_alignment, pairs_of
     from ..io.data_dir import read_spk2utt
     from .inputs import load_vectors
 
@@ -156,40 +148,22 @@ def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialL
         return no_alignment()
     original = load_vectors(arguments, arguments.align_from, double=True)
     anonymized = load_vectors(arguments, arguments.align_to, double=True)
-    where = f"{original.path}, {anonymized.path}"
-    both = [utterance for utterance in original.ids if utterance in anonymized]
-    if not both:
-        raise PrivacyEvalError(f"{where}: no utterance is in both")
-    if left_out := len(original.ids) + len(anonymized.ids) - 2 * len(both):
-        log(f"privacy-eval: {where}: left out {left_out} utterances that only one of them has")
+    pairs = pairs_of(original, anonymized)
     speakers: dict[str, str] = {}
     if arguments.cohort_spk2utt is not None:
         members = read_spk2utt(arguments.cohort_spk2utt)
         speakers = {u: speaker for speaker, of_speaker in members.items() for u in of_speaker}
-    _refuse_shared(arguments.align_from, {u: speakers.get(u) for u in both}, enrollment, trials)
-    dimensions = original.matrix.shape[1]
-    if len(both) < dimensions:
-        log(
-            f"privacy-eval: warning: {where}: {len(both)} pairs for {dimensions} dimensions: the "
-            "alignment is weak, and an attacker with more speech is stronger"
-        )
-    try:
-        return align(
-            arguments.align,
-            *(unit_vectors(v.matrix[v.rows(both, where)]) for v in (original, anonymized)),
-        )
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{where}: {error}") from error
+    _refuse_shared(arguments.align_from, {u: speakers.get(u) for u in pairs}, enrollment, trials)
+    for remark in describe_pairs(original, anonymized, pairs):
+        log(f"privacy-eval: {remark}")
+    return learn_alignment(arguments.align, original, anonymized, pairs)
 
 
 def _cohorts(
     arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList
 ) -> Cohorts | None:
     """Return the mean vectors of the training speakers that scores are normalized by."""
-    import numpy as np
-
-    from ..attackers.alignment import mean_unit_vectors
-    from ..attackers.normalization import Cohorts
+    from ..attackers.training import learn_cohorts
     from ..io.data_dir import read_spk2utt
     from .inputs import load_vectors
 
@@ -197,48 +171,34 @@ def _cohorts(
         return None
     spk2utt: Path = arguments.cohort_spk2utt
     members = read_spk2utt(spk2utt)
-    speakers: dict[str, str | None] = {
-        u: s for s, of_speaker in members.items() for u in of_speaker
-    }
-    _refuse_shared(spk2utt, speakers, enrollment, trials)
+    _refuse_shared(spk2utt, {u: s for s, us in members.items() for u in us}, enrollment, trials)
     if arguments.top is not None and arguments.top > len(members):
         log(
             f"privacy-eval: warning: {spk2utt}: --top {arguments.top} is more than the "
             f"{len(members)} speakers of the cohort: all of them count"
         )
-    sizes = [len(of_speaker) for of_speaker in members.values()]
-    means = []
-    for given in (arguments.cohort, arguments.cohort_anonymized):
-        vectors = load_vectors(arguments, given, double=True)
-        rows = np.split(vectors.rows(list(speakers), f"{spk2utt}"), np.cumsum(sizes)[:-1])
-        try:
-            means.append(mean_unit_vectors(vectors.matrix, rows))
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{vectors.path}: {error}") from error
-    return Cohorts(means[0], means[1], arguments.top)
+    original = load_vectors(arguments, arguments.cohort, double=True)
+    anonymized = load_vectors(arguments, arguments.cohort_anonymized, double=True)
+    return learn_cohorts(members, original, anonymized, arguments.top, f"{spk2utt}")
 
 
 def _refuse_shared(
-    path: Path, training: dict[str, str | None], enrollment: Enrollment, trials: TrialList
+    path: Path, training: Mapping[str, str | None], enrollment: Enrollment, trials: TrialList
 ) -> None:
-    """Raise an error if training utterances are of speakers of the trials."""
-    from ..attackers.disjoint import shared_speakers
+    from ..attackers.disjoint import refuse_shared
     from ..io.text_table import unique_fields
 
     tested, _ = unique_fields(trials.utterance)
-    if shared := shared_speakers(training, enrollment.members, tested):
-        raise PrivacyEvalError(
-            f"{path}: {len(shared)} of {len(training)} utterances are of speakers of the trials, "
-            f"so that the attacker would learn from what it is tested on: {abbreviate(shared)}"
-        )
+    refuse_shared(path, training, enrollment.members, tested)
 
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..stages.access import BACKEND, VECTORS
-    from ..stages.asv_scores import make_scores, score_products, select_attackers
+    from ..stages.asv_scores import make_scores, score_products
     from ..tree.discovery import suffix_hint
     from .inputs import (
+        chosen_attackers,
         load_asv_systems,
         log_if_not_applicable,
         log_notes,
@@ -247,8 +207,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     )
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    named = arguments.attackers
-    attackers = None if named is None else select_attackers(protocol, named)
+    attackers = chosen_attackers(arguments, protocol)
     asv = load_asv_systems(arguments, protocol)
     if not score_products(asv) and log_if_not_applicable(protocol, "scoring of x-vectors"):
         return 0

@@ -68,7 +68,7 @@ def _check_values(options: argparse.Namespace) -> int:
     from ..io.confine import refuse_symlinks_below
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
-    from ..stages.asv_scores import select_attackers
+    from .inputs import chosen_attackers
 
     tree, results = options.tree, options.tree / options.results
     try:
@@ -78,8 +78,7 @@ def _check_values(options: argparse.Namespace) -> int:
         return 2 if isinstance(error, UsageError) else 1
     if other := _other_edition(options, protocol):
         raise UsageError(other)
-    if options.attackers is not None:
-        select_attackers(protocol, options.attackers)
+    chosen_attackers(options, protocol)
     problems = _check_names(options, protocol)
     if options.published:
         try:

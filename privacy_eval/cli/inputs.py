@@ -218,6 +218,14 @@ def log_notes(notes: Iterable[str]) -> None:
         log(f"privacy-eval: {note}")
 
 
+def chosen_attackers(arguments: argparse.Namespace, protocol: Protocol) -> set[str] | None:
+    """Return the ids of the named attackers, see `select_attackers`; None: those run by default."""
+    from ..stages.attackers import select_attackers
+
+    named = arguments.attackers
+    return None if named is None else select_attackers(protocol, named)
+
+
 def run_settings(arguments: argparse.Namespace, *, finish: bool = True, nj: int = 1) -> Run:
     """Return the run settings of a stage.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_usages(parser, needed="--out")
     add_tree(stage, common=parser)
     add_features(files, common=parser)
-    add(stage, *JOBS, "--isolate", "--details")
+    add(stage, *JOBS, "--isolate", "--details", "--attackers")
     kaldi = choice(["kaldi"], "Kaldi's programs, at KALDI_ROOT (default: the built-in extractor)")
     stage.add_argument("--extractor", **kaldi)
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
@@ -56,29 +57,33 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Outcome
     from ..protocol.protocol import load_protocol
     from ..stages.asv_scores import vector_sets
-    from .inputs import load_asv_systems, report_outcome, run_settings
+    from .inputs import chosen_attackers, load_asv_systems, report_outcome, run_settings
 
-    asv = load_asv_systems(arguments, load_protocol(arguments.conf, base=arguments.tree))
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    attackers = chosen_attackers(arguments, protocol) or ()
+    asv = load_asv_systems(arguments, protocol)
     if arguments.extractor:
-        return _extract_with_kaldi(arguments, asv)
+        return _extract_with_kaldi(arguments, asv, attackers)
     what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
-    if not vector_sets(asv):  # no speech: nothing to load the extractor for
+    if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for
         return report_outcome(arguments, Outcome(), what)
     from ..stages.xvectors import EXTRACTOR, make_vectors
 
-    outcome = make_vectors(asv, run_settings(arguments))
+    outcome = make_vectors(asv, run_settings(arguments), attackers)
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")
     return code
 
 
-def _extract_with_kaldi(arguments: argparse.Namespace, asv: AsvSystems) -> int:
+def _extract_with_kaldi(
+    arguments: argparse.Namespace, asv: AsvSystems, attackers: Collection[str]
+) -> int:
     from ..stages.asv_scores import missing_vectors
     from .jobs import run_script
 
     runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
-    for name, folder in missing_vectors(asv):
+    for name, folder in missing_vectors(asv, attackers):
         of_set = (f"--tree={arguments.tree}", f"--set={name}", f"--model={folder}")
         if code := run_script("local/kaldi_xvectors.sh", *of_set, *runner):
             return code

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from ..choices import Normalization, Variant
+from ..choices import AlignmentName, Normalization, Variant
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
 from ..io.schema import from_plain, to_plain
@@ -191,9 +191,12 @@ class AsvModel:
 #: Ids of attackers that only a challenge's own may have: those of its back end.
 CHALLENGE_ATTACKERS = ("plda", "cosine")
 
+#: How many of the training speakers count in AS-norm by default.
+TOP = 100
+
 #: What an attacker may know, and how it may score.
 Knowledge = Literal["enrollment", "trial", "training", "words"]
-Scoring = Literal["plda", "cosine", "words", "outside"]
+Scoring = Literal["plda", "cosine", "words", "aligned", "fused", "outside"]
 
 
 @dataclass(frozen=True)
@@ -209,14 +212,28 @@ class Attacker:
         Within a sentence.
     knows : tuple of {"enrollment", "trial", "training", "words"}
         Voices of the enrollment, of the trials, of training speech; what is said.
-    scoring : {"plda", "cosine", "words", "outside"}
-        Back end of x-vectors; the transcripts alone; score files of another program.
+    scoring : {"plda", "cosine", "words", "aligned", "fused", "outside"}
+        Back end of x-vectors; the transcripts alone; cosine of x-vectors of original and
+        anonymized speech, by an alignment learnt from training speech; the scores of other
+        attackers; score files of another program.
+    alignment : str
+        Of `aligned`: one of `choices.ALIGNMENTS`.
+    norm : {"", "snorm", "asnorm"}
+        Of `aligned`: normalization of scores by the training speakers, or by the `top` ones.
+    top : int
+        Of `asnorm`.
+    fuses : tuple of str
+        Of `fused`: ids; empty for all others that have scores.
     """
 
     id: str
     title: str
     knows: tuple[Knowledge, ...] = ()
     scoring: Scoring = "outside"
+    alignment: AlignmentName = "none"
+    norm: Literal["", "snorm", "asnorm"] = ""
+    top: int = TOP
+    fuses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -296,6 +313,7 @@ class Protocol:
     asv_models: tuple[AsvModel, ...] = ()
     speaker_vectors: str = ""
     attackers: tuple[Attacker, ...] = ()
+    training_set: str = ""
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
@@ -354,6 +372,14 @@ class Protocol:
     def other_attackers(self) -> tuple[Attacker, ...]:
         """The attackers that are not the challenge's own."""
         return self.attackers[1:]
+
+    @property
+    def attacker_training(self) -> str:
+        """The data folder of original speech that attackers learn an alignment from: the
+        `training_set`, else that of the ASV models; "" if there is none."""
+        models = (self.asv_model(speech) for speech in (ANONYMIZED, ORIGINAL))
+        names = (model.training_name("") for model in models if model is not None)
+        return self.training_set or next(names, "")
 
     @property
     def is_simulated(self) -> bool:
@@ -588,9 +614,26 @@ def _check_entries(protocol: Protocol) -> None:
         "attackers: the first, and no other, is the challenge's own: id and scoring are "
         f"{' or '.join(CHALLENGE_ATTACKERS)}",
     )
+    _check_attackers(p)
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
+
+
+def _check_attackers(protocol: Protocol) -> None:
+    """Check the options of attackers, which belong to one way of scoring."""
+    single = {a.id for a in protocol.attackers if a.scoring != "fused"}
+    for a in protocol.attackers:
+        where = f"attackers: {a.id}"
+        aligned = a.alignment != "none" or bool(a.norm) or a.top != TOP
+        _need(a.scoring == "aligned" or not aligned, f"{where}: its scoring is not aligned")
+        _need(a.scoring == "fused" or not a.fuses, f"{where}: its scoring is not fused")
+        _need(a.top > 0, f"{where}: top must be positive")
+        _need(a.norm == "asnorm" or a.top == TOP, f"{where}: top belongs to norm: asnorm")
+        _need(
+            set(a.fuses) <= single and len(set(a.fuses)) == len(a.fuses) != 1,
+            f"{where}: fuses must be several other attackers of {', '.join(sorted(single))}",
+        )
 
 
 def _check_file_names(protocol: Protocol) -> None:
@@ -616,7 +659,8 @@ def _check_file_names(protocol: Protocol) -> None:
     paths = [path for part in p.results_folders for path in part.folders]
     paths += [*p.recognition.folders, p.emotion_folder, p.speaker_vectors.replace("{set}", "")]
     paths += [path for model in p.asv_models for path in (model.folder, model.training_set)]
-    names = [model.training_set for model in p.asv_models]
+    names = [model.training_set for model in p.asv_models] + [p.training_set]
+    paths.append(p.training_set)
     for path in paths:
         parts = path.replace("{suffix}", "").split("/")
         _need(

@@ -482,9 +482,9 @@ class AsvSystems:
         content."""
         return Source(scp, self.vectors(scp.parents[1]).digest(scp))
 
-    def read_vectors(self, scp: Path) -> Vectors:
-        """Read x-vectors that `find_vectors` found."""
-        return self.vectors(scp.parents[1]).read(scp)
+    def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
+        """Read x-vectors that `find_vectors` found; `double` as in `io.scp.read_vectors`."""
+        return self.vectors(scp.parents[1]).read(scp, double=double)
 
     def enrollment(self, name: str, suffix: str) -> Enrollment:
         """Read the enrolled speakers of a set and their utterances.

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,8 @@ class McAdams:
         Whether coefficients are drawn per speaker or per utterance.
     data_set : str
         Name of the data set if coefficients depend on it, else empty.
+    per_set : bool
+        Whether those of the data sets of a tree do.
     """
 
     variant: str = "2020"
@@ -80,6 +82,7 @@ class McAdams:
     seed: int = 0
     level: str = "speaker"
     data_set: str = ""
+    per_set: bool = False
 
     def of(self, speaker: str, utterance: str) -> float:
         """The coefficient of an utterance."""
@@ -278,22 +281,24 @@ def anonymize_data(
     return outcome
 
 
-def anonymized_sets(tree: Path, protocol: Protocol) -> list[str]:
-    """List the data sets with speech to anonymize: enrollment and trial sets, and the training
-    set of an attacker trained on anonymized speech."""
+def evaluated_sets(tree: Path, protocol: Protocol) -> list[str]:
+    """List the enrollment and trial sets with speech to anonymize."""
     names = dict.fromkeys(t.enrollment_name for t in protocol.trial_sets())
     for together, sets in protocol.anonymized_together().items():
         apart = [t.trials_name for t in sets]
         names |= dict.fromkeys([together] if _has_speech(tree, together) else apart)
-    return [name for name in names if _has_speech(tree, name)] + training_sets(tree, protocol)
+    return [name for name in names if _has_speech(tree, name)]
 
 
-def training_sets(tree: Path, protocol: Protocol) -> list[str]:
-    """List the training sets with speech that are to be anonymized."""
+def training_sets(tree: Path, protocol: Protocol, attackers: Collection[str]) -> list[str]:
+    """List the training sets with speech to anonymize: of a model trained on anonymized speech,
+    and of attackers who learn an alignment."""
     trained_on = {part.asv_model for part in protocol.results_folders}
     model = protocol.asv_model(ANONYMIZED) if ANONYMIZED in trained_on else None
     names = [model.training_name("")] if model is not None else []
-    return [name for name in names if _has_speech(tree, name)]
+    if any(a.scoring == "aligned" and a.id in attackers for a in protocol.other_attackers):
+        names.append(protocol.attacker_training)
+    return [name for name in dict.fromkeys(names) if name and _has_speech(tree, name)]
 
 
 def _has_speech(tree: Path, name: str) -> bool:
@@ -307,7 +312,7 @@ def anonymize_tree(
     anonymizer: McAdams | Command,
     run: Run = Run(),
     *,
-    per_set: bool = False,
+    attackers: Collection[str] = (),
 ) -> Outcome:
     """Anonymize the data sets of a tree.
 
@@ -317,12 +322,12 @@ def anonymize_tree(
     ----------
     suffix : str
         Of the new data folders.
-    per_set : bool
-        Draw other coefficients for every data set.
+    attackers : collection of str
+        Ids: also anonymize the training speech that they learn an alignment from.
     """
     outcome, commands = Outcome(), []
-    training = training_sets(access.tree, protocol)
-    for name in anonymized_sets(access.tree, protocol):
+    training = training_sets(access.tree, protocol, attackers)
+    for name in dict.fromkeys((*evaluated_sets(access.tree, protocol), *training)):
         data, out = access.tree / "data" / name, access.tree / "data" / f"{name}{suffix}"
         access.check_in_tree(data / "wav.scp", data / "utt2spk")
         if _is_external(out):
@@ -338,7 +343,7 @@ def anonymize_tree(
         chosen = anonymizer
         if isinstance(chosen, McAdams):
             level = "utterance" if name in training else chosen.level
-            chosen = replace(chosen, level=level, data_set=name if per_set else "")
+            chosen = replace(chosen, level=level, data_set=name if chosen.per_set else "")
         elif not chosen.is_per_file:
             commands.append(_converted_folder(data, out, reader, chosen))
             continue

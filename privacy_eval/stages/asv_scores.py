@@ -5,12 +5,10 @@ External and edited score files are kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import UsageError
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -25,16 +23,15 @@ from ..products.freshness import (
     Sources,
     absent,
     bring_up_to_date,
-    source_from_fingerprint,
 )
-from ..protocol.protocol import Protocol
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
+from .aligned_scores import aligned_products, aligned_sets
+from .attackers import score_product
+from .fused_scores import fused_products
 from .train_backend import training_sets
+from .vector_sources import asv_sources
 from .words_scores import words_products
-
-#: The fingerprint of a set's x-vectors, and the role of the network in it.
-VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
 
 
 def make_scores(
@@ -43,51 +40,49 @@ def make_scores(
     """Compute the score files of the systems under test that are not current.
 
     `attackers`: ids, see `select_attackers`; by default the challenge's own and, wherever the tree
-    has transcripts beside what that needs, the words.
+    has transcripts beside what that needs, the words, and those that were computed before.
+    A run without jobs fuses the scores that are there then.
     """
     access = asv.access
+    products = _chosen(asv, attackers)
+    outcome = bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    fused = _named(fused_products(asv), attackers) if run.job == (1, 1) else []
+    if fused:
+        alone = replace(run, start_jobs=None)
+        outcome.add(
+            bring_up_to_date(fused, access.inputs, alone, allow_missing=access.allow_missing)
+        )
+    return outcome
+
+
+def _chosen(asv: AsvSystems, attackers: Collection[str] | None) -> list[Product]:
+    """Return the products of the chosen attackers that do not need the scores of others."""
+    own, words = _own_products(asv), words_products(asv)
+    if attackers is not None:
+        own = own if asv.protocol.own_attacker in attackers else []
+        return own + _named(words + aligned_products(asv), attackers)
+    scored = {p.note.parent for p in own if p.is_there() or not p.absent()}
+    scored |= {folder for system in asv.under_test for folder, _ in system.of_edition}
+    readable = [p for p in words if p.note.parent.parent in scored and not p.absent()]
+    return own + readable + _named(aligned_products(asv), None)
+
+
+def _named(products: list[Product], attackers: Collection[str] | None) -> list[Product]:
+    """Return the products of some attackers; by default those that were computed before."""
     if attackers is None:
-        products = _own_products(asv)
-        scored = {p.note.parent for p in products if p.is_there() or not p.absent()}
-        scored |= {folder for system in asv.under_test for folder, _ in system.of_edition}
-        products += [
-            p for p in words_products(asv) if p.note.parent.parent in scored and not p.absent()
-        ]
-    else:
-        products = _own_products(asv) if asv.protocol.own_attacker in attackers else []
-        products += [p for p in words_products(asv) if p.note.parent.name in attackers]
-    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+        return [p for p in products if p.read_fingerprint() is not None]
+    return [p for p in products if p.note.parent.name in attackers]
 
 
 def score_products(asv: AsvSystems) -> list[Product]:
     """The score files of all conditions of the protocol, by every attacker."""
-    return _own_products(asv) + words_products(asv)
+    others = words_products(asv) + aligned_products(asv) + fused_products(asv)
+    return _own_products(asv) + others
 
 
 def _own_products(asv: AsvSystems) -> list[Product]:
     """The score files by the challenge's own attacker."""
     return [scoring.product() for scoring in _scorings(asv)]
-
-
-def select_attackers(protocol: Protocol, names: str) -> set[str]:
-    """Return the ids of attackers that are named, separated by commas: of the protocol,
-    `challenge` (its own) or `all`.
-
-    Raises
-    ------
-    UsageError
-        No such attacker.
-    """
-    every = {protocol.own_attacker, *(attacker.id for attacker in protocol.other_attackers)}
-    chosen: set[str] = set()
-    for name in filter(None, (name.strip() for name in names.split(","))):
-        if name not in (*every, "challenge", "all"):
-            raise UsageError(
-                f"--attackers: no attacker {name!r} in protocol {protocol.name}: all, challenge, "
-                f"{', '.join(sorted(every))}"
-            )
-        chosen |= every if name == "all" else {{"challenge": protocol.own_attacker}.get(name, name)}
-    return chosen
 
 
 @dataclass(frozen=True)
@@ -100,20 +95,7 @@ class _Scoring:
     asv: AsvSystems
 
     def product(self) -> Product:
-        return Product(
-            f"{self.condition.system} {self.condition.label}",
-            self.asv.access.tree,
-            self.folder / NOTE,
-            (self.folder / "scores",),
-            self.find,
-            self.make,
-            subject={"backend": "plda"},
-            cost=partial(self.asv.scoring_cost, self.condition),
-            guarded=True,
-            rivals=(self.folder / "scores.gz",),
-            within=self.asv.access.results,
-            absent=self.absent,
-        )
+        return score_product(self, {"backend": "plda"})
 
     def absent(self) -> list[MissingInput]:
         return missing_inputs(self.condition, self.anon_suffix, self.asv)
@@ -147,35 +129,7 @@ class _Scoring:
             model=model,
             allow_missing=self.asv.access.allow_missing,
         )
-        left_out = ""
-        if scored.trials_left_out or scored.enrollment_left_out:
-            left_out = (
-                f"{scored.trials_left_out} trials and {scored.enrollment_left_out} enrollment "
-                "utterances without x-vectors left out"
-            )
-        return Content({self.folder / "scores": scored.text().encode()}, left_out)
-
-
-def asv_sources(
-    asv: AsvSystems,
-    model: tuple[str, str],
-    sets: Mapping[str, tuple[str, str]],
-    inputs: Inputs,
-    own: Sources,
-    *,
-    plda: bool = True,
-) -> Sources:
-    """Return the inputs of a product: PLDA back end if needed, `own` sources, x-vectors of sets
-    by role, and their network if it is known and the same for all."""
-    backend = asv.backend_files(*model) if plda else {}
-    scps = {role: asv.find_vectors(*model, *name) for role, name in sets.items()}
-    vectors = {f"{r}_vectors": asv.vectors_source(p) for r, p in scps.items()}
-    networks = {
-        source_from_fingerprint(scp, EXTRACTOR_ROLE, asv.access.tree, inputs, VECTORS_NOTE)
-        for scp in scps.values()
-    }
-    network = networks.pop() if len(networks) == 1 else None
-    return {**backend, **own, **vectors, **({EXTRACTOR_ROLE: network} if network else {})}
+        return Content({self.folder / "scores": scored.text().encode()}, scored.left_out)
 
 
 def missing_inputs(
@@ -203,10 +157,11 @@ def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
     return scores.is_file() and not product.is_foreign(inputs)
 
 
-def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
-    """Return the data sets with speech whose x-vectors are needed for scores or back ends and
-    not included in those of a superset: pairs of data set and model folder in the tree."""
-    needed = training_sets(asv)
+def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Return the data sets with speech whose x-vectors are needed for back ends and for scores of
+    the challenge's own and the named attackers, and not included in those of a superset: pairs of
+    data set and model folder in the tree."""
+    needed = training_sets(asv) + aligned_sets(asv, attackers)
     for scoring in _scorings(asv):
         model = asv.protocol.asv_model(scoring.condition.asv_model)
         if model is None or scoring.product().is_foreign(asv.access.inputs):
@@ -225,11 +180,11 @@ def vector_sets(asv: AsvSystems) -> list[tuple[str, str]]:
     return list(sets)
 
 
-def missing_vectors(asv: AsvSystems) -> list[tuple[str, str]]:
+def missing_vectors(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:
     """Return those of `vector_sets` that have no x-vectors."""
     tree = asv.access.tree
     return [
         (name, folder)
-        for name, folder in vector_sets(asv)
+        for name, folder in vector_sets(asv, attackers)
         if not (tree / folder / f"xvect_{name}" / "xvector.scp").is_file()
     ]

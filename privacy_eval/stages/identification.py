@@ -37,7 +37,7 @@ from ..results.records import IdentificationRecord
 from ..tree.conditions import TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import BACKEND, AsvSystems, Experiment
-from .asv_scores import asv_sources
+from .vector_sources import asv_sources
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 2

@@ -57,7 +57,7 @@ from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from ..version import __version__
-from .asv_scores import EXTRACTOR_ROLE
+from .vector_sources import EXTRACTOR_ROLE
 from .word_errors import transcript_products
 
 #: Incremented when the same inputs yield different numbers or arrays.

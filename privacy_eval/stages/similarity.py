@@ -35,7 +35,7 @@ from ..results.records import SimilarityRecord
 from ..tree.conditions import SetCondition, set_condition
 from ..version import __version__
 from .access import AsvSystems, Experiment
-from .asv_scores import asv_sources
+from .vector_sources import asv_sources
 
 #: Folder in which the scripts of 2020 store the voice similarity matrices of a trial set.
 FOLDER_2020 = "similarity_matrices_DeID_Gvd"

@@ -8,14 +8,12 @@ kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
 from ..products.freshness import (
-    NOTE,
     Content,
     Fingerprint,
     MissingInput,
@@ -25,10 +23,10 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..tree.conditions import TrialCondition, original_sets
 from ..tree.keys import first_file
 from .access import AsvSystems, SystemUnderTest
+from .attackers import attacked, score_product
 
 TRANSCRIPTS = "transcripts"
 
@@ -42,13 +40,9 @@ def words_products(asv: AsvSystems) -> list[Product]:
 
 
 def _scorings(asv: AsvSystems) -> Iterator[_WordsScoring]:
-    attackers = [a.id for a in asv.protocol.other_attackers if a.scoring == "words"]
-    for system in asv.under_test if attackers else ():
-        for folder, condition in system.scored_conditions(asv.protocol):
-            speech = condition.enrollment, condition.trial, condition.asv_model
-            for attacker in attackers if speech == (ORIGINAL, ANONYMIZED, ORIGINAL) else ():
-                by_words = replace(condition, attacker=attacker)
-                yield _WordsScoring(folder / attacker, by_words, system, asv)
+    for one in attacked(asv, "words"):
+        if one.is_ignorant:
+            yield _WordsScoring(one.folder, one.condition, one.system, asv)
 
 
 @dataclass(frozen=True)
@@ -61,21 +55,7 @@ class _WordsScoring:
     asv: AsvSystems
 
     def product(self) -> Product:
-        access = self.asv.access
-        return Product(
-            f"{self.condition.system} {self.condition.label}",
-            access.tree,
-            self.folder / NOTE,
-            (self.folder / "scores",),
-            self.find,
-            self.make,
-            subject={"scoring": "words"},
-            cost=partial(self.asv.scoring_cost, self.condition),
-            guarded=True,
-            rivals=(self.folder / "scores.gz",),
-            within=access.results,
-            absent=self.absent,
-        )
+        return score_product(self, {"scoring": "words"})
 
     def absent(self) -> list[MissingInput]:
         enrolled, tested = original_sets(self.condition, self.asv.protocol)

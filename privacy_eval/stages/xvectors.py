@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -48,7 +48,8 @@ from ..speech.xvector import (
     utterance_vectors,
 )
 from .access import AsvSystems
-from .asv_scores import EXTRACTOR_ROLE, VECTORS_NOTE, vector_sets
+from .asv_scores import vector_sets
+from .vector_sources import EXTRACTOR_ROLE, VECTORS_NOTE
 
 #: Kind of `MissingInput`.
 EXTRACTOR = "x-vector extractor"
@@ -60,13 +61,14 @@ _VECTOR_FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.s
 _BYTES_PER_SECOND = 32000.0
 
 
-def make_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
-    """Extract all x-vectors that scores of the systems under test need and that are not current.
+def make_vectors(asv: AsvSystems, run: Run = Run(), attackers: Collection[str] = ()) -> Outcome:
+    """Extract all x-vectors that scores of the systems under test need, by the challenge's own and
+    the named attackers, and that are not current.
 
     Each of several jobs extracts its share of the parts; a run without jobs combines the sets.
     """
     shared = _Shared(asv)
-    sets = [_Set(name, folder, shared) for name, folder in vector_sets(asv)]
+    sets = [_Set(name, folder, shared) for name, folder in vector_sets(asv, attackers)]
     inputs, allow = asv.access.inputs, asv.access.allow_missing
     parts: list[_Part] = []
     outcome = Outcome()

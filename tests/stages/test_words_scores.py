@@ -12,7 +12,7 @@ from privacy_eval import load_protocol
 from privacy_eval.errors import UsageError
 from privacy_eval.products.freshness import NOTE
 from privacy_eval.simulate import write_demo_tree
-from privacy_eval.stages.asv_scores import select_attackers
+from privacy_eval.stages.attackers import select_attackers
 
 OA = f"ASV-{ENROLLS}-{TRIALS}_anon"
 

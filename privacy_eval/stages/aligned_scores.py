@@ -1,0 +1,261 @@
+"""Stage 5: scores of attackers who compare original enrollment with anonymized trials by an
+alignment that they learn from training speech and its anonymized copy.
+
+Training speech must be of others than the speakers of the trials. Edited and external score files
+are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PrivacyEvalError
+from ..io.inputs import Inputs
+from ..products.freshness import (
+    Content,
+    Fingerprint,
+    MissingInput,
+    Paths,
+    Product,
+    Source,
+    Sources,
+    absent,
+)
+from ..protocol.protocol import ORIGINAL, Attacker
+from ..tree.conditions import TrialCondition, original_sets
+from .access import AsvSystems
+from .attackers import attacked, score_product
+from .vector_sources import asv_sources
+
+if TYPE_CHECKING:
+    from ..asv.trials import ScoredTrials, SelectedTrials
+    from ..attackers.alignment import Alignment
+    from ..attackers.normalization import Cohorts
+    from ..io.scp import Vectors
+
+#: Kinds of `MissingInput`: stages go on without the scores of these attackers.
+ALIGNED_VECTORS, TRAINING = "vectors to align", "training speech of attackers"
+
+
+def aligned_products(asv: AsvSystems) -> list[Product]:
+    """The scores of all conditions of original enrollment and anonymized trials."""
+    return [scoring.product() for scoring in _scorings(asv)]
+
+
+def aligned_sets(asv: AsvSystems, attackers: Collection[str]) -> list[tuple[str, str, str]]:
+    """Return the sets whose x-vectors some attackers need: name, suffix and model folder."""
+    model = asv.protocol.asv_model(ORIGINAL)
+    return [
+        (*name, model.model_folder(scoring.training.suffix))
+        for scoring in _scorings(asv)
+        if scoring.attacker.id in attackers
+        for name in scoring.sets.values()
+        if model is not None and not scoring.product().is_foreign(asv.access.inputs)
+    ]
+
+
+def score_aligned(
+    enrolled: Vectors,
+    tried: Vectors,
+    selected: SelectedTrials,
+    alignment: Alignment,
+    cohorts: Cohorts | None,
+) -> ScoredTrials:
+    """Score trials by the cosine of aligned vectors, normalized if there are cohorts.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `aligned_scores`; a vector of zeros.
+    """
+    from ..attackers.alignment import mean_unit_vectors, unit_vectors
+    from ..attackers.normalization import aligned_scores
+
+    try:
+        matrix = aligned_scores(
+            mean_unit_vectors(enrolled.matrix, selected.enrolled_rows),
+            unit_vectors(tried.matrix[selected.trial_rows]),
+            alignment,
+            cohorts,
+        )
+        return selected.scored(matrix)
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{enrolled.path}, {tried.path}: {error}") from error
+
+
+def _scorings(asv: AsvSystems) -> Iterator[_AlignedScoring]:
+    training: dict[str, _Training] = {}
+    for one in attacked(asv, "aligned"):
+        if one.is_ignorant:
+            suffix = one.system.anon_suffix
+            learnt = training.setdefault(suffix, _Training(suffix, asv))
+            yield _AlignedScoring(one.folder, one.condition, one.attacker, learnt, asv)
+
+
+@dataclass(frozen=True)
+class _Training:
+    """Training speech and its anonymized copy, and what is learnt from them, once."""
+
+    suffix: str
+    asv: AsvSystems
+    _learnt: dict[str, Alignment] = field(default_factory=dict, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The data set."""
+        return self.asv.protocol.attacker_training
+
+    def utt2spk(self) -> Path:
+        """Speakers of the training speech.
+
+        Raises
+        ------
+        MissingInput
+        """
+        path = self.asv.access.tree / "data" / self.name / "utt2spk"
+        if not self.name or not path.is_file():
+            where = f"data/{self.name}/utt2spk" if self.name else "no training_set in the protocol"
+            raise MissingInput(TRAINING, where, self.name)
+        return path
+
+    @cached_property
+    def vectors(self) -> tuple[Vectors, Vectors]:
+        """Original and anonymized x-vectors."""
+        model = ORIGINAL, self.suffix
+        original, anonymized = (
+            self.asv.read_vectors(self.asv.find_vectors(*model, self.name, suffix), double=True)
+            for suffix in ("", self.suffix)
+        )
+        return original, anonymized
+
+    @cached_property
+    def pairs(self) -> list[str]:
+        """Utterances that both have."""
+        from ..attackers.training import pairs_of
+
+        return pairs_of(*self.vectors)
+
+    @cached_property
+    def speaker_of(self) -> dict[str, str]:
+        """The speaker of each of them."""
+        from ..io.data_dir import read_utt2spk
+
+        path = self.utt2spk()
+        speakers = read_utt2spk(self.asv.access.inputs.load(path))
+        missing = [u for u in self.pairs if u not in speakers]
+        if missing:
+            raise PrivacyEvalError(f"{path}: no speaker of {len(missing)} utterances: {missing[0]}")
+        return {u: speakers[u] for u in self.pairs}
+
+    def alignment(self, attacker: Attacker) -> Alignment:
+        """Learn the alignment of an attacker."""
+        from ..attackers.alignment import no_alignment
+        from ..attackers.training import learn_alignment
+
+        name = attacker.alignment
+        if name == "none":
+            return no_alignment()
+        if name not in self._learnt:
+            self._learnt[name] = learn_alignment(name, *self.vectors, self.pairs)
+        return self._learnt[name]
+
+    def cohorts(self, attacker: Attacker) -> Cohorts | None:
+        """The training speakers that an attacker normalizes scores by."""
+        if not attacker.norm:
+            return None
+        return replace(self._cohorts, top=attacker.top if attacker.norm == "asnorm" else None)
+
+    @cached_property
+    def _cohorts(self) -> Cohorts:
+        from ..attackers.training import learn_cohorts
+
+        members: dict[str, list[str]] = {}
+        for utterance, speaker in self.speaker_of.items():
+            members.setdefault(speaker, []).append(utterance)
+        return learn_cohorts(members, *self.vectors, top=None, where=f"{self.utt2spk()}")
+
+
+@dataclass(frozen=True)
+class _AlignedScoring:
+    """The scores of one condition."""
+
+    folder: Path
+    condition: TrialCondition
+    attacker: Attacker
+    training: _Training
+    asv: AsvSystems
+
+    def product(self) -> Product:
+        options: dict[str, Any] = {"alignment": self.attacker.alignment}
+        if self.attacker.norm:
+            options["norm"] = self.attacker.norm
+        if self.attacker.norm == "asnorm":
+            options["top"] = self.attacker.top
+        return score_product(self, {"scoring": "aligned"}, options)
+
+    @property
+    def sets(self) -> dict[str, tuple[str, str]]:
+        """Data sets with x-vectors by role: name and suffix."""
+        enrolled, tested = original_sets(self.condition, self.asv.protocol)
+        name, suffix = self.training.name, self.training.suffix
+        training = {"training": (name, ""), "training_anonymized": (name, suffix)}
+        learns = self.attacker.alignment != "none" or self.attacker.norm
+        return {"enrollment": enrolled, "trial": tested, **(training if learns else {})}
+
+    def absent(self) -> list[MissingInput]:
+        access, sets = self.asv.access, self.sets
+        model = ORIGINAL, self.training.suffix
+        finders: list[Callable[[], object]] = [
+            lambda: access.find_key(self.condition, self.asv.protocol),
+            lambda: access.find_enrollment(*sets["enrollment"]),
+        ]
+        finders += [self.training.utt2spk] if "training" in sets else []
+        vectors = absent(*(partial(self.asv.find_vectors, *model, *name) for name in sets.values()))
+        return absent(*finders) + [
+            MissingInput(ALIGNED_VECTORS, error.where, error.name, error.folder)
+            for error in vectors
+        ]
+
+    def find(self, inputs: Inputs) -> Sources:
+        for error in self.absent():
+            raise error
+        access, sets = self.asv.access, self.sets
+        enrollment = self.asv.enrollment(*sets["enrollment"])
+        own: dict[str, Path | Source] = {
+            "enrollment": Source(enrollment.path, enrollment.digest),
+            "trials": access.find_key(self.condition, self.asv.protocol, check=True),
+        }
+        if "training" in sets:
+            own["training_utt2spk"] = self.training.utt2spk()
+            access.check_inside(self.training.utt2spk())
+        model = ORIGINAL, self.training.suffix
+        return asv_sources(self.asv, model, sets, inputs, own, plda=False)
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from ..asv.trials import select_trials
+        from ..attackers.disjoint import refuse_shared
+        from ..attackers.training import describe_pairs
+        from ..io.scores import read_trial_list
+        from ..io.text_table import unique_fields
+
+        trials = read_trial_list(inputs.load(paths["trials"]))
+        enrollment = self.asv.enrollment(*self.sets["enrollment"])
+        remarks: list[str] = []
+        if "training_utt2spk" in paths:
+            tested, _rows = unique_fields(trials.utterance)
+            speaker_of = self.training.speaker_of
+            refuse_shared(paths["training_utt2spk"], speaker_of, enrollment.members, tested)
+            remarks = describe_pairs(*self.training.vectors, self.training.pairs)
+        enrolled = self.asv.read_vectors(paths["enrollment_vectors"], double=True)
+        tried = self.asv.read_vectors(paths["trial_vectors"], double=True)
+        allow_missing = self.asv.access.allow_missing
+        selected = select_trials(enrolled, enrollment, tried, trials, allow_missing=allow_missing)
+        alignment = self.training.alignment(self.attacker)
+        cohorts = self.training.cohorts(self.attacker)
+        scored = score_aligned(enrolled, tried, selected, alignment, cohorts)
+        content = {self.folder / "scores": scored.text().encode()}
+        return Content(content, scored.left_out, remarks=tuple(remarks))

@@ -1,0 +1,124 @@
+"""Attackers beside the challenge's own: which are chosen, what they score, and their products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ..errors import UsageError
+from ..io.inputs import Inputs
+from ..products.freshness import (
+    NOTE,
+    Content,
+    Fingerprint,
+    MissingInput,
+    Paths,
+    Product,
+    Sources,
+)
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker
+from ..protocol.protocol import Protocol as EvaluationProtocol
+from ..tree.conditions import TrialCondition
+from .access import AsvSystems, SystemUnderTest
+
+
+class Scoring(Protocol):
+    """The scores of one condition by one attacker."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the scores are."""
+
+    @property
+    def condition(self) -> TrialCondition:
+        """What is scored, by whom."""
+
+    @property
+    def asv(self) -> AsvSystems:
+        """The tree."""
+
+    def absent(self) -> list[MissingInput]:
+        """Return missing inputs, without reading any file."""
+
+    def find(self, inputs: Inputs) -> Sources:
+        """Return the inputs by role."""
+
+    def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
+        """Compute the scores."""
+
+
+def score_product(
+    scoring: Scoring, subject: Mapping[str, Any], options: Mapping[str, Any] | None = None
+) -> Product:
+    """Return the product of a score file: an external one is kept."""
+    access, folder = scoring.asv.access, scoring.folder
+    return Product(
+        f"{scoring.condition.system} {scoring.condition.label}",
+        access.tree,
+        folder / NOTE,
+        (folder / "scores",),
+        scoring.find,
+        scoring.make,
+        subject=subject,
+        options=options or {},
+        cost=partial(scoring.asv.scoring_cost, scoring.condition),
+        guarded=True,
+        rivals=(folder / "scores.gz",),
+        within=access.results,
+        absent=scoring.absent,
+    )
+
+
+class Attacked(NamedTuple):
+    """A condition that an attacker beside the challenge's own scores.
+
+    Attributes
+    ----------
+    folder : Path
+        Of the attacker, in the condition's folder.
+    """
+
+    attacker: Attacker
+    system: SystemUnderTest
+    folder: Path
+    condition: TrialCondition
+
+    @property
+    def is_ignorant(self) -> bool:
+        """Whether original enrollment meets anonymized trials, with a model of original speech."""
+        c = self.condition
+        return (c.enrollment, c.trial, c.asv_model) == (ORIGINAL, ANONYMIZED, ORIGINAL)
+
+
+def attacked(asv: AsvSystems, scoring: str) -> Iterator[Attacked]:
+    """Yield all conditions of every attacker that scores in a way, such as `words`."""
+    attackers = [a for a in asv.protocol.other_attackers if a.scoring == scoring]
+    for system in asv.under_test if attackers else ():
+        for folder, condition in system.scored_conditions(asv.protocol):
+            for attacker in attackers:
+                by_attacker = replace(condition, attacker=attacker.id)
+                yield Attacked(attacker, system, folder / attacker.id, by_attacker)
+
+
+def select_attackers(protocol: EvaluationProtocol, names: str) -> set[str]:
+    """Return the ids of attackers that are named, separated by commas: of the protocol,
+    `challenge` (its own) or `all`.
+
+    Raises
+    ------
+    UsageError
+        No such attacker.
+    """
+    every = {protocol.own_attacker, *(attacker.id for attacker in protocol.other_attackers)}
+    chosen: set[str] = set()
+    for name in filter(None, (name.strip() for name in names.split(","))):
+        if name not in (*every, "challenge", "all"):
+            raise UsageError(
+                f"--attackers: no attacker {name!r} in protocol {protocol.name}: all, challenge, "
+                f"{', '.join(sorted(every))}"
+            )
+        chosen |= every if name == "all" else {{"challenge": protocol.own_attacker}.get(name, name)}
+    return chosen

@@ -1,0 +1,123 @@
+"""Stage 5: scores of attackers who fuse the scores of others, over folds that share no speaker.
+
+Edited and external score files are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..choices import FOLDS
+from ..errors import PrivacyEvalError
+from ..io.files import relative
+from ..io.inputs import Inputs
+from ..products.freshness import (
+    Content,
+    Fingerprint,
+    MissingInput,
+    Paths,
+    Product,
+    Sources,
+    absent,
+)
+from ..protocol.protocol import ANONYMIZED, Attacker
+from ..tree.conditions import TrialCondition, original_sets
+from ..tree.keys import first_file
+from .access import TRIALS, AsvSystems
+from .attackers import attacked, score_product
+
+#: Kind of `MissingInput`.
+SCORES = "scores to fuse"
+
+_SUFFIX = "_scores"
+
+
+def fused_products(asv: AsvSystems) -> list[Product]:
+    """The scores of conditions of anonymized trials: those of ignorant attackers, and others that
+    several attackers have scored."""
+    return [scoring.product() for scoring in _scorings(asv)]
+
+
+def _scorings(asv: AsvSystems) -> Iterator[_FusedScoring]:
+    for one in attacked(asv, "fused"):
+        scoring = _FusedScoring(one.folder, one.condition, one.attacker, asv)
+        is_anonymized = one.condition.trial == ANONYMIZED
+        if one.is_ignorant or (is_anonymized and len(scoring.score_files()) > 1):
+            yield scoring
+
+
+@dataclass(frozen=True)
+class _FusedScoring:
+    """The scores of one condition."""
+
+    folder: Path
+    condition: TrialCondition
+    attacker: Attacker
+    asv: AsvSystems
+
+    def product(self) -> Product:
+        return score_product(self, {"scoring": "fused"}, {"folds": FOLDS})
+
+    def score_files(self) -> dict[str, Path]:
+        """The score files of other attackers, by their ids."""
+        protocol = self.asv.protocol
+        folders = {protocol.own_attacker: self.folder.parent}
+        for other in protocol.other_attackers:
+            if other.scoring != "fused":
+                folders[other.id] = self.folder.parent / other.id
+        files = {
+            attacker: first_file([folder / "scores", folder / "scores.gz"])
+            for attacker, folder in folders.items()
+            if not self.attacker.fuses or attacker in self.attacker.fuses
+        }
+        return {attacker: path for attacker, path in files.items() if path is not None}
+
+    def _scores(self) -> dict[str, Path]:
+        files, named = self.score_files(), self.attacker.fuses
+        where = relative(self.folder.parent, self.asv.access.tree)
+        for attacker in named:
+            if attacker not in files:
+                raise MissingInput(SCORES, f"{where}: none of {attacker}")
+        if len(files) < 2:
+            raise MissingInput(SCORES, f"{where}: {len(files)} attackers have scores, not several")
+        return files
+
+    def _utt2spk(self) -> Path:
+        key = self.asv.access.find_key(self.condition, self.asv.protocol)
+        name = original_sets(self.condition, self.asv.protocol)[1][0]
+        in_data = self.asv.access.tree / "data" / name / "utt2spk"
+        path = first_file([key.with_name("utt2spk"), in_data])
+        if path is None:
+            raise MissingInput(TRIALS, relative(in_data, self.asv.access.tree), name)
+        return path
+
+    def absent(self) -> list[MissingInput]:
+        return absent(self._utt2spk, self._scores)
+
+    def find(self, inputs: Inputs) -> Sources:
+        for error in self.absent():
+            raise error
+        key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
+        scores = {f"{name}{_SUFFIX}": path for name, path in self._scores().items()}
+        self.asv.access.check_inside(self._utt2spk(), *scores.values())
+        return {"trials": key, "utt2spk": self._utt2spk(), **scores}
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from ..attackers.fusion import fuse_scores
+        from ..io.scores import format_scores, read_scores, read_trials, score_table
+        from ..io.trial_speakers import trial_speakers
+
+        trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
+        names = [role for role in paths if role.endswith(_SUFFIX)]
+        files = [read_scores(inputs.load(paths[name]), format="kaldi") for name in names]
+        paired, table = score_table(files, trials)
+        speakers = trial_speakers(paired, inputs.load(paths["utt2spk"]))
+        try:
+            fused = fuse_scores(table, trials.is_target, *speakers)
+        except PrivacyEvalError as error:
+            attackers = ", ".join(name.removesuffix(_SUFFIX) for name in names)
+            raise PrivacyEvalError(f"{attackers}: {error}") from error
+        text = format_scores(trials.speaker, trials.utterance, fused)
+        return Content({self.folder / "scores": text.encode()})
