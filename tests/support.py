@@ -474,9 +474,9 @@ class SpeechTree(Tree):
         write_plda(path / "plda", model.plda)
         return path
 
-    def training_set(self, name: str, model: str, *, seed: int = 0) -> Path:
+    def training_set(self, name: str, model: str, *, seed: int = 0, each: int = 4) -> Path:
         """Data folder and x-vectors that a back end is trained on; the scp."""
-        spoken = utterances([f"t{i}" for i in range(20)], 4)
+        spoken = utterances([f"t{i}" for i in range(20)], each)
         lines_to(self.root / "data" / name / "utt2spk", (f"{u} {s}" for u, s in spoken.items()))
         scp = self.root / model / f"xvect_{name}" / "xvector.scp"
         write_vectors(scp, list(spoken), vectors_for(name, spoken, seed=seed), tree=self.root)

@@ -106,6 +106,19 @@ def of_scores(root: Path) -> Case:
     )
 
 
+def of_aligned_scores(root: Path) -> Case:
+    tree = SpeechTree(root)
+    for seed, name in enumerate(("train_clean_360", "train_clean_360_anon")):
+        tree.training_set(name, MODEL, seed=seed)
+    return Case(
+        lambda run: make_scores(stage_of(tree), run, {"ridge-reverse", "procrustes"}),
+        lambda: tree.training_set("train_clean_360_anon", MODEL, seed=2),
+        root / "exp/results-anon",
+        tree.all_scores["oa"].parent / "procrustes/scores",
+        guarded=True,
+    )
+
+
 def of_backends(root: Path) -> Case:
     tree = SpeechTree(root, protocol=SMALL_PROTOCOL_2022)
     shutil.rmtree(root / "exp/models/asv_eval/xvect_01709_1/xvect_train_clean_360")
@@ -251,6 +264,7 @@ def of_study(root: Path) -> Case:
 
 CASES: dict[str, Callable[[Path], Case]] = {
     "scores": of_scores,
+    "aligned scores": of_aligned_scores,
     "back ends": of_backends,
     "subsets": of_subsets,
     "anonymized speech": of_anonymized_speech,
