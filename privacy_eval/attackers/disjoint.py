@@ -56,8 +56,24 @@ def refuse_shared(
     enrollment: Mapping[str, Sequence[str]],
     tested: Iterable[str],
 ) -> None:
-    """Raise an error if training utterances, listed in `path`, are of speakers of the trials; see
-    `shared_speakers`."""
+    """Refuse training utterances of speakers of the trials.
+
+    Parameters
+    ----------
+    path : Path
+        Their file, for messages.
+    training, enrollment, tested
+        See `shared_speakers`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Some are.
+
+    Examples
+    --------
+    >>> refuse_shared(Path("utt2spk"), {"b-1": "b"}, {"a": ["a-1"]}, ["c-7"])
+    """
     if shared := shared_speakers(training, enrollment, tested):
         raise PrivacyEvalError(
             f"{path}: {len(shared)} of {len(training)} utterances are of speakers of the trials, "

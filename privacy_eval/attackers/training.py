@@ -17,10 +17,26 @@ from .normalization import Cohorts
 def pairs_of(original: Vectors, anonymized: Vectors) -> list[str]:
     """List the utterances that both sides have.
 
+    Parameters
+    ----------
+    original, anonymized : Vectors
+
+    Returns
+    -------
+    list of str
+
     Raises
     ------
     PrivacyEvalError
-        None.
+        There is none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> original = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> anonymized = Vectors(Path("b"), ("u2", "u3"), np.eye(2, dtype=np.float32))
+    >>> pairs_of(original, anonymized)
+    ['u2']
     """
     both = [utterance for utterance in original.ids if utterance in anonymized]
     if not both:
@@ -30,7 +46,25 @@ def pairs_of(original: Vectors, anonymized: Vectors) -> list[str]:
 
 def describe_pairs(original: Vectors, anonymized: Vectors, pairs: Sequence[str]) -> list[str]:
     """Describe what limits an alignment: utterances that only one side has, and fewer pairs than
-    dimensions."""
+    dimensions.
+
+    Parameters
+    ----------
+    original, anonymized : Vectors
+    pairs : sequence of str
+        Utterances that both have.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> describe_pairs(vectors, vectors, ["u1", "u2"])
+    []
+    """
     where, remarks = f"{original.path}, {anonymized.path}", []
     if left_out := len(original.ids) + len(anonymized.ids) - 2 * len(pairs):
         remarks.append(f"{where}: left out {left_out} utterances that only one of them has")
@@ -47,10 +81,28 @@ def learn_alignment(
 ) -> Alignment:
     """Learn an alignment from the vectors of utterances that both sides have.
 
+    Parameters
+    ----------
+    name : {"none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"}
+    original, anonymized : Vectors
+    pairs : sequence of str
+        Utterances that both have.
+
+    Returns
+    -------
+    Alignment
+
     Raises
     ------
     PrivacyEvalError
         As `align`; a vector of zeros.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> learn_alignment("centered", vectors, vectors, ["u1", "u2"]).original.offset
+    array([0.5, 0.5])
     """
     where = f"{original.path}, {anonymized.path}"
     try:
@@ -71,15 +123,29 @@ def learn_cohorts(
 
     Parameters
     ----------
-    members : mapping
+    members : mapping of str to sequence of str
         Utterances of each speaker.
+    original, anonymized : Vectors
+    top : int or None
+        See `Cohorts`.
     where : str
         The file of the speakers, for messages.
+
+    Returns
+    -------
+    Cohorts
 
     Raises
     ------
     PrivacyEvalError
         An utterance without a vector; a vector of zeros.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> learn_cohorts({"s": ["u1", "u2"]}, vectors, vectors, None, "spk2utt").original
+    array([[0.5, 0.5]])
     """
     utterances = [u for of_speaker in members.values() for u in of_speaker]
     ends = np.cumsum([len(of_speaker) for of_speaker in members.values()])[:-1]
