@@ -7,15 +7,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import scipy.stats
 from numpy.typing import NDArray
 
 from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
 from ..asv.model_folder import load_backend
 from ..asv.tree_vectors import TreeVectors, backend_folder
+from ..attackers.alignment import Alignment, align, no_alignment
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest
@@ -61,6 +63,8 @@ class Speech:
     targets_are_speakers : bool
         Whether target k is the voice of speaker k; speakers are not converted to themselves.
     backend : PldaBackend or None
+    training : Utterances or None
+        Of other speakers, from whom an attacker can learn the conversion.
     sha256 : str
         Digest of all of these.
     """
@@ -71,6 +75,7 @@ class Speech:
     targets: FloatArray
     targets_are_speakers: bool
     backend: PldaBackend | None
+    training: Utterances | None
     sha256: str
 
     @property
@@ -99,15 +104,17 @@ def simulated_speech(experiment: AttacksExperiment, vectors: VectorSettings, see
     model = voice_model(vectors)
     voices = model.voices(experiment.speakers, generator)
 
-    def utterances(count: int) -> Utterances:
+    def utterances(voices: FloatArray, count: int) -> Utterances:
         speaker = np.repeat(np.arange(experiment.speakers, dtype=np.int64), count)
         return Utterances(model.utterances(voices[speaker], generator), speaker)
 
-    enrollment, trial = utterances(experiment.enrollment), utterances(experiment.trial)
+    enrollment, trial = (utterances(voices, n) for n in (experiment.enrollment, experiment.trial))
     targets = model.voices(experiment.pool, generator)
     backend = simulated_backend(vectors, generator)
+    others = model.voices(experiment.speakers, generator)
+    training = utterances(others, experiment.trial)
     sha256 = digest(repr([to_plain(experiment), to_plain(vectors), seed]).encode())
-    return Speech("simulated", enrollment, trial, targets, False, backend, sha256)
+    return Speech("simulated", enrollment, trial, targets, False, backend, training, sha256)
 
 
 def read_tree_speech(tree: Path, protocol: Protocol) -> list[Speech]:
@@ -129,19 +136,35 @@ def read_tree_speech(tree: Path, protocol: Protocol) -> list[Speech]:
     backend = None if stored is None else load_backend(stored).model
     vectors = TreeVectors(tree, protocol, folder)
     trial_sets = (_read_trial_set(tree, vectors, t, backend) for t in protocol.trial_sets())
-    speeches = [speech for speech in trial_sets if speech is not None]
-    if not speeches:
+    sets = [trial_set for trial_set in trial_sets if trial_set is not None]
+    if not sets:
         raise PrivacyEvalError(
             f"{folder}: no x-vectors of an enrollment and a trial set of the protocol "
             f"{protocol.name}, expected xvect_<set>/xvector.scp"
         )
-    return speeches
+    return [_with_training(speech, speakers, sets) for speech, speakers in sets]
+
+
+def _with_training(
+    speech: Speech, speakers: set[str], sets: Sequence[tuple[Speech, set[str]]]
+) -> Speech:
+    """Add the trial speech of those sets that share no speaker with this one."""
+    others = [other for other, names in sets if not names & speakers]
+    if not others:
+        return speech
+    first = np.cumsum([0, *(other.speakers for other in others)])
+    training = Utterances(
+        np.concatenate([other.trial.vectors for other in others]),
+        np.concatenate([other.trial.speaker + n for other, n in zip(others, first, strict=False)]),
+    )
+    sha256 = digest("".join([speech.sha256, *(other.sha256 for other in others)]).encode())
+    return replace(speech, training=training, sha256=sha256)
 
 
 def _read_trial_set(
     tree: Path, vectors: TreeVectors, trial_set: TrialSet, backend: PldaBackend | None
-) -> Speech | None:
-    """Read a trial set; None if either side has no x-vectors."""
+) -> tuple[Speech, set[str]] | None:
+    """Read a trial set and its speakers; None if either side has no x-vectors."""
     name = trial_set.trials_name
     sides: list[tuple[FloatArray, list[str]]] = []
     digests: list[str] = []
@@ -172,7 +195,9 @@ def _read_trial_set(
     )
     trial = Utterances(trial_vectors, np.array([number[s] for s in trial_names], np.int64))
     sha256 = digest("".join(digests).encode())
-    return Speech(name, enrollment, trial, means(trial, len(number)), True, backend, sha256)
+    targets = means(trial, len(number))
+    speech = Speech(name, enrollment, trial, targets, True, backend, None, sha256)
+    return speech, set(number)
 
 
 def means(speech: Utterances, speakers: int) -> FloatArray:
@@ -194,7 +219,7 @@ def select_targets(
     if selection == "perm":
         order = generator.permutation(pool)
         if not speech.targets_are_speakers:
-            return order[: speech.speakers][speaker]
+            return order[speaker % pool]
         target_of = np.empty_like(order)
         target_of[order] = np.roll(order, 1)  # one cycle: no speaker is converted to itself
         return target_of[speaker]
@@ -213,7 +238,14 @@ def residual(speech: Utterances, technique: Technique, speakers: int) -> FloatAr
     mean_of_all = mean_of[present].mean(axis=0)
     within = speech.vectors - mean_of[speech.speaker]
     between = mean_of[speech.speaker] - mean_of_all
-    return np.asarray(technique.residual * within + technique.leak * between)
+    rest = technique.residual * within + technique.leak * between
+    return np.asarray(rest @ rotation(rest.shape[1]) if technique.rotated else rest)
+
+
+@functools.cache
+def rotation(dimension: int) -> FloatArray:
+    """Draw the rotation of techniques that rotate, shape (D, D)."""
+    return scipy.stats.ortho_group.rvs(dimension, random_state=0)
 
 
 def attacked_scores(
@@ -231,18 +263,23 @@ def attacked_scores(
     attacker : str
         Conversion of enrollment speech: none (`ignorant`); like the trials with other targets
         (`semi-informed`); to the target of the trial (`informed`), so that under `rand` the
-        enrollment differs from trial to trial.
+        enrollment differs from trial to trial. `aligned`: none, and trials are mapped to original
+        speech by ridge regression.
     """
     speakers, enrolled = speech.speakers, speech.enrollment
     targets = select_targets(selection, speech, speech.trial.speaker, generator)
     trial_vectors = speech.targets[targets] + residual(speech.trial, technique, speakers)
     enrollment_residual = residual(enrolled, technique, speakers)
     all_trials = np.arange(len(trial_vectors))
+    alignment = no_alignment()
     # Enrollment vectors, and the trials to score against them.
-    if attacker == "ignorant":
+    if attacker == "aligned":
+        alignment = learn_alignment(speech, technique, selection, targets, generator)
+        blocks = [(enrolled.vectors, all_trials)]
+    elif attacker == "ignorant":
         blocks = [(enrolled.vectors, all_trials)]
     elif attacker == "semi-informed":
-        drawn = _other_targets(selection, speech, targets, generator)
+        drawn = _other_targets(selection, speech, enrolled.speaker, targets, generator)
         blocks = [(speech.targets[drawn] + enrollment_residual, all_trials)]
     elif selection == "perm":
         target_of = np.empty(speakers, np.int64)  # all enrolled speakers have trials
@@ -257,8 +294,11 @@ def attacked_scores(
     by_linkage: dict[BackendName, TrialScores] = {}
     for linkage in linkages:
         scores = np.empty(is_target.shape)
+        # PLDA subtracts the mean of its own training speech.
+        centre = alignment.original.offset if linkage == "plda" else 0
         for vectors, trials in blocks:
-            first, second = vectors.astype(np.float32), trial_vectors[trials].astype(np.float32)
+            first = (alignment.original(vectors) + centre).astype(np.float32)
+            second = (alignment.anonymized(trial_vectors[trials]) + centre).astype(np.float32)
             scores[:, trials] = score_matrix(
                 first, 1, second, backend=linkage, model=speech.backend
             )
@@ -266,11 +306,33 @@ def attacked_scores(
     return by_linkage
 
 
+def learn_alignment(
+    speech: Speech,
+    technique: Technique,
+    selection: Selection,
+    targets: IntArray,
+    generator: np.random.Generator,
+) -> Alignment:
+    """Learn the map from converted to original speech from the training speakers, as an attacker
+    does who knows the conversion, but not the targets of the trials."""
+    if speech.training is None:
+        raise PrivacyEvalError(f"{speech.name}: no speech of other speakers to learn from")
+    speaker, speakers = speech.training.speaker, 1 + int(speech.training.speaker.max())
+    pool = replace(speech, targets_are_speakers=False)
+    drawn = _other_targets(selection, pool, speaker, targets, generator)
+    converted = speech.targets[drawn] + residual(speech.training, technique, speakers)
+    return align("ridge-reverse", speech.training.vectors, converted)
+
+
 def _other_targets(
-    selection: Selection, speech: Speech, targets: IntArray, generator: np.random.Generator
+    selection: Selection,
+    speech: Speech,
+    speaker: IntArray,
+    targets: IntArray,
+    generator: np.random.Generator,
 ) -> IntArray:
     """Draw targets as an attacker does who knows how they are selected, but not the outcome."""
-    drawn = select_targets(selection, speech, speech.enrollment.speaker, generator)
+    drawn = select_targets(selection, speech, speaker, generator)
     if selection == "const" and drawn[0] == targets[0]:
         drawn = (drawn + 1) % len(speech.targets)
     return drawn
@@ -300,7 +362,8 @@ def _attack(
 ) -> list[Row]:
     rows: list[Row] = []
     linkages = [name for name in experiment.linkages if name != "plda" or speech.backend]
-    for attacker in experiment.attackers:
+    attackers = [name for name in experiment.attackers if name != "aligned" or speech.training]
+    for attacker in attackers:
         by_linkage = attacked_scores(speech, technique, selection, attacker, linkages, generator)
         for linkage, scores in by_linkage.items():
             rows.append(

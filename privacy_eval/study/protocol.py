@@ -15,7 +15,7 @@ from ..metrics import METRICS, Variant
 from ..protocol.protocol import bundled_studies, read_yaml_values
 
 Selection = Literal["const", "perm", "rand"]
-Attacker = Literal["ignorant", "semi-informed", "informed"]
+Attacker = Literal["ignorant", "semi-informed", "informed", "aligned"]
 
 #: Labels of target and nontarget trials in trial keys.
 TARGET, NONTARGET = "T", "N"
@@ -91,11 +91,15 @@ class VectorSettings:
 
 @dataclass(frozen=True)
 class Technique:
-    """Conversion of x-vectors: target + residual (x - m) + leak (m - mean of all)."""
+    """Conversion of x-vectors: target + residual (x - m) + leak (m - mean of all).
+
+    `rotated`: all but the target is rotated, always in the same way.
+    """
 
     title: str
     residual: float
     leak: float
+    rotated: bool = False
 
 
 @dataclass(frozen=True)

@@ -111,11 +111,50 @@ def test_attackers_pair_by_pair(attacker: Attacker, selection: Selection) -> Non
         assert scores == pytest.approx(np.sort(expected[is_target]), rel=1e-4, abs=1e-4)
 
 
-def eer(selection: Selection, attacker: Attacker, leak: float) -> float:
+@pytest.mark.parametrize("selection", ["const", "perm", "rand"])
+def test_aligned_attackers_pair_by_pair(selection: Selection) -> None:
+    """Trials are mapped by ridge regression from converted to original speech of other speakers;
+    the penalty has the smallest error when each pair is left out and the rest is refitted."""
+    leaking = Technique("leaking", residual=1.0, leak=0.5)
+    actual = attacked(SPEECH, leaking, selection, "aligned", "cosine", seed=5)
+    generator = np.random.default_rng(5)
+    targets = select_targets(selection, SPEECH, SPEECH.trial.speaker, generator)
+    trials = SPEECH.targets[targets] + residual(SPEECH.trial, leaking, SPEECH.speakers)
+    assert SPEECH.training is not None
+    training = SPEECH.training
+    drawn = select_targets(selection, SPEECH, training.speaker, generator)
+    if selection == "const" and drawn[0] == targets[0]:
+        drawn = (drawn + 1) % len(SPEECH.targets)
+    converted = SPEECH.targets[drawn] + residual(training, leaking, SPEECH.speakers)
+
+    def fit(rows: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        x, y = converted[rows], training.vectors[rows]
+        centred = x - x.mean(axis=0)
+        gram = centred.T @ centred + penalty * np.eye(x.shape[1])
+        return x.mean(axis=0), np.linalg.solve(gram, centred.T @ (y - y.mean(axis=0))), y.mean(0)
+
+    def left_out_error(penalty: float) -> float:
+        errors = []
+        for i in range(len(converted)):
+            mean, weights, offset = fit(np.delete(np.arange(len(converted)), i), penalty)
+            errors.append((converted[i] - mean) @ weights + offset - training.vectors[i])
+        return float(np.square(errors).mean())
+
+    penalty = min(10.0 ** (np.arange(-8, 8) / 2), key=left_out_error)
+    mean, weights, offset = fit(np.arange(len(converted)), penalty)
+    tested, enrolled = (trials - mean) @ weights, SPEECH.enrollment.vectors - offset
+    norms = np.outer(np.linalg.norm(enrolled, axis=1), np.linalg.norm(tested, axis=1))
+    cosines = enrolled @ tested.T / norms
+    is_target = SPEECH.enrollment.speaker[:, None] == SPEECH.trial.speaker
+    assert actual.target == pytest.approx(np.sort(cosines[is_target]), abs=1e-6)
+    assert actual.nontarget == pytest.approx(np.sort(cosines[~is_target]), abs=1e-6)
+
+
+def eer(selection: Selection, attacker: Attacker, leak: float, *, rotated: bool = False) -> float:
     study = load_study("metric_study")
     assert study.attacks is not None and study.vectors is not None
     speech = simulated_speech(study.attacks, study.vectors, 0)
-    technique = Technique("x", residual=1.0, leak=leak)
+    technique = Technique("x", residual=1.0, leak=leak, rotated=rotated)
     return kaldi_eer(attacked(speech, technique, selection, attacker, "plda")).value
 
 
@@ -130,6 +169,12 @@ def test_linkage_follows_from_target_selection_and_attacker() -> None:
         assert eer(selection, attacker, 0.0) == pytest.approx(0.5, abs=0.06)
     assert eer("perm", "informed", 0.0) < 0.1
     assert eer("const", "informed", 0.6) < 0.4
+
+
+@pytest.mark.parametrize("selection", ["const", "perm", "rand"])
+def test_aligned_attackers_undo_a_rotation(selection: Selection) -> None:
+    assert eer(selection, "ignorant", 0.6, rotated=True) > 0.45
+    assert eer(selection, "aligned", 0.6, rotated=True) < 0.36
 
 
 def test_semi_informed_attackers_draw_another_constant_target() -> None:
@@ -152,9 +197,12 @@ def test_rows_of_the_grid() -> None:
     rows = tasks[0].compute(np.random.default_rng(0), Metrics())
     assert [(r["attacker"], r["linkage"]) for r in rows] == [
         (attacker, linkage)
-        for attacker in ("ignorant", "semi-informed", "informed")
+        for attacker in ("ignorant", "semi-informed", "informed", "aligned")
         for linkage in ("plda", "cosine", "euclidean")
     ]
+    alone = list(attack_tasks(STUDY.attacks, [replace(SPEECH, training=None)]))
+    rows_alone = alone[0].compute(np.random.default_rng(0), Metrics())
+    assert [r["metrics"] for r in rows_alone] == [r["metrics"] for r in rows[:-3]]
     assert all(r["n_target"] == 5 * 3 * 4 and r["n_nontarget"] == 20 * 3 * 4 for r in rows)
 
 
