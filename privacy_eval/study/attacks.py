@@ -245,7 +245,7 @@ def residual(speech: Utterances, technique: Technique, speakers: int) -> FloatAr
 @functools.cache
 def rotation(dimension: int) -> FloatArray:
     """Draw the rotation of techniques that rotate, shape (D, D)."""
-    return scipy.stats.ortho_group.rvs(dimension, random_state=0)
+    return np.asarray(scipy.stats.ortho_group.rvs(dimension, random_state=0))
 
 
 def attacked_scores(
