@@ -1,4 +1,7 @@
-"""Find the back end and the x-vectors in the model folders of a tree; reading them needs NumPy."""
+"""Find the back end and the x-vectors in the model folders of a tree; reading them needs NumPy.
+
+The x-vectors of a set are one file in `xvect_<set>`, of any format that `read_vectors` reads.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,12 @@ from ..protocol.protocol import AsvModel, Protocol
 if TYPE_CHECKING:
     from ..io.scp import Vectors
 
+#: File of x-vectors as Kaldi writes them, and names that those of other extractors have.
+KALDI_VECTORS = "xvector.scp"
+OTHER_VECTORS = (
+    *(f"xvector{suffix}" for suffix in (".npz", ".npy", ".h5", ".hdf5")),
+    "speaker_vectors.pt",
+)
 #: Files of a back end; only the first is required.
 BACKEND_FILES = ("plda", "mean.vec", "transform.mat")
 
@@ -31,7 +40,7 @@ class TreeVectors:
     allow_pipes, allow_outside : bool
         As in `read_vectors`.
     load : callable, optional
-        Loads the scp, which is otherwise read from disk.
+        Loads the file, which is otherwise read from disk.
     """
 
     def __init__(
@@ -55,19 +64,21 @@ class TreeVectors:
         """List possible paths of a set's x-vectors: in its own folder, then in those of its
         supersets."""
         names = (name, *self._protocol.supersets(name))
-        return [self.folder / f"xvect_{n}{suffix}" / "xvector.scp" for n in names]
+        folders = (self.folder / f"xvect_{n}{suffix}" for n in names)
+        return [vector_file(folder) or folder / KALDI_VECTORS for folder in folders]
 
     def find(self, name: str, suffix: str) -> Path | None:
         """Return the first existing candidate."""
         return next((p for p in self.candidates(name, suffix) if p.is_file()), None)
 
     def read(self, path: Path, *, double: bool = False) -> Vectors:
-        """Read the x-vectors of an scp; `double` as in `read_vectors`.
+        """Read the x-vectors of a file; `double` as in `read_vectors`.
 
         Raises
         ------
         PrivacyEvalError
-            As `read_vectors`; a file outside the tree, or one that has changed since `digest`.
+            As `read_vectors`; a file outside the tree, one that has changed since `digest`, or one
+            of several in a folder.
         """
         if (path, double) not in self._read:
             vectors = self._vectors(path, double=double)
@@ -77,20 +88,20 @@ class TreeVectors:
         return self._read[path, double]
 
     def digest(self, path: Path) -> str:
-        """Compute the digest of the x-vectors of an scp, usually without parsing them; raises as
-        `read` does."""
+        """Compute the digest of the x-vectors of a file, of an scp usually without parsing them;
+        raises as `read` does."""
         if path not in self._digests:
-            self._check_inside(path)
+            self._check(path)
             roots = [] if self._allow_outside else [self._tree, path.parent]
             stored = stored_digest(self._load(path), tree=self._tree, roots=roots)
             self._digests[path] = stored or self.read(path).digest
         return self._digests[path]
 
     def locations(self, path: Path) -> Mapping[str, str]:
-        """Read the location of each x-vector from an scp, see `vector_locations`; an archive
-        gives ids only. Raises as `read` does."""
+        """Read the location of each x-vector from an scp, see `vector_locations`; other files
+        give ids only. Raises as `read` does."""
         if path not in self._locations:
-            self._check_inside(path)
+            self._check(path)
             from ..io.scp import vector_locations
 
             locations = vector_locations(path)
@@ -100,7 +111,7 @@ class TreeVectors:
         return self._locations[path]
 
     def read_some(self, path: Path, ids: Collection[str]) -> Vectors:
-        """Read at least the x-vectors of some ids of an scp; raises as `read` does."""
+        """Read at least the x-vectors of some ids of a file; raises as `read` does."""
         return self._read.get((path, False)) or self._vectors(path, ids)
 
     def _vectors(
@@ -108,7 +119,7 @@ class TreeVectors:
     ) -> Vectors:
         from ..io.scp import read_vectors
 
-        self._check_inside(path)
+        self._check(path)
         return read_vectors(
             self._load(path),
             tree=self._tree,
@@ -118,9 +129,23 @@ class TreeVectors:
             double=double,
         )
 
-    def _check_inside(self, path: Path) -> None:
+    def _check(self, path: Path) -> None:
         if not self._allow_outside:
             check_inside([path], [self._tree])
+        if len(names := _vector_files(path.parent)) > 1:
+            raise PrivacyEvalError(
+                f"{path.parent}: x-vectors in {len(names)} files, expected one: {', '.join(names)}"
+            )
+
+
+def vector_file(folder: Path) -> Path | None:
+    """Return the file of x-vectors in the folder of a set, if there is one."""
+    return next((folder / name for name in _vector_files(folder)), None)
+
+
+def _vector_files(folder: Path) -> list[str]:
+    """List files of x-vectors in the folder of a set; of several, none is read."""
+    return [name for name in (KALDI_VECTORS, *OTHER_VECTORS) if (folder / name).is_file()]
 
 
 def backend_folder(tree: Path, model: AsvModel, suffix: str) -> Path | None:

@@ -221,7 +221,7 @@ def _stage(arguments: argparse.Namespace) -> int:
         log(
             "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, using "
             "final.raw of the model folder (stage 1 prints where to get it); or provide "
-            "xvector.scp at the path listed above"
+            "xvector.scp, .npz, .npy, .h5 or speaker_vectors.pt at the path listed above"
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:

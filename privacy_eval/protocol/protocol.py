@@ -165,7 +165,8 @@ class AsvModel:
         `original` or `anonymized` speech.
     folder : str
         Model folder, relative to the tree; may hold {suffix}, the anonymization
-        suffix. The x-vectors of a set are in `xvect_<set>/xvector.scp` there.
+        suffix. The x-vectors of a set are in `xvect_<set>/xvector.scp` there, or in
+        `xvector.npz`, `.npy`, `.h5` or `speaker_vectors.pt`.
     training_set : str
         Data folder that the back end is trained on; may hold {suffix}. The back end
         (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..asv.tree_vectors import vector_file
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -186,5 +187,5 @@ def missing_vectors(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tu
     return [
         (name, folder)
         for name, folder in vector_sets(asv, attackers)
-        if not (tree / folder / f"xvect_{name}" / "xvector.scp").is_file()
+        if vector_file(tree / folder / f"xvect_{name}") is None
     ]

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..asv.tree_vectors import BACKEND_FILES, backend_folder
+from ..asv.tree_vectors import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..products.freshness import (
@@ -124,5 +124,5 @@ def missing_inputs(model: AsvModel, suffix: str, asv: AsvSystems) -> list[Missin
 def _training_set(model: AsvModel, suffix: str, tree: Path) -> tuple[Path, Path]:
     """x-vectors and speakers of the training set."""
     name = model.training_name(suffix)
-    vectors = tree / model.model_folder(suffix) / f"xvect_{name}" / "xvector.scp"
-    return vectors, tree / "data" / name / "utt2spk"
+    folder = tree / model.model_folder(suffix) / f"xvect_{name}"
+    return vector_file(folder) or folder / KALDI_VECTORS, tree / "data" / name / "utt2spk"

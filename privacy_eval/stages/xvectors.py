@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ..asv.model_folder import save_vectors
+from ..asv.tree_vectors import OTHER_VECTORS
 from ..errors import PrivacyEvalError, abbreviate, describe
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
@@ -195,6 +196,7 @@ class _Set:
             self.find,
             self.make,
             guarded=True,
+            rivals=tuple(self.folder / name for name in OTHER_VECTORS),
         )
 
     def find(self, inputs: Inputs) -> Sources:

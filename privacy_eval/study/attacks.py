@@ -140,7 +140,7 @@ def read_tree_speech(tree: Path, protocol: Protocol) -> list[Speech]:
     if not sets:
         raise PrivacyEvalError(
             f"{folder}: no x-vectors of an enrollment and a trial set of the protocol "
-            f"{protocol.name}, expected xvect_<set>/xvector.scp"
+            f"{protocol.name}, expected xvect_<set>/xvector.scp (or .npz, .npy, .h5)"
         )
     return [_with_training(speech, speakers, sets) for speech, speakers in sets]
 
