@@ -139,7 +139,17 @@ class TreeVectors:
 
 
 def vector_file(folder: Path) -> Path | None:
-    """Return the file of x-vectors in the folder of a set, if there is one."""
+    """Find the file of x-vectors in the folder of a set.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    Path or None
+        The first of several, which are an error when they are read.
+    """
     return next((folder / name for name in _vector_files(folder)), None)
 
 

@@ -170,15 +170,18 @@ class AsvModel:
     training_set : str
         Data folder that the back end is trained on; may hold {suffix}. The back end
         (`mean.vec`, `transform.mat`, `plda`) is in its x-vectors' folder or in the model
-        folder itself.
+        folder itself. Not needed with `cosine`.
+    backend : {"plda", "cosine"}
+        `cosine`: of x-vectors of unit length, and their mean by enrolled speaker; not trained.
     sha256 : str
         SHA-256 of the network `final.raw` that the protocol prescribes; "" if unknown.
     """
 
     trained_on: str
     folder: str
-    training_set: str
+    training_set: str = ""
     sha256: str = ""
+    backend: Literal["plda", "cosine"] = "plda"
 
     def model_folder(self, suffix: str) -> str:
         """Return the model folder for an anonymization suffix."""
@@ -365,9 +368,15 @@ class Protocol:
     @property
     def own_attacker(self) -> str:
         """The id of the challenge's own attacker."""
-        if self.attackers:
-            return self.attackers[0].id
-        return CHALLENGE_ATTACKERS[1 if self.has_own_scoring else 0]
+        return self.attackers[0].id if self.attackers else self._own_backend
+
+    @property
+    def _own_backend(self) -> str:
+        """The back end of the challenge's own attacker: that of the ASV model of the averages."""
+        if self.has_own_scoring:
+            return "cosine"
+        model = self.asv_model(self.attack(self.average_attack_model).asv_model)
+        return "plda" if model is None else model.backend
 
     @property
     def other_attackers(self) -> tuple[Attacker, ...]:
@@ -614,6 +623,16 @@ def _check_entries(protocol: Protocol) -> None:
         and not any(a.scoring in CHALLENGE_ATTACKERS for a in p.other_attackers),
         "attackers: the first, and no other, is the challenge's own: id and scoring are "
         f"{' or '.join(CHALLENGE_ATTACKERS)}",
+    )
+    for model in p.asv_models:
+        _need(
+            bool(model.training_set) or model.backend == "cosine",
+            f"asv_models: {model.trained_on}: plda needs a training_set",
+        )
+    _need(
+        not own or not p.asv_models or own[0].scoring == p._own_backend,
+        f"attackers: the challenge's own is {'/'.join(a.id for a in own)}, but the ASV model of "
+        f"the averages ({p.average_attack_model}) has the back end {p._own_backend}",
     )
     _check_attackers(p)
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")

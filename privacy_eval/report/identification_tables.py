@@ -60,8 +60,10 @@ def identification_table(results: Results, title: str) -> Table:
         notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
     if any(len(r.genders) > 1 for r in records):
         notes.append("Groups are of both genders")
-    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - {"plda"}):
-        notes.append(f"Scored by {' and '.join(others)} instead of PLDA")
+    usual = {model.backend for model in results.protocol.asv_models} or {"plda"}
+    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - usual):
+        usual_names = " or ".join(sorted(usual)).replace("plda", "PLDA")
+        notes.append(f"Scored by {' and '.join(others)} instead of {usual_names}")
     if more := [r for r in records if r.distractors]:
         least, most = (f(r.n_distractors for r in more) for f in (min, max))
         notes.append(

@@ -412,7 +412,8 @@ def _write_speech(
         if progress is not None:
             progress(done, len(data), name)
     training = partial(_training_speech, demo)
-    for system, model in itertools.product(systems, models):
+    trained = [model for model in models if model.backend == "plda"]
+    for system, model in itertools.product(systems, trained):
         training_set = f"xvect_{model.training_name(system.suffix)}"
         path = tree / model.model_folder(system.suffix) / training_set
         if model.trained_on == ANONYMIZED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -350,10 +350,17 @@ class AsvSystems:
         return model, model.model_folder(suffix)
 
     @property
-    def default_backend(self) -> BackendName:
-        """The back end: cosine for x-vectors left by an edition's own evaluation, else PLDA."""
-        left = self.protocol.has_own_scoring and self.protocol.speaker_vectors
-        return "cosine" if left else "plda"
+    def _reads_saved_vectors(self) -> bool:
+        """Whether x-vectors are those left by an edition's own evaluation."""
+        return self.protocol.has_own_scoring and bool(self.protocol.speaker_vectors)
+
+    def default_backend(self, trained_on: str) -> BackendName:
+        """Return the back end of the model trained on original or anonymized speech; cosine for
+        x-vectors left by an edition's own evaluation."""
+        if self._reads_saved_vectors:
+            return "cosine"
+        model = self.protocol.asv_model(trained_on)
+        return "plda" if model is None else model.backend
 
     def find_backend(self, trained_on: str, suffix: str) -> Path | None:
         """Return the folder of the back end trained on original or anonymized speech, or None if
@@ -363,7 +370,7 @@ class AsvSystems:
         ------
         MissingInput
         """
-        if self.default_backend != "plda":
+        if self.default_backend(trained_on) != "plda":
             return None
         model, within = self.model_folder(trained_on, suffix)
         folder = backend_folder(self.access.tree, model, suffix)
@@ -449,7 +456,7 @@ class AsvSystems:
         MissingInput
             None of the candidate files exists.
         """
-        if self.default_backend != "plda":
+        if self._reads_saved_vectors:
             left = self.protocol.saved_vector_paths(trained_on, anon_suffix, f"{name}{suffix}")
             is_shared = trained_on == ORIGINAL and not suffix
             exps = self._original_exps if is_shared else self._exps
@@ -485,6 +492,26 @@ class AsvSystems:
     def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
         """Read x-vectors that `find_vectors` found; `double` as in `io.scp.read_vectors`."""
         return self.vectors(scp.parents[1]).read(scp, double=double)
+
+    def compared_vectors(self, trained_on: str, scp: Path) -> Vectors:
+        """Read x-vectors as a model's back end averages and compares them: those of `cosine` are
+        of unit length, but for the ones that an edition's own evaluation left.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `read_vectors`; a vector of zeros.
+        """
+        vectors = self.read_vectors(scp)
+        if self._reads_saved_vectors or self.default_backend(trained_on) != "cosine":
+            return vectors
+        from ..attackers.alignment import unit_vectors
+
+        try:
+            unit = unit_vectors(vectors.matrix).astype(vectors.matrix.dtype)
+        except PrivacyEvalError as error:
+            raise PrivacyEvalError(f"{scp}: {error}") from error
+        return replace(vectors, matrix=unit)
 
     def enrollment(self, name: str, suffix: str) -> Enrollment:
         """Read the enrolled speakers of a set and their utterances.

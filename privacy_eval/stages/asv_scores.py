@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..asv.tree_vectors import vector_file
 from ..io.inputs import Inputs
@@ -27,12 +28,15 @@ from ..products.freshness import (
 )
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
-from .aligned_scores import aligned_products, aligned_sets
+from .aligned_scores import aligned_products, aligned_sets, score_aligned
 from .attackers import score_product
 from .fused_scores import fused_products
 from .train_backend import training_sets
 from .vector_sources import asv_sources
 from .words_scores import words_products
+
+if TYPE_CHECKING:
+    from ..asv.backend import BackendName
 
 
 def make_scores(
@@ -95,8 +99,13 @@ class _Scoring:
     anon_suffix: str
     asv: AsvSystems
 
+    @property
+    def backend(self) -> BackendName:
+        """The back end of the condition's ASV model."""
+        return self.asv.default_backend(self.condition.asv_model)
+
     def product(self) -> Product:
-        return score_product(self, {"backend": "plda"})
+        return score_product(self, {"backend": self.backend})
 
     def absent(self) -> list[MissingInput]:
         return missing_inputs(self.condition, self.anon_suffix, self.asv)
@@ -116,20 +125,24 @@ class _Scoring:
         return asv_sources(self.asv, model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        from ..asv.trials import score_trials
+        from ..asv.trials import score_trials, select_trials
+        from ..attackers.alignment import no_alignment
         from ..io.scores import read_trial_list
 
+        double = self.backend == "cosine"
+        enrolled = self.asv.read_vectors(paths["enrollment_vectors"], double=double)
+        tried = self.asv.read_vectors(paths["trial_vectors"], double=double)
+        enrollment = self.asv.enrollment(*original_sets(self.condition, self.asv.protocol)[0])
         trials = read_trial_list(inputs.load(paths["trials"]))
-        enrolled, _tested = original_sets(self.condition, self.asv.protocol)
-        model = self.asv.backend(self.condition.asv_model, self.anon_suffix)
-        scored = score_trials(
-            self.asv.read_vectors(paths["enrollment_vectors"]),
-            self.asv.enrollment(*enrolled),
-            self.asv.read_vectors(paths["trial_vectors"]),
-            trials,
-            model=model,
-            allow_missing=self.asv.access.allow_missing,
-        )
+        allow = self.asv.access.allow_missing
+        if self.backend == "cosine":
+            selected = select_trials(enrolled, enrollment, tried, trials, allow_missing=allow)
+            scored = score_aligned(enrolled, tried, selected, no_alignment(), None)
+        else:
+            model = self.asv.backend(self.condition.asv_model, self.anon_suffix)
+            scored = score_trials(
+                enrolled, enrollment, tried, trials, model=model, allow_missing=allow
+            )
         return Content({self.folder / "scores": scored.text().encode()}, scored.left_out)
 
 

@@ -120,8 +120,10 @@ class _Galleries:
 
     @property
     def backend(self) -> BackendName:
-        """The requested back end, or by default the one for the tree's x-vectors."""
-        return self.asv.default_backend if self.options.backend == "plda" else self.options.backend
+        """The requested back end, or by default the one of the ASV model."""
+        if self.options.backend != "plda":
+            return self.options.backend
+        return self.asv.default_backend(self.condition.asv_model)
 
     def find(self, inputs: Inputs) -> Sources:
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
@@ -158,7 +160,7 @@ class _Galleries:
         model = self.condition.asv_model, self.anon_suffix
         identified = identify(
             gallery,
-            self.asv.read_vectors(paths["trial_vectors"]),
+            self.asv.compared_vectors(self.condition.asv_model, paths["trial_vectors"]),
             inputs.load(paths["utt2spk"]),
             backend=self.backend,
             model=self.asv.backend(*model) if self.backend == "plda" else None,
@@ -191,7 +193,8 @@ class _Galleries:
     ) -> tuple[Gallery, set[str]]:
         """Read a gallery and its genders, none if the gender of any speaker is unknown; with
         `only`, leave out speakers of other genders."""
-        vectors = self.asv.read_vectors(paths[f"{role}_vectors"])
+        trained_on = self.condition.asv_model
+        vectors = self.asv.compared_vectors(trained_on, paths[f"{role}_vectors"])
         enrollment, of = self.asv.enrollment(*name), paths.get(f"{role}_genders")
         if of is None:
             return Gallery(vectors, enrollment), set()

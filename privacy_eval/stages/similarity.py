@@ -115,25 +115,27 @@ class _Similarity:
         return asv_sources(asv, model, sets, inputs, {"utt2spk": utt2spk})
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        trained_on = self.part.asv_model
+        backend = self.asv.default_backend(trained_on)
         measured = measure(
-            self.asv.read_vectors(paths["original_vectors"]),
-            self.asv.read_vectors(paths["anonymized_vectors"]),
+            self.asv.compared_vectors(trained_on, paths["original_vectors"]),
+            self.asv.compared_vectors(trained_on, paths["anonymized_vectors"]),
             inputs.load(paths["utt2spk"]),
-            backend=self.asv.default_backend,
-            model=self.asv.backend(self.part.asv_model, self.anon_suffix),
+            backend=backend,
+            model=self.asv.backend(trained_on, self.anon_suffix),
             part=True,
             allow_missing=self.asv.access.allow_missing,
         )
         left_out = measured.left_out
         provenance = {
             "version": __version__,
-            "backend": self.asv.default_backend,
+            "backend": backend,
             **made_of.provenance(),
             "options": {"allow_missing": left_out > 0},
         }
         record = SimilarityRecord(
             self.condition,
-            self.part.asv_model,
+            trained_on,
             metrics={v: similarity_metrics(s) for v, s in measured.by_variant.items()},
             n_speakers=len(measured.speakers),
             n_utterances=measured.n_utterances,

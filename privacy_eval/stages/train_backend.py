@@ -48,7 +48,7 @@ def _trainings(asv: AsvSystems) -> list[_Training]:
     for system in asv.under_test:
         for _, part in system.folders:
             model = asv.protocol.asv_model(part.asv_model)
-            if model is not None:
+            if model is not None and model.backend == "plda":
                 training = _Training(model, system.anon_suffix, asv)
                 trainings.setdefault(training.folder, training)
     return list(trainings.values())
