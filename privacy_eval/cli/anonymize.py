@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
-    from ..stages.anonymize import FILES, FOLDERS, Command, McAdams, anonymize_tree
+    from ..stages.anonymize import FILES, Command, McAdams, anonymize_tree
+    from ..stages.user_command import FOLDERS
     from ..tree.discovery import tree_suffixes
     from .inputs import chosen_attackers, report_outcome, run_settings, tree_access
 

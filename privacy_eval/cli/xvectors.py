@@ -14,12 +14,12 @@ from .options import (
     add,
     add_features,
     add_tree,
-    choice,
     log,
     path,
     progress,
     runs_as_stage,
     two_usages,
+    value,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Environment variables that set the number of threads of linear algebra libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+_KALDI = "kaldi"
 
 EXAMPLE = "--data data/libri_test --model xvector_nnet_1a --out xvect_libri_test"
 
@@ -37,8 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add_features(files, common=parser)
     add(stage, *JOBS, "--isolate", "--details", "--attackers")
-    kaldi = choice(["kaldi"], "Kaldi's programs, at KALDI_ROOT (default: the built-in extractor)")
-    stage.add_argument("--extractor", **kaldi)
+    extractor = (
+        f"{_KALDI} (its programs, at KALDI_ROOT), or 'COMMAND {{in}} {{out}}', run for every data "
+        "folder (default: the built-in extractor)"
+    )
+    stage.add_argument("--extractor", **value("NAME", extractor))
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
@@ -57,19 +62,26 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Outcome
     from ..protocol.protocol import load_protocol
     from ..stages.asv_scores import vector_sets
+    from ..stages.user_command import FOLDERS, UserCommand
     from .inputs import chosen_attackers, load_asv_systems, report_outcome, run_settings
 
+    text = arguments.extractor
+    if text and text != _KALDI and not all(place in text for place in FOLDERS):
+        arguments.parser.error(
+            f"--extractor takes {_KALDI}, or a command with {' and '.join(FOLDERS)}"
+        )
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     attackers = chosen_attackers(arguments, protocol) or ()
     asv = load_asv_systems(arguments, protocol)
-    if arguments.extractor:
+    if arguments.extractor == _KALDI:
         return _extract_with_kaldi(arguments, asv, attackers)
-    what = "parts of sets of x-vectors" if arguments.job else "sets of x-vectors"
+    what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"
     if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for
         return report_outcome(arguments, Outcome(), what)
     from ..stages.xvectors import EXTRACTOR, make_vectors
 
-    outcome = make_vectors(asv, run_settings(arguments), attackers)
+    command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
+    outcome = make_vectors(asv, run_settings(arguments), attackers, command)
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")

@@ -8,11 +8,6 @@ data folder as a whole. External data folders are kept.
 from __future__ import annotations
 
 import io
-import os
-import re
-import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FIRST, PrivacyEvalError, abbreviate, printable, shorten
+from ..errors import FIRST, PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
 from ..io.inputs import Inputs
@@ -41,6 +36,7 @@ from ..protocol.protocol import ANONYMIZED, Protocol
 from ..speech.audio import AudioReader, Samples, soundfile
 from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
 from .access import TreeAccess
+from .user_command import FOLDERS, UserCommand
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
 COPIED = ("utt2spk", "spk2utt", "spk2gender", "text", "utt2lang", "enrolls")
@@ -49,15 +45,12 @@ COEFFICIENTS = "utt2mcadams"
 #: Key of `AudioReader.remarks`.
 TOO_SHORT = "shorter than a frame: converted to silence"
 PRINTED = "the anonymizer printed messages"
-#: What a command's words become: folders, or files of an utterance.
-FOLDERS, FILES = ("{in}", "{out}"), ("{wav_in}", "{wav_out}")
+#: What words of a command that is run for an utterance become: its file, and the one to write.
+FILES = ("{wav_in}", "{wav_out}")
 
 _LONGEST_NAME = 200
 #: Marks a data folder that a command is still writing.
 _RUNNING = ".privacy_eval.running"
-#: End of a command's messages that is kept.
-_LAST_BYTES = 1 << 16
-_WORD = re.compile(r"[^\s'\"|&;<>()$`\\{}=]+")
 
 
 @dataclass(frozen=True)
@@ -118,71 +111,16 @@ class McAdams:
         return {COEFFICIENTS: "".join(lines)}
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(UserCommand):
     """A user's command that anonymizes a data folder or an utterance; see `local/anonymize.sh`.
 
-    Attributes
-    ----------
-    text : str
-        With `{in}` and `{out}`, or with `{wav_in}` and `{wav_out}`.
-    tree : Path
-        Folder to run it in.
-    caller : Path
-        Folder that relative paths of programs and files refer to that the tree does not have.
+    Its placeholders are `{in}` and `{out}`, or `{wav_in}` and `{wav_out}`.
     """
-
-    text: str
-    tree: Path
-    caller: Path
 
     @property
     def is_per_file(self) -> bool:
         """Whether it anonymizes an utterance, not a folder."""
         return FILES[0] in self.text
-
-    def run(self, paths: Sequence[str]) -> str:
-        """Run the command for a source and a target, and return its messages (stderr).
-
-        Raises
-        ------
-        PrivacyEvalError
-            It ended with another status than 0, with its last message, or cannot be run.
-        """
-        command = _WORD.sub(lambda match: self._located(match[0]), self.text)
-        places = dict(zip(FILES if self.is_per_file else FOLDERS, paths, strict=True))
-        for place, path in places.items():
-            command = command.replace(place, shlex.quote(path))
-        with tempfile.TemporaryFile() as file:
-            try:
-                status = subprocess.run(
-                    command,
-                    shell=True,
-                    cwd=self.tree,
-                    stdin=subprocess.DEVNULL,
-                    stderr=file,
-                    check=False,
-                ).returncode
-            except OSError as error:
-                raise PrivacyEvalError(f"{self.text}: cannot be run ({error.strerror})") from error
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
-            messages = file.read().decode("utf-8", "replace").strip()
-        if status:
-            last = messages.rpartition("\n")[2]
-            for place, path in places.items():  # so that one cause has one message
-                last = last.replace(path, place)
-            cause = f": {shorten(printable(last))}" if last else ""
-            raise PrivacyEvalError(f"the anonymizer ended with status {status}: {self.text}{cause}")
-        return messages
-
-    def _located(self, word: str) -> str:
-        """Make a word absolute if only the caller has a file of this path."""
-        path = self.caller / word
-        if os.path.isabs(word) or not path.exists() or (self.tree / word).exists():
-            return word
-        if "/" not in word and (path.is_dir() or shutil.which(word)):
-            return word
-        return shlex.quote(os.path.abspath(path))
 
     def settings(self, speaker_of: Mapping[str, str]) -> dict[str, Any]:
         """What the speech of utterances depends on."""
@@ -197,7 +135,7 @@ class Command:
                 path.parent.mkdir()
             source.write_bytes(_wav(audio.samples, audio.rate))
             try:
-                printed = self.run([str(source), str(target)])
+                printed = self.run(dict(zip(FILES, (str(source), str(target)), strict=True)))
                 if not target.is_file():
                     raise PrivacyEvalError(f"the anonymizer wrote no {FILES[1]}: {self.text}")
                 content = read_bytes(target)
@@ -383,7 +321,8 @@ def _converted_folder(data: Path, out: Path, reader: AudioReader, command: Comma
         out.mkdir(exist_ok=True)
         (out / _RUNNING).touch()
         (out / "wav.scp").unlink(missing_ok=True)
-        if messages := command.run([relative(folder, tree) for folder in (data, out)]):
+        folders = (relative(folder, tree) for folder in (data, out))
+        if messages := command.run(dict(zip(FOLDERS, folders, strict=True))):
             print(messages, file=sys.stderr)
         if not (out / "wav.scp").is_file():
             raise PrivacyEvalError(f"{out}: the anonymizer wrote no wav.scp")

@@ -1,15 +1,64 @@
-"""X-vectors and back ends as inputs of products: scores, similarity, identification."""
+"""X-vectors as products of the extractors of a tree and, with back ends, as inputs of others:
+scores, similarity, identification."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..asv.tree_vectors import OTHER_VECTORS
+from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
-from ..products.freshness import Sources, source_from_fingerprint
+from ..products.freshness import (
+    Content,
+    Fingerprint,
+    Paths,
+    Product,
+    Sources,
+    source_from_fingerprint,
+)
 from .access import AsvSystems
+
+if TYPE_CHECKING:
+    from ..io.kaldi_objects import FloatMatrix
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.
 VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
+
+_FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.scp")
+
+
+def vector_product(
+    asv: AsvSystems,
+    folder: Path,
+    find: Callable[[Inputs], Sources],
+    make: Callable[[Inputs, Paths, Fingerprint], Content],
+) -> Product:
+    """Return the product of a set's x-vectors; external ones, of any format, are kept."""
+    return Product(
+        relative(folder, asv.access.tree),
+        asv.access.tree,
+        folder / VECTORS_NOTE,  # a back end may be there, too
+        tuple(folder / name for name in _FILES),
+        find,
+        make,
+        guarded=True,
+        rivals=tuple(folder / name for name in OTHER_VECTORS),
+    )
+
+
+def packed_vectors(
+    folder: Path, ids: Sequence[str], matrix: FloatMatrix, utt2spk: Path, tree: Path
+) -> dict[Path, bytes]:
+    """Return the files of a set's x-vectors, in an order in which they may be written."""
+    from ..asv.model_folder import save_vectors
+
+    with tempfile.TemporaryDirectory() as scratch:
+        new = Path(scratch, relative(folder, tree))
+        save_vectors(new, ids, matrix, utt2spk, tree=Path(scratch))
+        return {folder / name: read_bytes(new / name) for name in _FILES}
 
 
 def asv_sources(

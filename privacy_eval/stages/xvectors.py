@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
-from ..asv.model_folder import save_vectors
-from ..asv.tree_vectors import OTHER_VECTORS
 from ..errors import PrivacyEvalError, abbreviate, describe
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
@@ -50,7 +48,9 @@ from ..speech.xvector import (
 )
 from .access import AsvSystems
 from .asv_scores import vector_sets
-from .vector_sources import EXTRACTOR_ROLE, VECTORS_NOTE
+from .extractor_command import earlier_extraction, extract_by_command
+from .user_command import UserCommand
+from .vector_sources import EXTRACTOR_ROLE, packed_vectors, vector_product
 
 #: Kind of `MissingInput`.
 EXTRACTOR = "x-vector extractor"
@@ -58,25 +58,45 @@ EXTRACTOR = "x-vector extractor"
 _PART_UTTERANCES = 250
 #: Kaldi's option files in a tree.
 _MFCC, _VAD = "conf/mfcc.conf", "conf/vad.conf"
-_VECTOR_FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.scp")
 _BYTES_PER_SECOND = 32000.0
 
 
-def make_vectors(asv: AsvSystems, run: Run = Run(), attackers: Collection[str] = ()) -> Outcome:
+def make_vectors(
+    asv: AsvSystems,
+    run: Run = Run(),
+    attackers: Collection[str] = (),
+    command: UserCommand | None = None,
+) -> Outcome:
     """Extract all x-vectors that scores of the systems under test need, by the challenge's own and
     the named attackers, and that are not current.
 
-    Each of several jobs extracts its share of the parts; a run without jobs combines the sets.
+    Each of several jobs extracts its share of the parts, or of the sets by a command; a run without
+    jobs combines the sets. Without a command, x-vectors that a command made are kept.
     """
-    shared = _Shared(asv)
-    sets = [_Set(name, folder, shared) for name, folder in vector_sets(asv, attackers)]
+    names = vector_sets(asv, attackers)
+    if command is not None:
+        return extract_by_command(asv, names, command, run)
+    shared, outcome = _Shared(asv), Outcome()
+    sets: list[_Set] = []
+    for name, folder in names:
+        earlier = earlier_extraction(asv, name, folder)
+        if earlier is None:
+            sets.append(_Set(name, folder, shared))
+        elif run.job == (1, 1):
+            outcome.add(earlier)
+    outcome.add(_extract(sets, asv, run))
+    return outcome
+
+
+def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:
+    """Extract the x-vectors of sets by the built-in extractor."""
     inputs, allow = asv.access.inputs, asv.access.allow_missing
     parts: list[_Part] = []
     outcome = Outcome()
     for one in sets:
         try:
             if not one.product().is_foreign(inputs):
-                shared.extractor_files(Path(one.model_folder))
+                one.shared.extractor_files(Path(one.model_folder))
                 parts += one.parts
         except MissingInput as error:
             outcome.missing[one.name] = error
@@ -188,16 +208,7 @@ class _Set:
         return [_Part(self, n, tuple(ids[i] for i in r)) for n, r in enumerate(ranges, 1)]
 
     def product(self) -> Product:
-        return Product(
-            self.name,
-            self.shared.tree,
-            self.folder / VECTORS_NOTE,  # a back end may be there, too
-            tuple(self.folder / name for name in _VECTOR_FILES),
-            self.find,
-            self.make,
-            guarded=True,
-            rivals=tuple(self.folder / name for name in OTHER_VECTORS),
-        )
+        return vector_product(self.shared.asv, self.folder, self.find, self.make)
 
     def find(self, inputs: Inputs) -> Sources:
         paths = [self.data / "utt2spk", *(part.archive for part in self.parts)]
@@ -217,11 +228,8 @@ class _Set:
         vectors = [read_vectors(archive) for archive in archives]
         ids = list(itertools.chain.from_iterable(v.ids for v in vectors))
         matrix = np.concatenate([v.matrix for v in vectors])
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch, self.name)
-            save_vectors(folder, ids, matrix, self.data / "utt2spk", tree=Path(scratch))
-            files = {self.folder / name: read_bytes(folder / name) for name in _VECTOR_FILES}
-        return Content(files)
+        tree = self.shared.tree
+        return Content(packed_vectors(self.folder, ids, matrix, self.data / "utt2spk", tree))
 
 
 @dataclass(frozen=True)

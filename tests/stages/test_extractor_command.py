@@ -1,0 +1,218 @@
+"""X-vectors of a tree by a user's command: what it gets, what it may write, what is made again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import Run, cli, times
+
+from privacy_eval.io.scp import read_vectors
+from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
+
+pytest.importorskip("soundfile", reason="audio needs the extra speech")
+
+#: Power in 20 bands of each recording, saved in the format that the third argument names.
+EXTRACT = """import sys, wave
+from pathlib import Path
+import numpy as np
+data, out, form = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+vectors = {}
+for line in (data / "wav.scp").read_text().splitlines():
+    utterance, path = line.split(" ", 1)
+    with wave.open(path) as file:
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(float)
+    power = np.abs(np.fft.rfft(samples)) ** 2
+    vectors[utterance] = np.log([band.mean() + 1 for band in np.array_split(power, 20)])
+ids, matrix = list(vectors), np.array(list(vectors.values()))
+if form == "npz":
+    np.savez(out / "xvector.npz", **vectors)
+elif form == "npy":
+    np.save(out / "xvector.npy", matrix.astype(np.float32))
+    (out / "xvector.txt").write_text("".join(f"{u}\\n" for u in ids))
+elif form == "scp":
+    (out / "xvector.scp").write_text("".join(f"{u} {out}/{u}.vec\\n" for u in ids))
+    for u, v in vectors.items():
+        (out / f"{u}.vec").write_text("[ " + " ".join(map(repr, v.tolist())) + " ]\\n")
+elif form == "fewer":
+    np.savez(out / "xvector.npz", **dict(list(vectors.items())[1:]))
+elif form == "more":
+    np.savez(out / "xvector.npz", unknown=matrix[0], **vectors)
+elif form == "two":
+    np.savez(out / "xvector.npz", **vectors)
+    np.savez(out / "speaker_vectors.pt.npz", **vectors)
+    (out / "speaker_vectors.pt.npz").rename(out / "xvector.h5")
+elif form == "pickle":
+    np.savez(out / "xvector.npz", u=np.array([{}], dtype=object))
+"""
+SETS = ("speech_enrolls", "speech_trials_all")
+
+
+class Tree:
+    """A tree of simulated speech, copied as if anonymized, with a cosine back end."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def run(self, verb: str, *more: object) -> Run:
+        where = ("--tree", self.root, "--results", "exp", "--conf", "cosine.yaml")
+        return cli(verb, *where, "--allow-outside", *more)
+
+    def extract(self, form: str = "npz", *more: object, command: str | None = None) -> Run:
+        text = command or f"python3 extract.py {{in}} {{out}} {form}"
+        return self.run("xvectors", "--extractor", text, *more)
+
+    def folder(self, name: str) -> Path:
+        return self.root / f"exp/models/own/xvect_{name}"
+
+    def vectors(self, name: str) -> dict[str, np.ndarray]:
+        read = read_vectors(self.folder(name) / "xvector.scp", tree=self.root)
+        return dict(zip(read.ids, read.matrix, strict=True))
+
+    def expected(self, name: str) -> dict[str, np.ndarray]:
+        """The bands again, of what wav.scp names."""
+        bands = {}
+        for line in (self.root / "data" / name / "wav.scp").read_text().splitlines():
+            utterance, path = line.split(" ", 1)
+            with wave.open(str(self.root / path)) as file:
+                samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(float)
+            power = np.abs(np.fft.rfft(samples)) ** 2
+            bands[utterance] = np.log([b.mean() + 1 for b in np.array_split(power, 20)])
+        return bands
+
+
+@pytest.fixture(scope="module", name="speech")
+def _speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("speech")
+    source = folder / "simulated"
+    write_demo_speech(source, DemoSpeech(speakers=3, training=2, utterances=4, seconds=1.0))
+    words = ["data-dir", "--original", source / "speech", "--utt2spk", source / "speech_utt2spk"]
+    words += ["--anonymized", source / "speech", "--out", folder / "tree"]
+    assert cli(*words).code == 0
+    protocol = f"""\
+extends: {folder}/tree/protocol.yaml
+asv_models:
+  - {{trained_on: original, folder: exp/models/own, backend: cosine}}
+attackers:
+  - {{id: cosine, title: cosine of bands, scoring: cosine}}
+"""
+    (folder / "tree/cosine.yaml").write_text(protocol)
+    (folder / "tree/extract.py").write_text(EXTRACT)
+    (folder / "tree/exp").mkdir(exist_ok=True)
+    return folder / "tree"
+
+
+@pytest.fixture(name="tree")
+def _tree(speech: Path, tmp_path: Path) -> Tree:
+    return Tree(Path(shutil.copytree(speech, tmp_path / "a tree")))
+
+
+@pytest.mark.parametrize("form", ["npz", "npy", "scp"])
+def test_a_command_makes_the_vectors_of_every_set(tree: Tree, form: str) -> None:
+    run = tree.extract(form)
+    assert (run.code, "4 made" in run.out) == (0, True), run.err
+    for name in SETS:
+        vectors, expected = tree.vectors(name), tree.expected(name)
+        assert list(vectors) == list(expected)
+        for utterance, vector in vectors.items():
+            assert vector == pytest.approx(expected[utterance], rel=1e-6)
+        assert not (tree.folder(name) / "extracted").exists()
+    assert "3 made" in tree.run("asv-scores").out
+    before = times(tree.folder(SETS[0]).iterdir())
+    assert "0 made, 4 current" in tree.extract(form).out
+    assert times(tree.folder(SETS[0]).iterdir()) == before
+
+
+def test_a_changed_command_or_speech_is_extracted_again(tree: Tree) -> None:
+    tree.extract()
+    assert "4 made" in tree.extract("npy").out
+    line = (tree.root / f"data/{SETS[1]}/wav.scp").read_text().splitlines()[0]
+    path = tree.root / line.split(" ", 1)[1]
+    own = tree.root / "own.wav"
+    shutil.copy(path, own)
+    scp = tree.root / f"data/{SETS[1]}/wav.scp"
+    scp.write_text(scp.read_text().replace(line, f"{line.split()[0]} own.wav"))
+    assert "1 made, 3 current" in tree.extract("npy").out
+    with wave.open(str(own), "rb") as file:
+        parameters, frames = file.getparams(), file.readframes(file.getnframes())
+    with wave.open(str(own), "wb") as file:
+        file.setparams(parameters)
+        file.writeframes(frames[::-1])
+    # Without the command nothing is run: what is current is kept, and the rest is an error.
+    run = tree.run("xvectors")
+    assert run.code == 1 and "3 current" in run.out and "name an extractor again" in run.err
+    assert "1 made, 3 current" in tree.extract("npy").out
+    assert tree.run("xvectors").code == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("nothing", "the extractor wrote none of xvector.scp, "),
+        ("fewer", "no vector of 1 utterances"),
+        ("more", "1 vectors of utterances that are not in "),
+        ("two", "expected one: xvector.npz, xvector.h5"),
+        ("pickle", "Python objects, which are never read"),
+    ],
+)
+def test_other_output_is_refused(tree: Tree, form: str, message: str) -> None:
+    run = tree.extract(form)
+    assert run.code == 1 and message in run.err and "4 failed" in run.out
+    assert not list(tree.root.glob("exp/models/own/xvect_*/xvector.scp"))
+    if form == "fewer":
+        run = tree.extract(form, "--allow-missing")
+        assert run.code == 0 and len(tree.vectors(SETS[0])) == len(tree.expected(SETS[0])) - 1
+    assert "4 made" in tree.extract().out
+
+
+def test_a_failure_has_one_message_with_its_cause(tree: Tree) -> None:
+    run = tree.extract(command="echo no GPU in {in} >&2; exit 3 # {out}")
+    assert run.code == 1 and run.err.count("status 3") == 1
+    assert "no GPU in {in}" in run.err and "(4)" in run.err
+    run = tree.extract(command="python3 extract.py {in}")
+    assert run.code == 2 and "{in} and {out}" in run.err
+
+
+def test_programs_beside_the_caller_and_the_model_folder(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    shutil.move(tree.root / "extract.py", tmp_path / "here/mine.py")
+    monkeypatch.chdir(tmp_path / "here")
+    command = "echo {model} >&2; python3 mine.py {in} {out} npz"
+    run = tree.extract(command=command)
+    assert run.code == 0 and "exp/models/own" in run.err
+
+
+def test_external_vectors_are_kept(tree: Tree) -> None:
+    folder = tree.folder(SETS[0])
+    folder.mkdir(parents=True)
+    np.savez(folder / "xvector.npz", **tree.expected(SETS[0]))
+    run = tree.extract()
+    assert "3 made" in run.out and "1 external" in run.out
+    assert [path.name for path in folder.iterdir()] == ["xvector.npz"]
+    assert "3 made" in tree.run("asv-scores").out
+
+
+def test_what_a_killed_command_left_is_removed(tree: Tree) -> None:
+    left = tree.folder(SETS[0]) / "extracted"
+    left.mkdir(parents=True)
+    (left / "xvector.npy").write_bytes(b"half")
+    assert "4 made" in tree.extract().out and not left.exists()
+
+
+def test_jobs_share_the_sets(tree: Tree) -> None:
+    for number in (1, 2):
+        assert tree.extract("npz", "--job", f"{number}/2").code == 0
+    assert "0 made, 4 current" in tree.extract().out
+
+
+def test_fingerprint_names_command_and_speech(tree: Tree) -> None:
+    tree.extract()
+    note = json.loads((tree.folder(SETS[0]) / ".xvectors.json").read_text())
+    assert note["options"]["command"] == "python3 extract.py {in} {out} npz"
+    assert {"utt2spk", *tree.expected(SETS[0])} <= set(note["inputs"])
