@@ -220,8 +220,8 @@ def _stage(arguments: argparse.Namespace) -> int:
     if VECTORS in kinds:
         log(
             "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, using "
-            "final.raw of the model folder (stage 1 prints where to get it); or provide "
-            "xvector.scp, .npz, .npy, .h5 or speaker_vectors.pt at the path listed above"
+            "final.raw of the model folder (stage 1 prints where to get it) or --extractor; or "
+            "provide xvector.scp, .npz, .npy, .h5 or speaker_vectors.pt at the path listed above"
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
     if needed and not arguments.allow_missing:
