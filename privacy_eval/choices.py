@@ -16,6 +16,11 @@ NORMALIZATIONS: tuple[Normalization, ...] = get_args(Normalization)
 AlignmentName = Literal["none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"]
 ALIGNMENTS: tuple[AlignmentName, ...] = get_args(AlignmentName)
 
+#: Pretrained models that can be downloaded.
+MODEL_NAMES = ("ge2e", "d-vector", "dnsmos", "phones")
+#: Speaker encoders by name, and the models that they need.
+ENCODERS = {"ge2e": "ge2e", "ge2e-raw": "ge2e", "d-vector": "d-vector"}
+
 #: Folds of speakers by default, and at least: fewer leave too few trials to learn from.
 FOLDS, LEAST_FOLDS = 10, 4
 

@@ -68,7 +68,8 @@ GROUPS: dict[str, dict[str, str]] = {
     "prepare speech": {
         "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
         "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
-        "xvectors": "extract the x-vectors of a data folder with Kaldi's networks",
+        "get-model": "download a pretrained model, pinned and checked, into the user's cache",
+        "xvectors": "extract the x-vectors of a data folder with Kaldi's networks, or an encoder's",
     },
     "study the metrics themselves": {
         "study": "run simulations that show what each metric is sensitive to",

@@ -180,6 +180,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--isolate": flag("make each product in a separate process, so that only a killed one fails"),
     "--details": flag("list every item"),
     "--scp-base": path("DIR", "base folder of relative paths in scp files; default: ."),
+    "--cache": path("DIR", "folder of downloaded models; default: the user's cache"),
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
     "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
     "--utt2spk": path("F", "speakers of trial utterances"),

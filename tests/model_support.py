@@ -1,0 +1,66 @@
+"""What the tests of pretrained models share."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from numpy.typing import NDArray
+from support import ROOT
+
+from privacy_eval.speech.audio import Audio
+from privacy_eval.speech.models import model_path
+
+DATA = ROOT / "tests" / "data" / "models"
+AUDIO = ROOT / "tests" / "data" / "speech" / "audio"
+SYNTHETIC = DATA / "onnx"
+#: Golden outputs of pretrained models beside the repository.
+MODELS = ROOT.parent / "shared" / "models"
+
+needs_golden_models = pytest.mark.skipif(
+    not MODELS.is_dir(), reason=f"no golden outputs of models beside the repository ({MODELS})"
+)
+needs_onnxruntime = pytest.mark.skipif(
+    importlib.util.find_spec("onnxruntime") is None, reason="the extra onnx is not installed"
+)
+needs_webrtcvad = pytest.mark.skipif(
+    importlib.util.find_spec("webrtcvad") is None, reason="the extra ge2e is not installed"
+)
+needs_soxr = pytest.mark.skipif(
+    importlib.util.find_spec("soxr") is None, reason="the extra ge2e is not installed"
+)
+
+
+def needs_model(name: str) -> pytest.MarkDecorator:
+    """Skip a test unless the user has downloaded a model."""
+    reason = f"no model {name} in the cache (privacy-eval get-model {name})"
+    return pytest.mark.skipif(not model_path(name).is_file(), reason=reason)
+
+
+def expected() -> dict[str, NDArray[Any]]:
+    with np.load(DATA / "expected.npz", allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def flags() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((DATA / "ge2e" / "vad.json").read_text())
+    return content
+
+
+def audio(path: Path | str) -> Audio:
+    """Read a file, or an utterance of the golden audio, with channels averaged."""
+    if isinstance(path, str):
+        path = next(AUDIO.glob(f"{path}.*"))
+    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    return Audio(samples.mean(axis=1) * np.float32(32768), rate)
+
+
+def listed(name: str) -> dict[str, Path]:
+    """Utterances of a list of the golden outputs, with their files."""
+    lines = (MODELS / "lists" / f"{name}.txt").read_text().splitlines()
+    return {line.split()[0]: MODELS.parent / line.split()[1] for line in lines}
