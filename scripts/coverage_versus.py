@@ -2,11 +2,14 @@
 """What the comparison of two systems can be trusted with, on simulated lists of utterance pairs.
 
     scripts/coverage_versus.py --experiments 1000 --replicates 300
+    scripts/coverage_versus.py --experiments 1000 --replicates 300 --ranking
 
 Both systems see the same utterances of the same speakers, so that their scores are correlated; each
 adds noise of its own. Enrolled are single utterances, several of each speaker. Three tables: how
 often the intervals of one system cover its population EER; how often two systems of equal strength
-are called different, by every metric; how often a difference of 5 points of EER is found.
+are called different, by every metric; how often a difference of 5 points of EER is found. With
+--ranking: how often the ranking by the average EER of two genders, with speakers of their own, says
+"better than the next" of systems of equal strength, and of systems 5 points apart.
 """
 
 from __future__ import annotations
@@ -14,14 +17,28 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from privacy_eval.metrics import TrialScores, compare, evaluate, kaldi_eer, of_kind
+from privacy_eval.metrics import (
+    TrialScores,
+    compare,
+    evaluate,
+    kaldi_eer,
+    of_kind,
+    speaker_bootstrap,
+)
+from privacy_eval.metrics.eer import batch_kaldi_eer
+from privacy_eval.metrics.evaluation import trial_sides
+from privacy_eval.metrics.replicates import Replicates
+from privacy_eval.numbers.means import Mean, MeanReplicates
+from privacy_eval.numbers.rankings import RankedSystem, _compared
 
 SPEAKERS = (10, 20, 40)
 #: Noise that a system adds to each dimension of an utterance; the second is weaker by 5 points.
@@ -102,18 +119,93 @@ def p_values(task: tuple[float, int, int, int]) -> list[float]:
     return [difference.p_value for difference in differences.values()]
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """The replicates of an average, as `Means` would read them."""
+
+    average: MeanReplicates
+
+    def replicates(self, _: Mean) -> MeanReplicates:
+        return self.average
+
+
+def eers(sample: Replicates) -> dict[str, NDArray[np.float64]]:
+    """Compute the only metric of the ranking."""
+    return {"eer": batch_kaldi_eer(sample, variant="exact")}
+
+
+def ranked(noises: Sequence[float], speakers: int, seed: int, replicates: int) -> list[Mean]:
+    """Average the EERs of systems over two genders, with their replicates."""
+    generator = np.random.default_rng([3, speakers, seed])
+    values: list[list[float]] = [[] for _ in noises]
+    drawn: list[list[NDArray[np.float64]]] = [[] for _ in noises]
+    for gender in range(2):
+        trials = draw_trials(speakers, generator)
+        counts = len(trials.target), len(trials.nontarget)
+        sides = trial_sides((trials.own, trials.pairs), *counts)
+        labels = np.repeat([True, False], counts)
+        for number, noise in enumerate(noises):
+            scores = trials.scores(noise, generator)
+            values[number].append(kaldi_eer(TrialScores(*scores)).value)
+            with mock.patch("privacy_eval.metrics.confidence.batch_metrics", eers):
+                sample = speaker_bootstrap(
+                    np.concatenate(scores), labels, *sides, replicates=replicates, seed=gender
+                )
+            drawn[number].append(sample.values["eer"])
+    averages = (MeanReplicates(np.mean(of, axis=0), speakers, ()) for of in drawn)
+    return [
+        Mean("eer", float(np.mean(value)), means=Drawn(average))  # type: ignore[arg-type]
+        for value, average in zip(values, averages, strict=True)
+    ]
+
+
+def statements(task: tuple[float, int, int, int]) -> tuple[bool, bool, float, bool]:
+    """What rankings say: that the better of two systems is "better than the next", and that it is
+    the less noisy one, which is wrong; of four, the share of such statements, and whether any."""
+    noise, *settings = task
+    means = ranked((NOISE,) * 4 if noise == NOISE else (NOISE, noise), *settings)
+    said = []
+    for of in (means[:2], means):
+        order = sorted((RankedSystem(str(means.index(m)), m) for m in of), key=lambda r: -r.value)
+        compared = (_compared(r, order[n + 1 :], 1, frozenset("0123")) for n, r in enumerate(order))
+        said.append([(r.system, r.next.better) for r in compared if r.next is not None])
+    ((first, better),), of_four = said
+    wrong = [claimed for _, claimed in of_four]
+    return better, better and first == "0", float(np.mean(wrong)), any(wrong)
+
+
+def print_rankings(pool: ProcessPoolExecutor, experiments: int, replicates: int) -> None:
+    """Print how often rankings say "better than the next"."""
+    rows = []
+    for n in SPEAKERS:
+        for noise in (NOISE, MORE_NOISE):
+            tasks = [(noise, n, seed, replicates) for seed in range(experiments)]
+            shares = 100 * np.mean(list(pool.map(statements, tasks, chunksize=5)), axis=0)
+            equal = noise == NOISE
+            of_four = shares[2:] if equal else (np.nan, np.nan)
+            wrong = np.nan if equal else shares[1]
+            rows.append(["0" if equal else "5 points", n, shares[0], wrong, *of_four])
+            print(tabulate(rows[-1:], floatfmt=".1f", tablefmt="plain"), flush=True)
+    heads = ("difference", "speakers", "better, of two", "wrong way", "of four: share", "any")
+    print(tabulate(rows, headers=heads, floatfmt=".1f", missingval=""))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--experiments", type=int, default=1000)
     parser.add_argument("--trees", type=int, default=400)
     parser.add_argument("--replicates", type=int, default=300)
     parser.add_argument("--nj", type=int, default=2)
+    parser.add_argument("--ranking", action="store_true", help="of the ranking, and nothing else")
     arguments = parser.parse_args()
     replicates = arguments.replicates
     truth = [100 * population_eer(noise) for noise in (NOISE, MORE_NOISE)]
     print(f"population EERs: {truth[0]:.2f} and {truth[1]:.2f} %; {replicates} replicates")
     keys = list(of_kind("scores"))
     with ProcessPoolExecutor(arguments.nj) as pool:
+        if arguments.ranking:
+            print_rankings(pool, arguments.experiments, replicates)
+            return 0
         rows = []
         for n in SPEAKERS:
             tasks = [(n, seed, replicates) for seed in range(arguments.trees)]

@@ -6,7 +6,17 @@ import argparse
 from typing import TYPE_CHECKING
 
 from . import metrics
-from .options import JOBS, METRIC_OPTIONS, add, add_metric, add_tree, log, runs_as_stage, two_usages
+from .options import (
+    JOBS,
+    METRIC_OPTIONS,
+    add,
+    add_metric,
+    add_tree,
+    log,
+    progress,
+    runs_as_stage,
+    two_usages,
+)
 
 if TYPE_CHECKING:
     from ..stages.access import Experiment
@@ -83,7 +93,7 @@ def _log_earlier_records(experiment: Experiment, options: Options) -> None:
     from ..stages.privacy_metrics import dropped_intervals
     from .inputs import log_unsigned
 
-    fingerprints, unsigned = record_fingerprints(experiment)
+    fingerprints, unsigned = record_fingerprints(experiment, progress())
     log_unsigned(experiment.out, unsigned)
     for replicates, records in dropped_intervals(fingerprints, options).items():
         log(

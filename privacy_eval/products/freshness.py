@@ -471,7 +471,7 @@ def bring_up_to_date(
         user_key(create=True)  # fail once, not for every product
     products, outcome = _possible(products, inputs)
     if run.start_jobs is not None:
-        current = _all_current(products, inputs, allow_missing)
+        current = _all_current(products, inputs, allow_missing, run.progress)
         if current is not None:
             outcome.add(current)
             return outcome
@@ -489,15 +489,18 @@ def bring_up_to_date(
 
 
 def _all_current(
-    products: Sequence[Product], inputs: Inputs, allow_missing: bool
+    products: Sequence[Product], inputs: Inputs, allow_missing: bool, progress: Progress | None
 ) -> Outcome | None:
     """Return the outcome of products of which none must be made; None once one must."""
-    outcome = Outcome()
-    for product in products:
+    outcome, total = Outcome(), len(products)
+    show = progress or (lambda *_: None)
+    for done, product in enumerate(products, start=1):
         one = _bring(product, inputs, allow_missing, dry_run=True)
         if one.made or one.failed:
+            show(total, total, product.name)  # of the check
             return None
         outcome.add(one)
+        show(done, total, f"checked: {product.name}")
     sweep(*(path for p in products if p.name in outcome.current for path in p.paths))
     return outcome
 

@@ -34,21 +34,25 @@ def caveat_notes(
     *,
     marked: bool = False,
 ) -> list[str]:
-    """Describe the caveats of records, each with the first of its conditions.
+    """Describe the caveats of records, each with its conditions.
 
     Parameters
     ----------
     metrics : collection of str, optional
-        Only caveats that concern any of them; else those that are announced, and remarks on the
-        files.
+        Only caveats that concern any of them, with the number of conditions of each system; else
+        those that are announced, with the first conditions, and remarks on the files.
     marked : bool
         For a table that marks the values.
     """
     records = list(records)
+
+    def listed(conditions: Sequence[TrialCondition]) -> str:
+        if metrics is not None:
+            return counted_conditions(conditions)
+        return f"{counted(len(conditions), 'condition')}: {abbreviate(_named(conditions))}"
+
     return [
-        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: "
-        f"{counted(len(conditions), 'condition')}: "
-        f"{abbreviate(_named(conditions))}"
+        f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: {listed(conditions)}"
         for key, conditions in _with_caveats(records, metrics).items()
     ] + [*dict.fromkeys(remark for r in records for remark in r.remarks if metrics is None)]
 

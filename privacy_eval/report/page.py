@@ -60,7 +60,7 @@ class Section:
     tables : tuple of Table
     pictures : tuple of Picture
     folded : bool
-        Shown only when its title is clicked, or when it is printed.
+        Shown, and printed, only once its title was clicked.
     parts : tuple of Section
         Subsections, after the section's own tables and figures.
     facets : tuple of str
@@ -166,7 +166,7 @@ def _front(front: Front) -> Markup:
     more = Markup()
     if len(cards) > _OPEN_ANSWERS:
         summary = tag("summary", f"{len(cards) - 1} more systems in words")
-        cards, more = cards[:1], tag("details", summary, *cards[1:])
+        cards, more = cards[:1], tag("details", summary, *cards[1:], class_="part")
     columns = [tag("div", *cards)] if cards else []
     if front.pictures:
         columns.append(tag("div", *map(_figure, front.pictures)))
@@ -218,7 +218,7 @@ def _section(section: Section, level: int, anchors: set[str]) -> tuple[str, Mark
         content.append(tag("div", class_="select", data_f="|".join(section.facets)))
     content += [_section(part, level + 1, anchors)[1] for part in section.parts]
     if section.folded:
-        content = [tag("details", tag("summary", heading), *content)]
+        content = [tag("details", tag("summary", heading), *content, class_="part")]
     else:
         content = [heading, *content]
     return anchor, tag("section" if level == 2 else "div", *content, id=anchor)

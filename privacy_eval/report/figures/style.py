@@ -40,10 +40,14 @@ FONT, SMALL_FONT = 8.0, 7.0
 #: Maximum characters of a name in a legend, and of one along the height of a panel.
 NAME, SIDE = 28, 16
 
-#: The colours of Okabe and Ito without black (original speech) and with a darker yellow.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#B8A800")
+#: The colours of Okabe and Ito without black (original speech) and with a darker yellow, then
+#: dark ones of Paul Tol's and brown: no two of twelve systems share one.
+PALETTE = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#B8A800"),
+    *("#332288", "#882255", "#117733", "#8B5A2B", "#AA4499"),
+)
 #: Markers that can be filled. Their number and those of colours and line styles are coprime, so
-#: that the combination of all three repeats after 385 systems.
+#: that the combination of all three repeats after 660 systems.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 LineStyle = str | tuple[float, tuple[float, ...]]
 LINE_STYLES: tuple[LineStyle, ...] = (

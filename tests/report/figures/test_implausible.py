@@ -35,7 +35,7 @@ def test_captions_of_figures_name_implausible_scores() -> None:
             assert found is bool(systems), name
 
 
-def test_captions_name_the_conditions_drawn_only() -> None:
+def test_captions_count_the_conditions_drawn_only() -> None:
     results = imported(ANON, protocol="vpc2022")
     r = next(r for r in results.verification if r.condition.attack_model == "semi-informed")
     records = [with_eer(r, 0.9), *results.verification]
@@ -43,8 +43,8 @@ def test_captions_name_the_conditions_drawn_only() -> None:
     figures = figures_of(replace(results, verification=tuple(records)))
     split = r.condition.split
     (other,) = {"dev", "test"} - {split}
-    assert r.condition.label in figures[f"bars_eer_{split}"].caption
-    assert "1 condition:" in figures[f"bars_eer_{split}"].caption
+    caption = figures[f"bars_eer_{split}"].caption
+    assert "1 condition of B1" in caption and r.condition.label not in caption
     assert "implausible" not in figures[f"bars_eer_{other}"].caption
     assert "implausible" in figures["bars_mean_eer"].caption
     assert "implausible" not in figures[f"bars_gvd_db_{split}"].caption  # of x-vectors
