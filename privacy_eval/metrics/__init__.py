@@ -47,6 +47,7 @@ from .pav import Groups as Groups
 from .pav import PavBlocks as PavBlocks
 from .pav import pav as pav
 from .registry import METRICS as METRICS
+from .registry import NO_WIDTH as NO_WIDTH
 from .registry import Label as Label
 from .registry import Metric as Metric
 from .registry import MetricDescription as MetricDescription

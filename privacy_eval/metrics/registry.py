@@ -46,6 +46,9 @@ Kind = Literal["scores", "utility", "emotion", "matrices"]
 
 SUBJECTIVE = "subjective_"
 
+#: Printed instead of an interval without width.
+NO_WIDTH = "[n/a]"
+
 _ROUNDING = decimal.Context(rounding=decimal.ROUND_HALF_UP)
 
 
@@ -286,12 +289,22 @@ class Metric:
         with decimal.localcontext(_ROUNDING):
             return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
 
-    def interval(self, bounds: Sequence[float] | None, *, detailed: bool = False) -> str:
-        """Format the bounds of an interval as `format` does values; "" for none."""
+    def interval(
+        self,
+        bounds: Sequence[float] | None,
+        *,
+        detailed: bool = False,
+        decimals: int | None = None,
+    ) -> str:
+        """Format the bounds of an interval as `format` does values; "" for none, and `NO_WIDTH` for
+        equal ones: no variation between draws says nothing about the uncertainty."""
         if bounds is None:
             return ""
-        low, high = (self.format(bound, detailed=detailed) for bound in bounds)
-        return f"[{low}, {high}]"
+        low, high = bounds
+        if low == high:
+            return NO_WIDTH
+        texts = (self.format(x, detailed=detailed, decimals=decimals) for x in (low, high))
+        return f"[{', '.join(texts)}]"
 
 
 def _named(prefix: str, result: object, names: str) -> dict[str, FloatArray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..errors import abbreviate, counted
-from ..metrics import describe
+from ..metrics import NO_WIDTH, describe
 from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.report_data import ReportData
@@ -17,6 +17,7 @@ from .identification_tables import basis_text, group_text, rate_text
 from .notes import front_notes
 from .page import Front
 from .ranking_tables import difference_text
+from .table import NO_WIDTH_NOTE
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {
@@ -37,6 +38,8 @@ def front(data: ReportData) -> Front:
     split = data.main_split
     answers = tuple((s, tuple(_sentences(data, s, split))) for s in data.systems_by_rank)
     verdict = " ".join(filter(None, (_verdict(data), _verdict_on_words(data, split))))
+    if any(NO_WIDTH in sentence for sentence in (verdict, *(s for _, of in answers for s in of))):
+        words += ((NO_WIDTH, NO_WIDTH_NOTE.partition(": ")[2]),)
     return Front(tuple(_facts(data, split)), verdict, answers, warnings, words)
 
 

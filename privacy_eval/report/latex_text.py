@@ -40,7 +40,8 @@ _LATEX = {
 
 #: Numbers, alone or with an interval: `-1.5`, `-1.5 [-2.0, inf]`.
 _NUMBERS = re.compile(
-    r"-?(?:\d[\d.]*|inf)|(?:-?(?:\d[\d.]*|inf) )?\[-?(?:\d[\d.]*|inf), -?(?:\d[\d.]*|inf)\]"
+    r"-?(?:\d[\d.]*|inf)|(?:-?(?:\d[\d.]*|inf) )?"
+    r"\[(?:n/a|-?(?:\d[\d.]*|inf), -?(?:\d[\d.]*|inf))\]"
 )
 
 #: A p-value without digits.

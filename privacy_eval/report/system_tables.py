@@ -307,7 +307,8 @@ def _recognition(results: Results, system: str) -> SplitTable:
             decimals = None if len(models) > 1 else 3
             metric, bounds = describe("wer"), r.speaker_interval or None
             text = metric.format(r.line.wer, detailed=True, decimals=decimals)
-            text = f"{text} {metric.interval(bounds, detailed=True)}".rstrip()
+            interval = metric.interval(bounds, detailed=True, decimals=decimals)
+            text = f"{text} {interval}".rstrip()
             cells[models.index(r.language_model)].append(text)
     recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1

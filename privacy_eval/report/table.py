@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from ..metrics.registry import Label
+from ..metrics.registry import NO_WIDTH, Label
 
 Style = Literal["challenge", "booktabs"]
 Fit = Literal["as is", "shrunk", "landscape"]
@@ -28,6 +28,9 @@ FILES_ONLY = "Files only"
 
 #: First cell of a row of averages, which stays last where rows are sorted.
 AVERAGE = "Weighted average"
+
+#: Of intervals without width.
+NO_WIDTH_NOTE = f"{NO_WIDTH}: no interval, as the value is equal in all bootstrap replicates"
 
 #: Flag of the titles of highlighted columns, in formats without shading.
 _FLAG = "\u2020"
@@ -147,7 +150,10 @@ def table_notes(table: Table, bold: str, shaded: str = _FLAG) -> list[str]:
     notes = [f"{bold}: {table.bold_means}"] if table.bold and table.bold_means else []
     if table.highlight_means and any(c.highlight for c in table.columns):
         notes.append(f"{shaded}: {table.highlight_means}")
-    return [f"{note}." for note in (*notes, *table.notes)]
+    notes += table.notes
+    if any(NO_WIDTH in cell for row in table.rows for cell in row):
+        notes.append(NO_WIDTH_NOTE)
+    return [f"{note}." for note in notes]
 
 
 def marked_cells(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..io.csv_text import csv_text
-from ..metrics import METRICS
+from ..metrics import METRICS, NO_WIDTH
 from .latex import to_latex
 from .markup import Markup, tag
 from .table import (
@@ -99,7 +99,7 @@ def _parts(column: Column, cell: str) -> tuple[str, ...]:
         return (cell,)
     value, _, rest = cell.partition(" [")
     bounds, _, mark = rest.partition("]")
-    low, _, high = bounds.partition(", ")
+    low, _, high = ("" if f"[{bounds}]" == NO_WIDTH else bounds).partition(", ")
     return value + mark, low, high
 
 

@@ -18,6 +18,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_files import write_tables
+from privacy_eval.report.table_formats import FORMATS
 from privacy_eval.results.records import Results, VerificationRecord, merge
 
 SETS = ["libri", "vctk_com", "vctk_dif"]
@@ -294,6 +295,23 @@ def test_bounds_are_columns_of_their_own_in_csv(tmp_path: Path) -> None:
     names = ("EER, %", "EER, % low_95", "EER, % high_95")
     assert [row[name] for name in names] == ["14.910", "10.000", "20.000"]
     assert second["EER, %"] and [second[name] for name in names[1:]] == ["", ""]
+
+
+def test_intervals_without_width_are_not_printed(tmp_path: Path) -> None:
+    results = imported(ANON, protocol="vpc2022", system="M")
+    first = results.verification[0]
+    zero = {**first.metrics, "challenge": {**first.metrics["challenge"], "eer": 0.0}}
+    bounds = {"eer": (0.0, 0.0), "cllr_min": (0.3, 0.4)}
+    flat = replace(first, metrics=zero, speaker_intervals={"challenge": bounds})
+    table = tables_of(with_first(results, flat))["asv_dev"]
+    assert cells(table, "EER, %")[0] == "0.000 [n/a]"
+    text = FORMATS["markdown"].file(table)
+    assert "equal in all bootstrap replicates" in text and "0.000, 0.000" not in text
+    assert "& 0.000 [n/a] &" in FORMATS["latex"].file(table)
+    row = next(csv.DictReader(FORMATS["csv"].file(table).splitlines()))
+    assert [row[f"EER, %{end}"] for end in ("", " low_95", " high_95")] == ["0.000", "", ""]
+    others = tables_of(with_intervals())["asv_dev"]
+    assert "equal in all" not in FORMATS["text"].file(others)
 
 
 def first_individual() -> float:
