@@ -23,9 +23,9 @@ UNREACHABLE = re.compile(
 )
 #: Messages of a build if the environment lacks build tools.
 NO_TOOLS = re.compile(r"bdist_wheel|No module named|BackendUnavailable|Cannot import 'setuptools")
-#: What is built or made in a clone, and the tests.
+#: What is built or made in a clone, and the tests but for their data.
 LEFT_OUT = shutil.ignore_patterns(
-    *(".git", ".venv*", "build", "work", "tests", "__pycache__", "*.egg-info", ".*_cache", ".hyp*")
+    *(".git", ".venv*", "build", "work", "test_*", "__pycache__", "*.egg-info", ".*_cache", ".hyp*")
 )
 
 
@@ -131,6 +131,14 @@ def test_all_package_files_are_installed(installed: Path) -> None:
     assert {n.lower() for n in needed} == {
         *("numpy", "scipy", "kaldiio", "matplotlib", "tabulate", "pyyaml")
     }
+
+
+def test_numbers_of_other_programs_are_installed(installed: Path) -> None:
+    done = run(installed, "-m", "privacy_eval", "selftest", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    cases = json.loads(done.stdout)["cases"]
+    assert len({case["tool"] for case in cases}) == 7
+    assert {"few_trials: cllr_min", "inverted: linkability"} <= {case["name"] for case in cases}
 
 
 def test_published_results_are_found(installed: Path) -> None:

@@ -29,6 +29,7 @@ from .options import log
 GROUPS: dict[str, dict[str, str]] = {
     "begin": {
         "init": "put a recipe of your own into a folder: run.sh, path.sh, cmd.sh and a protocol",
+        "selftest": "compare the numbers of this machine with those of other programs",
     },
     "try it on simulated data": {
         "demo-tree": "simulate a challenge tree",
