@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
@@ -20,7 +21,8 @@ MOST_SYSTEMS = 20
 Item = TypeVar("Item")
 
 
-class Page(NamedTuple, Generic[Item]):
+@dataclass(frozen=True)
+class Page(Generic[Item]):
     """Content of a figure of a condition.
 
     Attributes
