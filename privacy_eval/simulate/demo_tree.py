@@ -128,10 +128,11 @@ def write_demo_tree(
 ) -> bool:
     """Write a simulated challenge tree, in its state after anonymization.
 
-    It contains data folders, x-vectors, back ends, word error rates and the ratings of a
-    listening test, but no scores. Where the edition's own evaluation computes the scores, it
-    contains what that leaves: trial keys, scores, word errors with transcripts, and recalls of
-    emotions. The tree is written atomically. The same seed and sizes give the same bytes.
+    It contains data folders, x-vectors, also of training speech, back ends, word error rates and
+    the ratings of a listening test, but no scores. Where the edition's own evaluation computes the
+    scores, it contains what that leaves: trial keys, scores, word errors with transcripts, and
+    recalls of emotions. The tree is written atomically. The same seed and sizes give the same
+    bytes.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def write_demo_tree(
     else:
         spoken = speakers * utterances
         of_sets = TrialSize(speakers + math.ceil(speakers / 3), speakers, spoken, spoken)
-    marker = {"demo_tree": 5, "seed": seed, "plan": protocol.name, **sizes}
+    marker = {"demo_tree": 6, "seed": seed, "plan": protocol.name, **sizes}
     demo = _Demo(protocol, seed, of_sets)
     drawn = _systems(systems, demo)
     models = [] if protocol.has_own_scoring else _models(protocol, drawn)
@@ -209,7 +210,7 @@ def _systems(count: int, demo: _Demo) -> list[_System]:
 
 
 def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
-    """List the models of the results folders and the one trained on original speech."""
+    """List the model trained on original speech, and those of the results folders."""
     models = []
     for trained_on in dict.fromkeys((ORIGINAL, *(f.asv_model for f in protocol.results_folders))):
         model = protocol.asv_model(trained_on)
@@ -342,11 +343,12 @@ def _enrollment_speech(name: str, demo: _Demo) -> _SimulatedFolder:
 def _training_speech(demo: _Demo) -> _SimulatedFolder:
     generator = demo.generator("training")
     voices = _VECTORS.voices(_TRAINING_SPEAKERS, generator)
-    pairs = itertools.product(range(_TRAINING_SPEAKERS), range(_TRAINING_UTTERANCES))
+    speakers = [f"{s:03d}" for s in range(_TRAINING_SPEAKERS)]
+    pairs = itertools.product(speakers, range(_TRAINING_UTTERANCES))
     return _SimulatedFolder(
-        {f"{s:03d}-{u}": f"{s:03d}" for s, u in pairs},
+        {f"{s}-{u}": s for s, u in pairs},
         _VECTORS.utterances(np.repeat(voices, _TRAINING_UTTERANCES, axis=0), generator),
-        {},
+        dict(zip(speakers, itertools.cycle(demo.protocol.genders), strict=False)),
     )
 
 
@@ -403,6 +405,15 @@ def _write_speech(
     for system, (name, draw) in itertools.product(systems, {**enrollment, **combined}.items()):
         anonymized = partial(_anonymized, draw, system, name, demo)
         data.append((name + system.suffix, anonymized, folders_of[system.name]))
+    training: Draw = partial(_training_speech, demo)
+    name, where = (
+        demo.protocol.attacker_training,
+        [models[0].model_folder(s.suffix) for s in systems],
+    )
+    data.append((name, training, dict.fromkeys(where)))
+    for system, folder in zip(systems, where, strict=True):
+        anonymized = partial(_anonymized, training, system, "training", demo)
+        data.append((name + system.suffix, anonymized, [folder]))
     for done, (name, draw, folders) in enumerate(data, start=1):
         speech = draw()
         _write_data(tree / "data" / name, speech, demo.seed)
@@ -411,14 +422,13 @@ def _write_speech(
             write_vectors(scp, list(speech.speaker_of), speech.vectors, tree=tree)
         if progress is not None:
             progress(done, len(data), name)
-    training = partial(_training_speech, demo)
     trained = [model for model in models if model.backend == "plda"]
     for system, model in itertools.product(systems, trained):
         training_set = f"xvect_{model.training_name(system.suffix)}"
         path = tree / model.model_folder(system.suffix) / training_set
         if model.trained_on == ANONYMIZED:
             _write_back_end(path, _anonymized(training, system, "training", demo))
-        elif not path.exists():  # systems share the model of original speech
+        elif not (path / "plda").exists():  # systems share the model of original speech
             _write_back_end(path, training())
 
 

@@ -498,7 +498,7 @@ def outdated_scores(asv: AsvSystems, progress: Progress | None = None) -> dict[s
     """Return the conditions whose scores were computed here, but not from the current x-vectors,
     back end and trials, mapped to the reason. If any of these inputs is missing, the scores are
     accepted: submissions come without them."""
-    products = {product.name: product for product in score_products(asv)}
+    products = {product.name: product for product in score_products(asv) if product.is_there()}
     outcome = bring_up_to_date(
         products.values(),
         asv.access.inputs,

@@ -33,6 +33,7 @@ ORIGINAL_SETS = ENROLLMENT_SETS | {
     for g in "fm"
     for part in (("", "_common") if c == "vctk" else ("",))
 }
+TRAINING = "train_clean_360"
 ANONYMIZED_SETS = ENROLLMENT_SETS | {
     f"{c}_{s}_trials_{g}{'_all' if c == 'vctk' else ''}" for c, s in GROUPS for g in "fm"
 }
@@ -40,7 +41,8 @@ ANONYMIZED_SETS = ENROLLMENT_SETS | {
 
 def sets_of(*systems: str) -> set[str]:
     """Data folders of the originals and of some systems."""
-    return ORIGINAL_SETS | {f"{name}_{s}" for name in ANONYMIZED_SETS for s in systems}
+    anonymized = {f"{name}_{s}" for name in {*ANONYMIZED_SETS, TRAINING} for s in systems}
+    return {*ORIGINAL_SETS, TRAINING, *anonymized}
 
 
 def below(folder: Path) -> set[str]:
@@ -51,13 +53,14 @@ def rows(path: Path) -> list[tuple[str, ...]]:
     return [tuple(line.split()) for line in path.read_text().splitlines()]
 
 
-def evaluated(tree: Path, protocol: str = "vpc2020") -> Results:
+def evaluated(tree: Path, protocol: str = "vpc2020", *attackers: str) -> Results:
     """Results of all stages from the subsets on."""
+    named = [f"--attackers={','.join(attackers)}"] if attackers else []
     common = ("--tree", tree, "--results", "exp", "--conf", protocol)
     out = ("--out", "out")
     for verb, *more in (
         ("subsets", "--anonymized"),
-        ("asv-scores",),
+        ("asv-scores", *named),
         ("privacy-metrics", *out),
         ("similarity", *out),
         ("collect", *out),
@@ -99,8 +102,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_same_seed_gives_same_bytes(tree: Path, tmp_path: Path) -> None:
     assert write_demo_tree(tmp_path / "other place", PROTOCOL, seed=3)
     assert snapshot(tmp_path / "other place") == snapshot(tree)
-    # Four tables and a list in every data folder, but no list in eight combined ones.
-    assert len(snapshot(tree)) == 2 + (40 * 5 - 8) + 40 * 2 + 3 + 2 * 8
+    # Four tables and a list in every data folder, but no list in eight combined ones and in three of
+    # training speech.
+    assert len(snapshot(tree)) == 2 + (43 * 5 - 8 - 3) + 43 * 2 + 3 + 2 * 8
 
 
 def test_other_seed_changes_vectors_and_words(tree: Path, tmp_path: Path) -> None:
@@ -112,7 +116,7 @@ def test_other_seed_changes_vectors_and_words(tree: Path, tmp_path: Path) -> Non
     files = ("mean.vec", "transform.mat", "plda")
     back_end = {f"{ORIGINAL_MODEL}/xvect_train_clean_360/{name}" for name in files}
     words = {name for name in one if name.endswith("/text")}
-    assert (len(archives), len(words)) == (40, 40)
+    assert (len(archives), len(words)) == (43, 43)
     assert changed == {*archives, *words, *back_end, "ratings.csv", "demo_tree.json"}
 
 
@@ -142,11 +146,8 @@ def test_protocol_with_two_results_folders_gets_both_models(tmp_path: Path) -> N
     write_demo_tree(tree, load_protocol("vpc2022"), systems=1, speakers=6, utterances=6)
     assert below(tree / "data") == sets_of("B1")
     assert below(tree / "exp/models") == {"asv_eval", "user_asv_eval_B1"}
-    vectors = {f"xvect_{name}" for name in sets_of("B1")}
-    assert below(tree / "exp/models/user_asv_eval_B1/xvect_01709_1") == {
-        "xvect_train_clean_360_B1",
-        *vectors,
-    }
+    vectors = {f"xvect_{name}" for name in sets_of("B1") - {TRAINING}}
+    assert below(tree / "exp/models/user_asv_eval_B1/xvect_01709_1") == vectors
     parts = ["results-demo_B1", "results-demo_B1.orig"]
     assert below(tree / "exp/B1") == set(parts)
     own, original = (tree / "exp/B1" / part for part in parts)
@@ -227,7 +228,8 @@ def test_data_folders_of_any_size_are_consistent(
         assert len(by_key) == 2 * n_enrolled and {len(s) for s in by_key} == {width}
         assert not set(by_key) & set(gender_of)  # nobody is in two enrollment sets
         gender_of.update(by_key)
-    for folder in nonempty((tree / "data").iterdir()):
+    assert {p.name for p in (tree / "data").glob("train_*")} == {TRAINING, f"{TRAINING}_B1"}
+    for folder in nonempty((tree / "data").glob("[!t]*")):
         utt2spk = rows(folder / "utt2spk")
         assert utt2spk == sorted(set(utt2spk))
         speaker_of = dict(utt2spk)
@@ -372,6 +374,22 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
     assert not {k: actual[k] for k, (low, high) in bounds.items() if not low < actual[k] < high}
     words = [r for r in results.verification if r.condition.attacker == "words"]
     assert 0.3 < mean(r.metrics["exact"]["eer"] for r in words) < 0.4
+
+
+def test_stronger_attackers_are_stronger(tmp_path: Path) -> None:
+    """An alignment undoes most of what B1 turns; fusing it with the words gains more."""
+    write_demo_tree(tmp_path / "t", PROTOCOL, speakers=8, utterances=6, systems=1)
+    results = evaluated(tmp_path / "t", "vpc2020", "all")
+    eers = defaultdict(list)
+    for record in results.verification:
+        if record.condition.attack_model == "ignorant":
+            eers[record.condition.attacker].append(record.metrics["exact"]["eer"])
+    assert eers.keys() == {attacker.id for attacker in PROTOCOL.attackers}
+    assert {len(of_one) for of_one in eers.values()} == {12}
+    eer = {attacker: mean(of_one) for attacker, of_one in eers.items()}
+    assert eer["plda"] > 0.4
+    assert max(eer["ridge-reverse"], eer["procrustes"], eer["ridge-reverse-asnorm"]) < 0.35
+    assert eer["fused"] < min(eer["words"], eer["plda"])
 
 
 # Errors
