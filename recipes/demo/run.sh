@@ -11,6 +11,7 @@ dir=           # folder of the simulated tree (default: work beside this script)
 seed=0         # seed of the simulation
 nj=2           # number of parallel jobs
 bootstrap=500  # bootstrap replicates of speakers for confidence intervals; 0: none
+attackers=     # all, challenge, or ids of the protocol (default: challenge, and the words)
 stage=0        # first stage of the recipe vpc2020 to run
 stop_stage=100 # last stage of the recipe vpc2020 to run
 # --- end of options
@@ -32,4 +33,4 @@ mkdir -p -- "$(dirname -- "$dir")"
 privacy-eval demo-tree "$dir" --seed "$seed"
 
 "$recipe/../vpc2020/run.sh" --stage "$stage" --stop-stage "$stop_stage" --tree "$dir" \
-    --results exp --out results --nj "$nj" --bootstrap "$bootstrap"
+    --results exp --out results --nj "$nj" --bootstrap "$bootstrap" --attackers "$attackers"

@@ -20,6 +20,7 @@ utterances=10  # utterances per speaker
 seconds=3      # length of a simulated utterance
 seed=0         # seed of the simulation and of B2
 nj=2           # number of parallel jobs
+attackers=     # all, challenge, or ids of the protocol (default: challenge, and words where there are transcripts)
 stop_stage=100 # last stage of the recipe vpc2020 to run
 # --- end of options
 
@@ -57,4 +58,5 @@ privacy-eval data-dir "${audio[@]}" --training "$simulated/training" \
 
 "$recipe/../vpc2020/run.sh" --stage 4 --stop-stage "$stop_stage" --tree "$dir/tree" --results exp \
     --system B2 --out results --conf protocol.yaml --anonymizer mcadams --variant "$variant" \
-    --per-set --seed "$seed" --nj "$nj" --allow-outside
+    --per-set --seed "$seed" --nj "$nj" --attackers "$attackers" \
+    --allow-outside

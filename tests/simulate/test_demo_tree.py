@@ -102,8 +102,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_same_seed_gives_same_bytes(tree: Path, tmp_path: Path) -> None:
     assert write_demo_tree(tmp_path / "other place", PROTOCOL, seed=3)
     assert snapshot(tmp_path / "other place") == snapshot(tree)
-    # Four tables and a list in every data folder, but no list in eight combined ones and in three of
-    # training speech.
+    # Four tables and a list in every data folder, but no list in eight combined ones and in three
+    # of training speech.
     assert len(snapshot(tree)) == 2 + (43 * 5 - 8 - 3) + 43 * 2 + 3 + 2 * 8
 
 

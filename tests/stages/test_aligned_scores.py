@@ -25,6 +25,7 @@ from support import (
     needs_attackers,
     score_lines,
     snapshot,
+    stage_of,
     utterances_of,
 )
 
@@ -33,6 +34,8 @@ from privacy_eval.attackers import training
 from privacy_eval.attackers.alignment import Alignment
 from privacy_eval.choices import ALIGNMENTS, AlignmentName
 from privacy_eval.products.freshness import NOTE
+from privacy_eval.stages.anonymize import training_sets
+from privacy_eval.stages.asv_scores import vector_sets
 
 OA = f"ASV-{ENROLLS}-{TRIALS}_anon"
 TRAINING = "train_clean_360"
@@ -235,6 +238,21 @@ def test_training_speech_of_speakers_of_the_trials_is_an_error(
     assert run.code == 1 and "of speakers of the trials" in run.err and "t3-u0" in run.err
     assert not score_file(tree, attacker).exists()
     assert (tree.root / tree.results / OA / "scores").exists()
+
+
+@pytest.mark.parametrize("attackers", [(), ("words",), ("procrustes", "words")])
+def test_training_speech_is_anonymized_and_extracted_for_those_who_learn_from_it(
+    tree: SpeechTree, attackers: tuple[str, ...]
+) -> None:
+    for name in (TRAINING, f"{TRAINING}_anon"):
+        shutil.rmtree(tree.scp(name).parent)
+        lines_to(tree.root / "data" / name / "wav.scp", ["t0-u0 t.wav"])
+    tree.backend(MODEL)  # else it would be trained on these
+    learn = "procrustes" in attackers
+    assert training_sets(tree.root, tree.protocol, attackers) == ([TRAINING] if learn else [])
+    sets = {(TRAINING, MODEL), (f"{TRAINING}_anon", MODEL)} if learn else set()
+    tree.run("asv-scores")
+    assert set(vector_sets(stage_of(tree), attackers)) == sets
 
 
 def test_utterances_without_a_pair_are_left_out(tree: SpeechTree) -> None:
