@@ -60,9 +60,10 @@ def test_the_attack_models_are_in_the_order_of_what_they_know(tmp_path: Path) ->
     eer = mean_eer(made)
     assert eer["original"] < 10
     assert eer["ignorant"] > eer["lazy-informed"] > eer["semi-informed"] > eer["original"]
-    aligned = ("ridge-reverse", "ridge-reverse-asnorm", "procrustes")
+    aligned = {"ridge-reverse", "ridge-reverse-asnorm", "procrustes"}
     assert eer.keys() > {*aligned, "words", "fused"}
-    assert max(eer[attacker] for attacker in aligned) < eer["ignorant"]
+    assert max(eer[attacker] for attacker in aligned) < 45
+    assert eer["fused"] < min(eer["words"], eer["ignorant"])
     tree = made / "tree"
     results = json.loads((tree / "results/results.json").read_text())
     for kind in ("verification", "similarity", "identification"):
