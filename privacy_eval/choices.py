@@ -41,3 +41,10 @@ DEMO_MARKER = "demo_tree.json"
 LEVEL = 0.95
 #: Largest number of bootstrap replicates: more would take too long and add no precision.
 MOST_REPLICATES = 1_000_000
+
+#: Files of a trial set's voice similarity in 2020: original speech is `osp`, pseudonymized `psp`.
+NAMES_2020 = (
+    *(f"similarity_matrix_{name}.npy" for name in ("osp_osp", "osp_psp", "psp_psp")),
+    "DeIDentification",
+    "gain_of_voice_distinctiveness",
+)

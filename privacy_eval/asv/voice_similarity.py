@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, atomic_path
@@ -31,13 +32,6 @@ from ..metrics.similarity import SpeakerSimilarity
 from .backend import BackendName, PldaBackend, score_matrix
 
 _KINDS = ("oo", "oa", "aa")
-
-#: Names of `files_2020`: original speech is `osp`, pseudonymized speech `psp`.
-NAMES_2020 = (
-    *(f"similarity_matrix_{name}.npy" for name in ("osp_osp", "osp_psp", "psp_psp")),
-    "DeIDentification",
-    "gain_of_voice_distinctiveness",
-)
 
 
 @dataclass(frozen=True)

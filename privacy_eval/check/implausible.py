@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import digest
+from ..io.score_formats import line_limit
 from ..io.scores import (
     OPEN_END,
     PairedTrials,
     TrialKey,
-    line_limit,
     pair,
     read_scores,
     read_trials,

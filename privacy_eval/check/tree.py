@@ -22,7 +22,7 @@ from ..stages.collect import (
     read_recognition,
     unusual_word_counts,
 )
-from ..stages.word_errors import rated_words
+from ..stages.transcripts import rated_words
 from ..tree.conditions import (
     ConditionFiles,
     RecognitionCondition,

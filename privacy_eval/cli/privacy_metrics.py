@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import metrics
@@ -38,9 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate, counted, missing_library
-    from ..metrics import CAVEATS
     from ..stages.privacy_metrics import evaluate_tree
-    from ..stages.word_errors import without_intervals
+    from ..stages.transcripts import without_intervals
     from .inputs import load_experiment, log_items, metric_options, run_settings
 
     if not runs_as_stage(arguments):
@@ -68,14 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     log_items(arguments, "rebuilt", rebuilt)
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
-    endings = tuple(f": {caveat.reason}" for caveat in CAVEATS.values())
-    log_items(arguments, "note", [n for n in outcome.notes if not n.endswith(endings)])
-    for caveat, ending in zip(CAVEATS.values(), endings, strict=True):
-        names = [n.removesuffix(ending) for n in outcome.notes if n.endswith(ending)]
-        if names and caveat.announced:
-            number = counted(len(names), "condition")
-            text = f"{caveat.reason}: {number}: {abbreviate(names)}"
-            log(f"privacy-eval: warning: {text}")
+    _log_remarks(arguments, outcome.notes)
     counts = (
         f"{counted(len(outcome.made), 'condition')} computed, "
         f"{len(outcome.current)} current, {len(outcome.failed)} failed"
@@ -85,6 +78,23 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         log(f"privacy-eval: {counts}")
     return 1 if outcome.failed else 0
+
+
+def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
+    """Log the remarks on records, those of one caveat together."""
+    from ..errors import abbreviate, counted
+    from ..stages.privacy_metrics import WARNING
+    from .inputs import log_items
+
+    log_items(arguments, "note", [remark for remark in remarks if f": {WARNING}" not in remark])
+    conditions: dict[str, list[str]] = {}
+    for remark in remarks:
+        name, warning, reason = remark.partition(f": {WARNING}")
+        if warning:
+            conditions.setdefault(reason, []).append(name)
+    for reason, names in conditions.items():
+        number = counted(len(names), "condition")
+        log(f"privacy-eval: {WARNING}{reason}: {number}: {abbreviate(names)}")
 
 
 def _log_earlier_records(experiment: Experiment, options: Options) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
+from .files import LineLimit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +57,9 @@ class RecognizedFormat:
         return self.split(content, path)
 
 
+#: Lines of a score file per trial of the key, and beyond that. A few too many are read, and the
+#: trials named that are not in the key.
+_LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
 #: What tools write for target and nontarget trials.
 LABELS = ((b"target", b"nontarget"), (b"tgt", b"imp"), (b"1", b"0"))
 _WORDS, _IMPOSTORS, _DIGITS = LABELS
@@ -441,3 +445,15 @@ def _undecided(
 
 def _all(column: Column, texts: tuple[bytes, ...]) -> bool:
     return bool(functools.reduce(operator.or_, map(column.equals, texts)).all())
+
+
+def line_limit(key: Path, trials: int) -> LineLimit:
+    """Limit the lines of a score file by the trial key, as it may be untrusted.
+
+    Parameters
+    ----------
+    trials : int
+        Number of its trials.
+    """
+    lines = _LINES_PER_TRIAL * trials + _HARMLESS_LINES
+    return LineLimit(lines, f"{key} has only {trials} trials")

@@ -44,9 +44,6 @@ ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
 OPEN_END = "no newline at the end of its last line: was it cut?"
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
-#: Lines of a score file per trial of the key, and beyond that. A few too many are read, and the
-#: trials named that are not in the key.
-_LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
 _ID = ("speaker", "utterance")
 
 
@@ -236,18 +233,6 @@ class PairedTrials:
                 f"{lists[0].quote(contrary)}"
             )
         return rows[1]
-
-
-def line_limit(key: Path, trials: int) -> LineLimit:
-    """Limit the lines of a score file by the trial key, as it may be untrusted.
-
-    Parameters
-    ----------
-    trials : int
-        Number of its trials.
-    """
-    lines = _LINES_PER_TRIAL * trials + _HARMLESS_LINES
-    return LineLimit(lines, f"{key} has only {trials} trials")
 
 
 def read_scores(

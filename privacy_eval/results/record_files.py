@@ -7,19 +7,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..io.files import Loaded, digest
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
-from ..io.user_metrics import check_descriptions
-from ..metrics import METRICS
-from ..metrics.registry import BUILT_IN
-from .records import IdentificationRecord, SimilarityRecord, VerificationRecord
 
-Record = TypeVar("Record", VerificationRecord, SimilarityRecord, IdentificationRecord)
+if TYPE_CHECKING:
+    from .records import IdentificationRecord, SimilarityRecord, VerificationRecord
+
+Record = TypeVar("Record", "VerificationRecord", "SimilarityRecord", "IdentificationRecord")
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:
@@ -30,6 +27,10 @@ def record_paths(path: Path) -> tuple[Path, Path]:
 def record_content(path: Path, record: Record, arrays: Mapping[str, Any]) -> dict[Path, bytes]:
     """Return the files of a record, which stores the digest of its arrays, and describes metrics
     that are not built in."""
+    import numpy as np
+
+    from ..metrics.registry import BUILT_IN, METRICS
+
     file = io.BytesIO()
     np.savez(file, **arrays)
     stored, _ = record_paths(path)
@@ -50,6 +51,8 @@ def read_record(path: Path | Loaded, kind: type[Record]) -> Record:
     PrivacyEvalError
         Unreadable, or not a record of this kind.
     """
+    from ..io.user_metrics import check_descriptions
+
     record = from_plain(kind, load_json(path), str(path))
     check_descriptions(record.described, str(path))
     return record

@@ -8,28 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
 from ..io.files import digest, read_text, relative
 from ..io.inputs import Inputs
-from ..io.scores import pair, read_scores, read_trials
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
-from ..metrics.wer import MAX_DIFFERENCE, WordErrors
 from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
-from ..results.challenge_text import recognition_records
-from ..results.editions import Importer
 from ..results.outputs import RESULTS_NOTE, output_files
 from ..results.record_files import Record, read_record
-from ..results.records import (
-    EmotionRecord,
-    IdentificationRecord,
-    RecognitionRecord,
-    Results,
-    SimilarityRecord,
-    VerificationRecord,
-)
 from ..tree.conditions import (
     EmotionFiles,
     RecognitionCondition,
@@ -46,7 +35,21 @@ from .asv_scores import score_products
 from .identification import identification_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
-from .word_errors import SetWordErrors, read_set_word_errors, transcript_products
+from .transcripts import transcript_products
+
+if TYPE_CHECKING:
+    from ..metrics.wer import WordErrors
+    from ..results.records import (
+        EmotionRecord,
+        RecognitionRecord,
+        Results,
+        SimilarityRecord,
+        VerificationRecord,
+    )
+    from .word_errors import SetWordErrors
+
+    #: Errors of a set's transcripts, and SHA-256 of their files.
+    _Transcribed = tuple[SetWordErrors, dict[str, str]]
 
 
 def collect(
@@ -87,6 +90,8 @@ def collect(
     PrivacyEvalError
         Unless `partial`: conditions without such a record.
     """
+    from ..results.records import Results
+
     systems, inputs = list(systems), inputs or Inputs()
     products = condition_products(systems, out, tree)
     records, unscored = _evaluated(products, stale, inputs, explain=partial)
@@ -122,6 +127,8 @@ def _evaluated(
     products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs, *, explain: bool
 ) -> tuple[list[VerificationRecord], list[str]]:
     """Read the current records of conditions; also return the other names, with the reason."""
+    from ..results.records import VerificationRecord
+
     records, absent = [], []
     for product in products:
         if product.name in stale:
@@ -136,6 +143,8 @@ def _evaluated(
 
 def _unreadable(product: Product, inputs: Inputs) -> str:
     """Return why the scores and trials of a condition cannot be paired, if they cannot."""
+    from ..io.scores import pair, read_scores, read_trials
+
     try:
         paths = product.fingerprint(inputs)[1]
         scores = read_scores(inputs.load(paths["scores"]), format="kaldi")
@@ -145,14 +154,12 @@ def _unreadable(product: Product, inputs: Inputs) -> str:
     return ""
 
 
-#: Errors of a set's transcripts, and SHA-256 of their files.
-_Transcribed = tuple[SetWordErrors, dict[str, str]]
-
-
 def _transcribed(
     systems: Sequence[System], out: Path, tree: Path, inputs: Inputs
 ) -> tuple[dict[RecognitionCondition, _Transcribed], dict[RecognitionCondition, str]]:
     """Read the current word errors of transcripts; also return the names of the sets without."""
+    from .word_errors import read_set_word_errors
+
     word_errors, absent = {}, {}
     for condition, product in transcript_products(systems, out, tree).items():
         if product.is_current(inputs, options=False):
@@ -181,6 +188,8 @@ class _Reader:
         inputs: Inputs,
     ) -> list[RecognitionRecord]:
         """Return the records of a folder's `%WER` lines or, if there are none, its transcripts."""
+        from ..results.challenge_text import recognition_records
+
         lines, read, refused = read_recognition(folder, inputs)
         sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
@@ -222,6 +231,8 @@ def read_emotion(
     PrivacyEvalError
         It is damaged, or leads out of the tree.
     """
+    from ..results.editions import Importer
+
     if table.outside:
         raise PrivacyEvalError(outside_message(table.outside[0]))
     text = read_text(inputs.load(table.path))
@@ -286,6 +297,8 @@ def unusual_word_counts(
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:
     """Whether a `%WER` line has another number of words than its transcripts, or another rate
     than alignments of equal cost or the recognizer's own normalization explain."""
+    from ..metrics.wer import MAX_DIFFERENCE
+
     return (line.words is not None and line.words != counts.words) or (
         counts.wer is not None and abs(line.wer - counts.wer) > MAX_DIFFERENCE
     )
@@ -387,6 +400,8 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         As `collect`; unless `allow_missing`: records of x-vectors or a back end other than those
         of the tree.
     """
+    from ..results.records import IdentificationRecord, SimilarityRecord
+
     access, out = experiment.asv.access, experiment.out
     results = collect(
         experiment.systems,

@@ -8,12 +8,11 @@ the trial set.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..asv.backend import BackendName
-from ..asv.galleries import Gallery, Identification, identify
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
 from ..io.files import file_names
@@ -32,12 +31,17 @@ from ..products.freshness import (
     absent,
     bring_up_to_date,
 )
+from ..results.definitions import fields_digest
 from ..results.record_files import record_content, record_paths
-from ..results.records import IdentificationRecord
 from ..tree.conditions import TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import BACKEND, AsvSystems, Experiment
 from .vector_sources import asv_sources
+
+if TYPE_CHECKING:
+    from ..asv.backend import BackendName
+    from ..asv.galleries import Gallery, Identification
+    from ..results.records import IdentificationRecord
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 2
@@ -109,10 +113,7 @@ class _Galleries:
             record_paths(self.path),
             self.find,
             self.make,
-            subject={
-                **asdict(self.condition),
-                "fields": [entry.name for entry in fields(IdentificationRecord)],
-            },
+            subject={**asdict(self.condition), "fields": fields_digest()},
             options=asdict(self.options),
             revision=_REVISION,
             cost=partial(self.asv.scoring_cost, self.condition),
@@ -149,6 +150,8 @@ class _Galleries:
         return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        from ..asv.galleries import identify
+
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors
         gallery, genders = self._gallery("enrollment", enrolled, paths, inputs)
@@ -193,6 +196,8 @@ class _Galleries:
     ) -> tuple[Gallery, set[str]]:
         """Read a gallery and its genders, none if the gender of any speaker is unknown; with
         `only`, leave out speakers of other genders."""
+        from ..asv.galleries import Gallery
+
         trained_on = self.condition.asv_model
         vectors = self.asv.compared_vectors(trained_on, paths[f"{role}_vectors"])
         enrollment, of = self.asv.enrollment(*name), paths.get(f"{role}_genders")
@@ -217,6 +222,8 @@ def to_record(
     genders: Collection[str] = (),
 ) -> IdentificationRecord:
     """Compose the record of a condition."""
+    from ..results.records import IdentificationRecord
+
     intervals = identified.intervals(options.bootstrap, options.seed) if options.bootstrap else ()
     return IdentificationRecord(
         condition,

@@ -7,36 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
 from ..io.confine import outside_message
 from ..io.files import Loaded, file_names, relative
 from ..io.inputs import Inputs
-from ..io.scores import OPEN_END, PairedTrials, line_limit, pair, read_scores, read_trials
-from ..io.text_table import unique_fields
-from ..io.trial_speakers import trial_speakers
-from ..io.user_metrics import user_digests
-from ..metrics import (
-    VARIANTS,
-    Interval,
-    TrialScores,
-    bengio_mariethoz_interval,
-    find_caveats,
-    of_kind,
-    score_curves,
-    score_metrics,
-    zebra_tag,
-)
-from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
-from ..metrics.curves import BAND_FALSE_ALARM
-from ..metrics.registry import BUILT_IN
+from ..io.score_formats import line_limit
 from ..products.freshness import (
     NOTE,
     Content,
@@ -51,17 +31,27 @@ from ..products.freshness import (
     source_from_fingerprint,
 )
 from ..products.jobs import estimate_lines, metrics_cost
+from ..results.definitions import fields_digest, metrics_digest, user_metrics
 from ..results.record_files import record_content, record_paths
-from ..results.records import VerificationRecord
 from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from ..version import __version__
+from .transcripts import transcript_products
 from .vector_sources import EXTRACTOR_ROLE
-from .word_errors import transcript_products
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..io.scores import PairedTrials
+    from ..metrics import Interval, TrialScores
+    from ..metrics.confidence import BootstrapReplicates
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 3
+
+#: Beginning of the remarks on a record that state a caveat.
+WARNING = "warning: "
 
 
 @dataclass(frozen=True)
@@ -202,6 +192,8 @@ def evaluate_trials(
     enroll_utt2spk: Path | None = None,
 ) -> ConditionMetrics:
     """Compute all metrics of paired trials in both variants; speakers as `trial_speakers`."""
+    from ..metrics import TrialScores
+
     scores = TrialScores.from_labels(trials.score, trials.is_target)
     return evaluate_scores(scores, _bootstrap(trials, options, utt2spk, enroll_utt2spk))
 
@@ -210,6 +202,8 @@ def evaluate_scores(
     scores: TrialScores, replicates: BootstrapReplicates | None = None
 ) -> ConditionMetrics:
     """Compute all metrics in both variants."""
+    from ..metrics import VARIANTS, find_caveats, score_metrics, zebra_tag
+
     metrics: dict[str, dict[str, float]] = {}
     tags: dict[str, str] = {}
     for variant in VARIANTS:
@@ -230,6 +224,10 @@ def _bootstrap(
         return None
     if options.bootstrap < 2:
         raise PrivacyEvalError(f"a bootstrap needs at least 2 replicates, not {options.bootstrap}")
+    from ..io.trial_speakers import trial_speakers
+    from ..metrics.confidence import speaker_bootstrap
+    from ..metrics.curves import BAND_FALSE_ALARM
+
     return speaker_bootstrap(
         trials.score,
         trials.is_target,
@@ -288,13 +286,13 @@ class _ConditionRecord:
             self.make,
             subject={
                 **asdict(condition),
-                "metrics": [key for key in of_kind("scores") if key in BUILT_IN],
-                "fields": [entry.name for entry in fields(VerificationRecord)],
+                "metrics": metrics_digest(),
+                "fields": fields_digest(),
             },
             options={
                 "bootstrap": options.bootstrap,
                 "seed": options.seed if options.bootstrap else 0,
-                **({"user_metrics": own} if (own := user_digests()) else {}),
+                **({"user_metrics": own} if (own := user_metrics()) else {}),
             },
             revision=_REVISION,
             cost=partial(condition_cost, self.files, options),
@@ -319,6 +317,11 @@ class _ConditionRecord:
         return sources if extractor is None else {**sources, EXTRACTOR_ROLE: extractor}
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        from ..io.scores import OPEN_END, pair, read_scores, read_trials
+        from ..io.text_table import unique_fields
+        from ..metrics import CAVEATS, bengio_mariethoz_interval, score_curves
+        from ..results.records import VerificationRecord
+
         paired = pair(
             read_scores(inputs.load(paths["scores"]), format="kaldi"),
             read_trials(inputs.load(paths["trials"]), format="kaldi"),
@@ -350,7 +353,8 @@ class _ConditionRecord:
         )
         arrays = {**score_curves(scores), **_replicates(measured.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
-        remarks = (*record.caveats.values(), *record.remarks)
+        announced = (r for key, r in record.caveats.items() if CAVEATS[key].announced)
+        remarks = (*(f"{WARNING}{reason}" for reason in announced), *record.remarks)
         return Content(record_content(self.path, record, arrays), text, remarks)
 
 
@@ -359,6 +363,10 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
     confidence band of the DET curve."""
     if replicates is None:
         return {}
+    import numpy as np
+
+    from ..metrics.curves import BAND_FALSE_ALARM
+
     low, high = replicates.band()
     return {
         "det_band_false_alarm": BAND_FALSE_ALARM,

@@ -6,15 +6,14 @@ It is measured for every results folder of a system, with the ASV system used th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from ..asv.voice_similarity import NAMES_2020, files_2020, measure
+from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError
 from ..io.files import file_names
 from ..io.inputs import Inputs
-from ..metrics import of_kind, similarity_metrics
 from ..products.freshness import (
     NOTE,
     Content,
@@ -30,8 +29,8 @@ from ..products.freshness import (
 )
 from ..products.jobs import similarity_cost
 from ..protocol.protocol import ResultsFolder, TrialSet
+from ..results.definitions import fields_digest, metrics_digest
 from ..results.record_files import record_content, record_paths
-from ..results.records import SimilarityRecord
 from ..tree.conditions import SetCondition, set_condition
 from ..version import __version__
 from .access import AsvSystems, Experiment
@@ -92,8 +91,8 @@ class _Similarity:
             subject={
                 **asdict(condition),
                 "asv_model": self.part.asv_model,
-                "metrics": list(of_kind("matrices")),
-                "fields": [entry.name for entry in fields(SimilarityRecord)],
+                "metrics": metrics_digest(),
+                "fields": fields_digest(),
             },
             options={"variant": self.asv.protocol.variant},
             revision=_REVISION,
@@ -115,6 +114,10 @@ class _Similarity:
         return asv_sources(asv, model, sets, inputs, {"utt2spk": utt2spk})
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        from ..asv.voice_similarity import files_2020, measure
+        from ..metrics import similarity_metrics
+        from ..results.records import SimilarityRecord
+
         trained_on = self.part.asv_model
         backend = self.asv.default_backend(trained_on)
         measured = measure(

@@ -619,6 +619,21 @@ def test_nothing_to_do_is_told_without_numpy(measured: SpeechTree, beside: Path)
     ]
 
 
+def test_current_records_are_recognized_without_numpy(measured: SpeechTree, tmp_path: Path) -> None:
+    """Metrics and record fields are part of fingerprints, but need not be imported for them."""
+    tree = shutil.copytree(measured.root, tmp_path / "tree")
+    config = tmp_path / "options.conf"
+    config.write_text(f"--tree={tree}\n--results=exp\n--conf=./small.yaml\n--bootstrap=20\n")
+    verbs = ("privacy-metrics", "similarity", "identification", "collect")
+    for verb in verbs:
+        assert cli(verb, "--config", config).code == 0
+    out = run_without_numpy(*([verb, "--config", config] for verb in verbs))
+    assert [line.split(":")[1].split(",")[:2] for line in out.splitlines()[:2]] == [
+        [" 0 computed", " 1 current"],
+        [" 0 computed", " 3 current"],
+    ]
+
+
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two figures of bars and one of curves, in place of all."""

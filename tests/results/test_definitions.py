@@ -1,0 +1,77 @@
+"""Records are rebuilt when metrics or their own fields change, not when documentation does."""
+
+from __future__ import annotations
+
+import pytest
+
+from privacy_eval.results import definitions
+
+REGISTRY = '''"""Registry."""
+
+# A comment.
+METRICS = [Metric("eer", decimals=2)]
+'''
+RECORDS = '''class Record:
+    """A record.
+
+    Attributes
+    ----------
+    value : float
+    """
+
+    value: float = 0.0
+
+    def check(self) -> None:
+        limit: float = 1.0
+'''
+
+
+def digests(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, str]:
+    monkeypatch.setattr(definitions, "_source", lambda _: text)
+    definitions.metrics_digest.cache_clear()
+    definitions.fields_digest.cache_clear()
+    try:
+        return definitions.metrics_digest(), definitions.fields_digest()
+    finally:
+        definitions.metrics_digest.cache_clear()
+        definitions.fields_digest.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("Registry.", "All metrics.", False),
+        ("# A comment.", "# Another.", False),
+        ("decimals=2", "decimals=3", True),
+        ('"eer"', '"eer2"', True),
+    ],
+)
+def test_digest_of_metrics(
+    old: str, new: str, changed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, _ = digests(monkeypatch, REGISTRY)
+    after, _ = digests(monkeypatch, REGISTRY.replace(old, new))
+    assert (before != after) is changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("A record.", "One record.", False),
+        ("limit: float = 1.0", "limit: float = 2.0", False),
+        ("value: float = 0.0", "value: int = 0", True),
+        ("    value: float = 0.0\n", "    value: float = 0.0\n    more: int = 0\n", True),
+        ("class Record:", "class Record(Base):", True),
+    ],
+)
+def test_digest_of_fields(
+    old: str, new: str, changed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, before = digests(monkeypatch, RECORDS)
+    _, after = digests(monkeypatch, RECORDS.replace(old, new))
+    assert (before != after) is changed
+
+
+def test_sources_are_those_of_the_registry_and_the_records() -> None:
+    assert "METRICS: dict[str, Metric]" in definitions._source("metrics/registry.py")
+    assert "class VerificationRecord(Record):" in definitions._source("results/records.py")
