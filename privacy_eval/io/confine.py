@@ -20,12 +20,16 @@ def paths_outside(paths: Iterable[Path | None], roots: Iterable[Path]) -> tuple[
     roots : iterable of Path
         Folders that may be read; where there are none, everything may.
     """
-    real = tuple(os.path.join(os.path.realpath(root), "") for root in roots)
-    return tuple(
-        path
-        for path in paths
-        if path is not None and real and not f"{os.path.realpath(path)}/".startswith(real)
-    )
+    roots = list(roots)
+    if not roots:
+        return ()
+    return tuple(path for path in paths if path is not None and not _leads_to_any(path, roots))
+
+
+def _leads_to_any(path: Path, roots: Iterable[Path]) -> bool:
+    # Usually it is the first root: resolving links takes a call to the system per folder.
+    real = f"{os.path.realpath(path)}/"
+    return any(real.startswith(os.path.join(os.path.realpath(root), "")) for root in roots)
 
 
 def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str = "") -> None:

@@ -274,7 +274,7 @@ def test_a_condition_that_kills_its_process_fails_by_name(
             os.kill(os.getpid(), signal.SIGKILL)
         return read_scores(path, **options)
 
-    monkeypatch.setattr("privacy_eval.stages.privacy_metrics.read_scores", read)
+    monkeypatch.setattr("privacy_eval.io.scores.read_scores", read)
     begun: list[str] = []
     outcome = run(tree, begin=lambda *now: begun.append(now[2]), **how)
     assert outcome.failed.keys() == {f"now {O_A}"}
