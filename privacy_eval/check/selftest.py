@@ -23,7 +23,7 @@ from ..errors import PrivacyEvalError, describe
 from ..io.plda import read_plda
 from ..io.scores import pair, read_scores, read_trials
 from ..io.scp import read_vectors
-from ..metrics import TrialScores, score_metrics
+from ..metrics import DIALECTS, TrialScores, eer_dialects, score_metrics
 from ..metrics.eer import eer_percent, speechbrain_eer
 from ..metrics.identification import closed_set_linkage
 from ..metrics.similarity import similarity_matrix
@@ -41,6 +41,12 @@ _SPEECHBRAIN = "SpeechBrain 0.5.16 EER"
 _PLDA = "Kaldi 5.5 ivector-plda-scoring"
 _LEGAL_EVAL = "voice-anonymization-legal-eval 2.1.0"
 _VOICEPAT = "VoicePAT ddf2fd1"
+
+#: Dialects of the EER whose golden numbers are those of the programs themselves.
+_RUN = (
+    *("pyllr_rocch", "eer_package", "legal_eval_rocch", "sklearn_nearest", "sklearn_brentq"),
+    "bob",
+)
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,8 @@ def _fewest(values: Sequence[float], expected: Sequence[float], most: int = ALL_
 
 
 def _score_sets(golden: Path) -> Iterator[Case]:
-    """Compare all metrics of score files, as both variants define them."""
+    """Compare all metrics of score files, as both variants define them, and the EERs of others."""
+    dialects = json.loads((golden / "dialects/expected.json").read_text(encoding="utf-8"))
     for folder in sorted(path.parent for path in golden.glob("scores/*/expected.json")):
         trials = pair(read_scores(folder / "scores.gz"), read_trials(folder / "trials.gz"))
         scores = TrialScores.from_labels(trials.score, trials.is_target)
@@ -134,6 +141,7 @@ def _score_sets(golden: Path) -> Iterator[Case]:
         printed = float(expected["kaldi_compute_eer_stdout"])
         digits = agreeing_digits(float(eer_percent(challenge["eer"])), printed, 4)
         yield Case(f"{folder.name}: eer", _COMPUTE_EER, digits, 4)
+        yield from _dialects(folder.name, scores, dialects[folder.name])
 
 
 def _metrics(
@@ -145,6 +153,14 @@ def _metrics(
             yield Case(f"{name}: {key}", tool, agreeing_digits(value, printed, 4), 4)
         else:
             yield Case(f"{name}: {key}", tool, agreeing_digits(values[key], expected[key]), 9)
+
+
+def _dialects(name: str, scores: TrialScores, expected: Mapping[str, float]) -> Iterator[Case]:
+    """Compare the EERs of programs that were run themselves; some search to about 1e-6."""
+    for dialect, eer in eer_dialects(scores).items():
+        if dialect in _RUN and eer is not None:
+            digits = agreeing_digits(eer, expected[dialect])
+            yield Case(f"{name}: {dialect}", DIALECTS[dialect].programs, digits, 6)
 
 
 def _small_score_sets(golden: Path) -> Iterator[Case]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
     corrected = "the lowest EER of several attackers, corrected for having been picked"
     parser.add_argument("--strongest", **flag(corrected))
+    dialects = "also the EER as Kaldi, SpeechBrain, scikit-learn, NIST and others define it"
+    parser.add_argument("--dialects", **flag(dialects))
     add_files(parser)
     add(parser, *METRIC_OPTIONS)
     add_metric(parser)
@@ -160,6 +162,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
     given = vars(arguments)
     _check_plot(arguments.plot)
+    beside = [name for name in ("strongest", "speakers", "dialects") if given.get(name)]
+    if beside and arguments.format in ("csv", "latex"):
+        raise UsageError(f"--{beside[0]} goes with --format text or json")
     if given.get("target") is None:
         if given.get("nontarget") is not None:
             arguments.usage_error("--nontarget goes with --target")
@@ -188,7 +193,9 @@ def _attackers(arguments: argparse.Namespace) -> list[str]:
             "several --scores go with --strongest; --versus tests two against each other"
         )
     if arguments.strongest:
-        conflicting = [n for n in ("versus", "speakers", "metrics") if vars(arguments)[n]]
+        conflicting = [
+            n for n in ("versus", "speakers", "metrics", "dialects") if vars(arguments)[n]
+        ]
         if conflicting:
             raise UsageError(f"--{conflicting[0]} does not go with --strongest")
         if not arguments.bootstrap:
@@ -205,9 +212,6 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import metric_options
 
-    if arguments.format in ("csv", "latex") and (attackers[1:] or arguments.speakers):
-        option = "strongest" if attackers[1:] else "speakers"
-        raise UsageError(f"--{option} goes with --format text or json")
     if arguments.versus and not arguments.bootstrap:
         raise UsageError("--versus compares bootstrap replicates: give --bootstrap N, too")
     options = metric_options(arguments, Path())
@@ -278,11 +282,13 @@ def _show(
     compared: Mapping[str, ConditionMetrics] = MappingProxyType({}),
 ) -> None:
     """Print metrics, intervals and comparisons, with the additional fields `more`."""
-    from ..metrics import VARIANTS
+    from ..metrics import VARIANTS, eer_dialects
     from ..metrics.eer import eer_percent
 
     evaluated = _only(evaluated, arguments.metrics)
     compared = {given: _only(other, arguments.metrics) for given, other in compared.items()}
+    if vars(arguments).get("dialects"):  # of the verb `metrics` only
+        more = {**more, "dialects": eer_dialects(evaluated.scores)}
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     comparisons = {v: _compare([evaluated, *compared.values()], v) for v in variants if compared}
     if arguments.format == "json":
@@ -302,8 +308,24 @@ def _show(
     _print_text(evaluated, variants)
     for speaker in more.get("speakers", ()):
         print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
+    if "dialects" in more:
+        _print_dialects(more["dialects"])
     if comparisons:
         _print_versus(arguments, comparisons, compared)
+
+
+def _print_dialects(eers: Mapping[str, float | None]) -> None:
+    """Print the EER as other programs define it, and why they differ."""
+    from tabulate import tabulate
+
+    from ..metrics import DIALECTS
+
+    rows = [
+        (name, "n/a" if eer is None else f"{100 * eer:.3f}", *astuple(DIALECTS[name]))
+        for name, eer in eers.items()
+    ]
+    headers = ("EER as", "%", "programs", "definition")
+    print(f"\n{tabulate(rows, headers=headers, disable_numparse=True)}")
 
 
 def _name(arguments: argparse.Namespace) -> str:

@@ -20,6 +20,9 @@ from .confidence import Interval as Interval
 from .confidence import speaker_bootstrap as speaker_bootstrap
 from .detection import MinDcf as MinDcf
 from .detection import min_dcf as min_dcf
+from .dialects import DIALECTS as DIALECTS
+from .dialects import Dialect as Dialect
+from .dialects import eer_dialects as eer_dialects
 from .eer import IMPLAUSIBLE_EER as IMPLAUSIBLE_EER
 from .eer import Eer as Eer
 from .eer import bengio_mariethoz_interval as bengio_mariethoz_interval

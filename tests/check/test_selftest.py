@@ -19,7 +19,7 @@ GOLDEN = ROOT / "tests/data/golden"
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the golden files of a group each, for the test to change."""
-    for name in ("eer", "gvd", "identification", "plda", "scores/few_trials"):
+    for name in ("dialects", "eer", "gvd", "identification", "plda", "scores/few_trials"):
         shutil.copytree(GOLDEN / name, tmp_path / "golden" / name)
     monkeypatch.setattr(selftest, "GOLDEN", tmp_path / "golden")
     return tmp_path / "golden"
