@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 from support import ROOT
 
 import privacy_eval
@@ -191,3 +192,15 @@ def test_the_demo_of_a_new_recipe_runs_with_the_installed_package(
     plain = json.loads((own / "results/results.json").read_text())
     attackers = Counter(record["attacker"] for record in plain["verification"])
     assert (attackers, len(plain["similarity"])) == ({"plda": 36, "words": 12}, 12)
+
+
+def test_the_workflow_runs_what_is_here() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    jobs = workflow["jobs"]
+    runs = {
+        name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()
+    }
+    assert runs["test"][-1] == "bash .ci/run"
+    assert runs["wheel"] == ["./scripts/check_install.sh --pythons python3"]
+    assert os.access(ROOT / "scripts/check_install.sh", os.X_OK)
+    assert jobs["wheel"]["strategy"]["matrix"]["python"] == ["3.10", "3.11", "3.12", "3.13"]
