@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate, describe
-from ..io.files import read_bytes, relative
+from ..io.files import digest, read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.kaldi_options import read_options
 from ..io.scp import read_vectors, write_vectors
@@ -28,6 +28,7 @@ from ..products.freshness import (
     Paths,
     Product,
     Run,
+    Source,
     Sources,
     bring_up_to_date,
 )
@@ -180,6 +181,22 @@ class _Shared:
         return self._extractors[folder]
 
 
+#: The challenge's `extract.config`; another one makes other x-vectors of the same network.
+_CHALLENGE_CONFIG = b"output-node name=output input=tdnn6.affine"
+
+
+def network_source(files: Mapping[str, Path], inputs: Inputs) -> Source:
+    """Return the network of an extractor with the digest that results name it by: of `final.raw`,
+    and of `extract.config` where that is not the challenge's."""
+    network, config = (files.get(name) for name in EXTRACTOR_FILES[:2])
+    assert network is not None
+    sha256 = inputs.sha256(network)
+    content = _CHALLENGE_CONFIG if config is None else inputs.load(config).content
+    if content.split() != _CHALLENGE_CONFIG.split():
+        sha256 = digest(f"{sha256} {digest(content)}".encode())
+    return Source(network, sha256)
+
+
 @dataclass(frozen=True)
 class _Set:
     """The x-vectors of a data set."""
@@ -218,8 +235,7 @@ class _Set:
         self.shared.asv.access.check_inside(paths[0])
         files = self.shared.extractor_files(Path(self.model_folder))
         named = {relative(path, self.shared.tree): path for path in paths}
-        named[EXTRACTOR_ROLE] = files[EXTRACTOR_FILES[0]]
-        return named
+        return {**named, EXTRACTOR_ROLE: network_source(files, inputs)}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         archives = [part.archive for part in self.parts if part.archive.stat().st_size]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import Run, cli, lines_to, snapshot, times
+from support import ROOT, Run, cli, lines_to, snapshot, times
 
+from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
 from privacy_eval.speech.audio import AudioReader
+from privacy_eval.stages.xvectors import network_source
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 
@@ -250,3 +253,19 @@ def test_audio_that_cannot_be_read_is_named_or_left_out_on_request(tree: Tree) -
         tree.root / "exp/models/asv/xvect_speech_enrolls/xvector.scp", tree=tree.root
     )
     assert len(vectors.ids) == len(others)
+
+
+def test_another_output_is_another_network(tmp_path: Path) -> None:
+    """An `extract.config` that scales the x-vectors is not hidden behind the network's digest."""
+    network, config = tmp_path / "final.raw", tmp_path / "extract.config"
+    network.write_bytes(b"network")
+    plain = hashlib.sha256(b"network").hexdigest()
+    assert network_source({"final.raw": network}, Inputs()).sha256 == plain
+    files = {"final.raw": network, "extract.config": config}
+    shutil.copy(ROOT / "tests/data/speech/networks/extract.config", config)
+    assert network_source(files, Inputs()).sha256 == plain
+    digests = set()
+    for line in ("Scale(-2, tdnn6.affine)", "tdnn5.affine"):
+        config.write_text(f"output-node name=output input={line}\n")
+        digests.add(network_source(files, Inputs()).sha256)
+    assert len(digests - {plain}) == 2
