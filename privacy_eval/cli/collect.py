@@ -10,12 +10,13 @@ from ..errors import PrivacyEvalError, counted
 from .options import add, add_tree, log, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from ..results.records import Results
 
-_ABSENT_SHOWN = 20
-_LINE = 200  # longest line logged; results.json has the full text
+_OF_SYSTEM = 2  # lines logged of each system
+_LINE = 200  # longest line logged; left_out.txt has the full text
 
 EXAMPLE = "--tree baseline --results exp"
 
@@ -35,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     out = experiment.out
     log_unsigned(out, record_fingerprints(experiment, progress())[1])
     stale = outdated_scores(experiment.asv, progress())
-    product = results_product(experiment, stale, lambda results: _remarks(results, out))
+    names = [system.name for system in experiment.systems]
+    product = results_product(experiment, stale, lambda results: _remarks(results, out, names))
     outcome = bring_up_to_date([product], experiment.asv.access.inputs)
     outcome.raise_failed()
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
@@ -45,8 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _remarks(results: Results, out: Path) -> list[str]:
-    """Return what was left out, warnings, and last a summary.
+def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]:
+    """Return what was left out of each system, warnings, and last a summary.
 
     Raises
     ------
@@ -57,16 +59,15 @@ def _remarks(results: Results, out: Path) -> list[str]:
     from ..results.signature import network_notes
     from ..stages.collect import unusual_word_counts
 
-    absent = results.not_evaluated
-    remarks = [
-        f"left out: {textwrap.shorten(line, _LINE, placeholder=' ...')}"
-        for line in absent[:_ABSENT_SHOWN]
-    ]
-    if len(absent) > _ABSENT_SHOWN:
-        remarks.append(f"left out: {len(absent) - _ABSENT_SHOWN} more, named in results.json")
+    remarks = []
+    for system, lines in _by_system(results.not_evaluated, systems).items():
+        shown = lines if len(lines) <= _OF_SYSTEM + 1 else lines[:_OF_SYSTEM]
+        remarks += [f"left out: {textwrap.shorten(n, _LINE, placeholder=' ...')}" for n in shown]
+        if more := len(lines) - len(shown):
+            remarks.append(f"left out: {system}: {more} more, named in {out / 'left_out.txt'}")
     notes = [*caveat_notes(results.verification), *network_notes(results)]
-    lines = ((record.condition, record.line) for record in results.recognition)
-    notes += [f"{c.system} {text}" for c, text in unusual_word_counts(lines)]
+    rated = ((record.condition, record.line) for record in results.recognition)
+    notes += [f"{c.system} {text}" for c, text in unusual_word_counts(rated)]
     remarks += [f"warning: {note}" for note in notes]
     if not results.verification:
         for remark in remarks:
@@ -78,3 +79,12 @@ def _remarks(results: Results, out: Path) -> list[str]:
         counted(len(results.similarity), "voice similarity"),
     )
     return [*remarks, f"results.json, results.csv, results.txt of {', '.join(counts)}"]
+
+
+def _by_system(lines: Collection[str], systems: Collection[str]) -> dict[str, list[str]]:
+    """Group lines that begin with the name of a system; the longest one that fits."""
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        fitting = (s for s in systems if line.startswith((f"{s} ", f"{s}: ")))
+        groups.setdefault(max(fitting, key=len, default="several"), []).append(line)
+    return groups
