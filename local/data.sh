@@ -41,6 +41,7 @@ max_chunk_size). The challenge's is not public: its organizers give it to regist
 16 kHz) serves, such as one of Kaldi's VoxCeleb recipe, with its back end (plda, mean.vec,
 transform.mat) beside it. Other options of the features go into conf/mfcc.conf and conf/vad.conf of
 the tree. Results carry the digest of the network: numbers of different networks cannot be compared.
+A network of another toolkit is a command of yours, --extractor (docs/extractors.md).
 To try the pipeline without one: privacy-eval demo-speech DIR makes DIR/extractor, which computes
 only statistics of MFCC, and training speech for its back end (DIR/training, DIR/training_utt2spk).
 END

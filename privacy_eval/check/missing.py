@@ -84,7 +84,7 @@ class Remedies:
         if (data / "wav.scp").is_file():
             if (self.access.tree / folder / "final.raw").is_file():
                 return stages("xvectors")
-            return f"{stages('xvectors')}, with final.raw of {stages('data')}"
+            return f"{stages('xvectors')}, with final.raw of {stages('data')} or --extractor"
         if data.is_dir():
             return f"{TEAM}, as there is no wav.scp"
         return stages(self._data_stage(name, suffix if name.endswith(suffix) else ""), "xvectors")

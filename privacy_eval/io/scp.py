@@ -109,6 +109,27 @@ class Vectors:
             )
         return np.array([self._row[name] for name in ids], dtype=np.int64)
 
+    def refuse_zeros(self, rows: NDArray[np.int64] | None = None) -> None:
+        """Raise an error if vectors are zeros, as of a failed extraction: they have no direction.
+
+        Parameters
+        ----------
+        rows : int array, optional
+            Rows to look at, by default all.
+
+        Raises
+        ------
+        PrivacyEvalError
+            How many they are, and the first five ids.
+        """
+        chosen = np.arange(len(self.ids)) if rows is None else np.unique(rows)
+        zeros = chosen[~self.matrix[chosen].any(axis=1)].tolist()
+        if zeros:
+            names = abbreviate([self.ids[row] for row in zeros])
+            raise PrivacyEvalError(
+                f"{self.path}: {len(zeros)} vectors are zero and have no direction: {names}"
+            )
+
 
 def read_vectors(
     path: Path | Loaded,

@@ -507,10 +507,8 @@ class AsvSystems:
             return vectors
         from ..attackers.alignment import unit_vectors
 
-        try:
-            unit = unit_vectors(vectors.matrix).astype(vectors.matrix.dtype)
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{scp}: {error}") from error
+        vectors.refuse_zeros()
+        unit = unit_vectors(vectors.matrix).astype(vectors.matrix.dtype)
         return replace(vectors, matrix=unit)
 
     def enrollment(self, name: str, suffix: str) -> Enrollment:

@@ -72,9 +72,13 @@ def score_aligned(
     PrivacyEvalError
         As `aligned_scores`; a vector of zeros.
     """
+    import numpy as np
+
     from ..attackers.alignment import mean_unit_vectors, unit_vectors
     from ..attackers.normalization import aligned_scores
 
+    enrolled.refuse_zeros(np.concatenate(selected.enrolled_rows))
+    tried.refuse_zeros(selected.trial_rows)
     try:
         matrix = aligned_scores(
             mean_unit_vectors(enrolled.matrix, selected.enrolled_rows),

@@ -300,7 +300,7 @@ SCORES, SIMILARITY = tree_module.NO_SCORES, tree_module.NO_SIMILARITY
             COPY[:1],
             [f"{COPY[1]}/wav.scp"],
             VECTORS,
-            "stage 5, with final.raw of stage 1",
+            "stage 5, with final.raw of stage 1 or --extractor",
             COPY_SCP,
             (OA, AA),
             1,

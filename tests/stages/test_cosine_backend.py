@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -119,6 +120,32 @@ def test_identification_and_similarity_follow(tree: SpeechTree) -> None:
         assert record.linkage[-1] == pytest.approx(right)
 
 
+def test_lengths_of_vectors_do_not_matter(tree: SpeechTree) -> None:
+    """Whatever the powers of two that vectors are multiplied by, which is exact."""
+    verbs = ("asv-scores", "similarity", "identification")
+    assert all(tree.run(verb).code == 0 for verb in verbs)
+    records = tree.root / "exp/privacy_eval/records"
+
+    def numbers() -> list[object]:
+        scores = [path.read_bytes() for path in tree.all_scores.values()]
+        keys = ("metrics", "linkage", "speakers")
+        plain = [json.loads(path.read_text()) for path in sorted(records.glob("*/[!.]*.json"))]
+        return [*scores, *({key: record.get(key) for key in keys} for record in plain)]
+
+    before = numbers()
+    assert len(before) == 3 + 1 + 3
+    for scp in (tree.root / MODEL).glob("xvect_*/xvector.scp"):
+        vectors = read_vectors(scp, tree=tree.root)
+        factors = 2.0 ** np.random.default_rng(len(scp.parent.name)).integers(
+            -6, 7, len(vectors.ids)
+        )
+        matrix = vectors.matrix * factors.astype(np.float32)[:, None]
+        write_vectors(scp, vectors.ids, matrix, tree=tree.root)
+    for verb in verbs:
+        assert tree.run(verb).code == 0
+    assert numbers() == before
+
+
 def test_each_model_has_its_back_end(tmp_path: Path) -> None:
     """PLDA for original, cosine for anonymized speech: only the former needs a back end."""
     protocol = SMALL_PROTOCOL_2022 + COSINE.replace(
@@ -144,7 +171,8 @@ def test_vectors_of_zeros_are_an_error(tree: SpeechTree) -> None:
     write_vectors(tree.scp(TRIALS), vectors.ids, matrix, tree=tree.root)
     for verb in ("asv-scores", "identification", "similarity"):
         run = tree.run(verb, "--details")
-        assert run.code == 1 and "are zero and have no direction" in run.err
+        named = f"1 vectors are zero and have no direction: {vectors.ids[2]}"
+        assert run.code == 1 and named in run.err
 
 
 def test_torch_files_of_a_tree(tree: SpeechTree) -> None:
