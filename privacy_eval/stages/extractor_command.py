@@ -136,6 +136,7 @@ class _Extraction:
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         tree, written = self.asv.access.tree, self.folder / _WRITTEN
+        self.asv.access.check_in_tree(written)
         if written.exists():  # of a killed run, maybe of other speech
             shutil.rmtree(written)
         written.mkdir(parents=True)

@@ -208,6 +208,23 @@ def test_what_a_killed_command_left_is_removed(tree: Tree) -> None:
     assert "4 made" in tree.extract().out and not left.exists()
 
 
+def test_nothing_is_removed_through_links(tree: Tree, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "extracted/mine").mkdir(parents=True)
+    tree.folder(SETS[0]).parent.mkdir(parents=True)
+    tree.folder(SETS[0]).symlink_to(outside)
+    for scp in tree.root.glob("data/*/wav.scp"):  # speech within the tree
+        lines = [line.split(" ", 1) for line in scp.read_text().splitlines()]
+        for utterance, path in lines:
+            shutil.copy(tree.root / path, tree.root / f"{utterance}.wav")
+        scp.write_text("".join(f"{utterance} {utterance}.wav\n" for utterance, _ in lines))
+    where = ("--tree", tree.root, "--results", "exp", "--conf", "cosine.yaml")
+    run = cli("xvectors", *where, "--extractor", f"{PYTHON} extract.py {{in}} {{out}} npz")
+    assert run.code == 1 and "3 made" in run.out and "1 failed" in run.out, run.err
+    assert "--allow-outside" in run.err
+    assert [path.name for path in outside.rglob("*")] == ["extracted", "mine"]
+
+
 def test_jobs_share_the_sets(tree: Tree) -> None:
     for number in (1, 2):
         assert tree.extract("npz", "--job", f"{number}/2").code == 0
