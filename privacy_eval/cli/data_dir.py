@@ -72,4 +72,5 @@ def _next(tree: Path, new: NewTree) -> list[str]:
     command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]
     command += ["--allow-outside"] if new.is_outside else []
     first = [f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}"]
-    return [*(first if missing else ()), f"Next: {shlex.join(command)}"]
+    other = "or compare x-vectors of an extractor of yours by cosine: docs/extractors.md"
+    return [*((*first, other) if missing else ()), f"Next: {shlex.join(command)}"]

@@ -145,6 +145,7 @@ def test_an_extractor_is_copied_and_needed_files_are_named(audio: Audio) -> None
     assert "25 and 10000 frames" in done.out
     assert (audio.tree / "exp/models/asv/final.raw").read_bytes() == b"net"
     assert "plda" in done.out and "final.raw" not in done.out
+    assert "extractors.md" in done.out
     (model / "final.raw").unlink()
     audio.tree = audio.root / "other"
     assert audio.make("--model", model).code == 1
