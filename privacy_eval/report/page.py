@@ -123,6 +123,9 @@ _WIDE = 600
 
 _LEGEND, _ABOUT = "What words and metrics mean", "About this report"
 
+#: Maximum characters of the items of a warning that are printed although they were closed.
+_PRINTED_ITEMS = 300
+
 #: Maximum number of systems whose sentences are unfolded: the best ones.
 _OPEN_ANSWERS = 3
 
@@ -185,8 +188,11 @@ def _front(front: Front) -> Markup:
 
 
 def _warning(text: str, items: tuple[str, ...]) -> Markup:
+    if not items:
+        return join([text])
     listed = tag("ul", *(tag("li", item) for item in items))
-    return tag("details", tag("summary", text), listed) if items else join([text])
+    is_long = sum(map(len, items)) > _PRINTED_ITEMS
+    return tag("details", tag("summary", text), listed, class_="items" if is_long else None)
 
 
 def _legend(sections: Sequence[Section], front: Front | None) -> Markup:

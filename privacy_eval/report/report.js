@@ -4,7 +4,7 @@ const make = (tag, parent, properties) => parent.appendChild(
   Object.assign(document.createElement(tag), properties));
 
 // Links into closed sections open these; so does "open all". Printing opens the rest: what is
-// closed in sections, and notes, but not sections.
+// closed in sections, and notes, but neither sections nor long lists of warnings.
 const reveal = element => {
   for (let e = element; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
   for (const inside of element.children) if (inside.tagName === "DETAILS") inside.open = true;
@@ -18,7 +18,7 @@ addEventListener("hashchange", follow);
 for (const link of all('a[href^="#"]')) link.addEventListener("click", () => setTimeout(follow));
 let closed = [];
 addEventListener("beforeprint", () => {
-  closed = all("details:not([open]):not(.part)");
+  closed = all("details:not([open], .part, .items)");
   for (const details of closed) details.open = true;
   for (const image of all("img")) image.loading = "eager";
 });

@@ -124,7 +124,7 @@ def page() -> str:
             (("Fact", "1"),),
             "A verdict.",
             (("S", ("A sentence.",)),),
-            (("A warning", ("An item of it.",)),),
+            (("A warning", ("An item of it.",)), ("Of many", ("one of many, " * 40,))),
             tables=(Table("ranking", "The ranking", COLUMNS, (ROWS,)),),
         ),
     )
@@ -225,7 +225,7 @@ def test_printed_without_closed_sections_and_errors(tmp_path: Path) -> None:
     ).stdout
     for words in ("A verdict.", "A warning", "An item of it.", "Folded (not printed"):
         assert words in " ".join(printed.split())
-    for words in ("Words of a closed section.", "a long name 89", "copy LaTeX"):
+    for words in ("Words of a closed section.", "a long name 89", "one of many", "copy LaTeX"):
         assert words not in printed
     first, *others = printed.split("\f")
     for words in ("A verdict.", "A warning", "A sentence.", "The ranking"):
