@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import abbreviate
+from ..errors import abbreviate, counted
 from ..metrics import Caveat, describe
 from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
@@ -216,11 +216,11 @@ def cells_from_results(results: Results) -> Cells:
 
 
 def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
-    """Take the values of scores, and name the trial sets in which original speech differs."""
+    """Take the values of scores, and name the systems whose original speech differs."""
     variant = results.protocol.variant
     weak = _weak_attackers(results)
     values: dict[CellKey, Cell] = {}
-    disagree: dict[str, None] = {}
+    disagree: dict[str, set[str]] = {}
     for r in results.verification:
         c = r.condition
         if c.attack_model is None:
@@ -243,10 +243,10 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
                 conditions=(c,),
             )
             if values.setdefault(key, cell).text != cell.text and c.is_original:
-                disagree[f"{c.name} of {c.system}"] = None
+                disagree.setdefault(c.system, set()).add(c.name)
             elif not c.is_original:
                 values[key] = cell
-    return values, list(disagree)
+    return values, [f"{counted(len(c), 'condition')} of {s}" for s, c in disagree.items()]
 
 
 #: Condition, values by metric, bounds and counts by speaker.
