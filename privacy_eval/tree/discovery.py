@@ -96,11 +96,14 @@ def find_systems(
     search = Search(protocol, tree / "data" if keys is None else None, key_folders, roots)
     given = [anon_suffix] if isinstance(anon_suffix, str) else anon_suffix
     systems = edition_systems(results, tree / "data", given, search)
-    for base_name, parts in _by_system(_results_folders(results, protocol), results, protocol):
+    too_deep: list[Path] = []
+    folders = _results_folders(results, protocol, too_deep)
+    for base_name, parts in _by_system(folders, results, protocol):
         own = [suffix for folder, _ in parts for suffix in folder_suffixes(folder, protocol)]
         suffixes = dict.fromkeys((protocol.anon_suffix, *own))
         chosen = list(suffixes if given is None else given)
         systems += _build_systems(base_name, parts, chosen, search)
+    systems += [_unsearched(folder, results) for folder in too_deep if name is None]
     systems = [_with_printable_names(system) for system in systems]
     _check_unique(systems)
     if name is not None and len(systems) == 1:
@@ -151,14 +154,14 @@ def _ends_search(folder: Path) -> bool:
     return folder.parent.name.startswith(_RESULTS) and _is_condition(folder)
 
 
-def _results_folders(results: Path, protocol: Protocol) -> list[Path]:
+def _results_folders(results: Path, protocol: Protocol, too_deep: list[Path]) -> list[Path]:
     """List the folders with conditions: `results` and its siblings of the same system, or
-    those below it."""
+    those below it; `too_deep` as in `walk`."""
     conditions = [*filter(_is_condition, subfolders(results))]
     if conditions and results.name.startswith(_RESULTS):
         below = []
     else:
-        below = walk(results, _is_condition, _ends_search)
+        below = walk(results, _is_condition, _ends_search, too_deep)
         below = [folder for folder in below if folder != results]
     if conditions and below:
         raise PrivacyEvalError(
@@ -184,6 +187,13 @@ def _split_suffix(folder: Path, protocol: Protocol) -> tuple[str, ResultsFolder]
             return folder.name.removesuffix(part.suffix), part
     main = next((f for f in protocol.results_folders if not f.suffix), protocol.results_folders[0])
     return folder.name, main
+
+
+def _unsearched(folder: Path, results: Path) -> System:
+    """Return a system without anything but its problem: it is too deep to be searched."""
+    problem = f"{folder}: more than eight levels below {results}, and not searched: move it up"
+    within = folder.relative_to(results).as_posix()
+    return System(within, (folder,), "", (), (), unmatched=(), problem=problem)
 
 
 Parts = list[tuple[Path, ResultsFolder]]

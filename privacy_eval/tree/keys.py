@@ -31,12 +31,16 @@ def subfolders(folder: Path) -> list[Path]:
 
 
 def walk(
-    folder: Path, is_content: Callable[[Path], bool], ends_search: Callable[[Path], bool]
+    folder: Path,
+    is_content: Callable[[Path], bool],
+    ends_search: Callable[[Path], bool],
+    too_deep: list[Path] | None = None,
 ) -> list[Path]:
     """List a folder and those below it that have content.
 
     A folder is searched once, however many links lead there: at its own place, else by the
-    shortest way. Links to folders with content count, as systems may share results.
+    shortest way. Links to folders with content count, as systems may share results. `too_deep`
+    receives the folders with content one level below the deepest that are searched.
     """
     folders: list[Path] = []
     searched: dict[tuple[int, int], bool] = {}
@@ -54,6 +58,9 @@ def walk(
                 for child in below:
                     if not ends_search(child):
                         waiting[linked or child.is_symlink()][level + 1].append(child)
+    if too_deep is not None:
+        beyond = waiting[False][_DEPTH + 1]
+        too_deep += [at for at in beyond if any(map(is_content, subfolders(at)))]
     return sorted(folders)
 
 

@@ -226,6 +226,17 @@ def test_a_collection(tree: Tree) -> None:
         assert all(system.name in str(c.scores) for c in system.conditions)
 
 
+def test_results_below_the_deepest_level_are_not_dropped_silently(tree: Tree) -> None:
+    tree.libri("exp/team/results-t")
+    tree.libri("exp/1/2/3/4/5/6/7/results-t")
+    within = "2/2/3/4/5/6/7/8/results-t"
+    tree.libri(f"exp/{within}")
+    first, deep, team = find(tree)
+    assert (first.name, first.problem, team.problem) == ("1/2/3/4/5/6/7", None, None)
+    assert deep.name == within and not deep.conditions
+    assert deep.problem is not None and "eight levels" in deep.problem
+
+
 def test_naming(tree: Tree) -> None:
     """By the path in the collection; with the tag where a folder holds several."""
     for folder in ("results-here", "one/results-t", "two/results-a", "two/results-b_x"):
