@@ -174,10 +174,12 @@ def statements(task: tuple[float, int, int, int]) -> tuple[bool, bool, float, bo
     return better, better and first == "0", float(np.mean(wrong)), any(wrong)
 
 
-def print_rankings(pool: ProcessPoolExecutor, experiments: int, replicates: int) -> None:
+def print_rankings(
+    pool: ProcessPoolExecutor, speakers: Sequence[int], experiments: int, replicates: int
+) -> None:
     """Print how often rankings say "better than the next"."""
     rows = []
-    for n in SPEAKERS:
+    for n in speakers:
         for noise in (NOISE, MORE_NOISE):
             tasks = [(noise, n, seed, replicates) for seed in range(experiments)]
             shares = 100 * np.mean(list(pool.map(statements, tasks, chunksize=5)), axis=0)
@@ -194,6 +196,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--experiments", type=int, default=1000)
     parser.add_argument("--trees", type=int, default=400)
+    parser.add_argument("--speakers", type=int, nargs="+", default=list(SPEAKERS))
     parser.add_argument("--replicates", type=int, default=300)
     parser.add_argument("--nj", type=int, default=2)
     parser.add_argument("--ranking", action="store_true", help="of the ranking, and nothing else")
@@ -204,10 +207,10 @@ def main() -> int:
     keys = list(of_kind("scores"))
     with ProcessPoolExecutor(arguments.nj) as pool:
         if arguments.ranking:
-            print_rankings(pool, arguments.experiments, replicates)
+            print_rankings(pool, arguments.speakers, arguments.experiments, replicates)
             return 0
         rows = []
-        for n in SPEAKERS:
+        for n in arguments.speakers if arguments.trees else ():
             tasks = [(n, seed, replicates) for seed in range(arguments.trees)]
             share = np.mean(list(pool.map(covers, tasks, chunksize=5)))
             rows.append([n, f"{100 * share:.1f}"])
@@ -217,13 +220,18 @@ def main() -> int:
             (MORE_NOISE, "power, %"),
         ):
             shares = []
-            for n in SPEAKERS:
+            for n in arguments.speakers:
                 tasks = [(noise, n, seed, replicates) for seed in range(arguments.experiments)]
                 drawn = np.array(list(pool.map(p_values, tasks, chunksize=5)))
                 shares.append(100 * (drawn < 0.05).mean(axis=0))
+                print(
+                    f"{title}, {n} speakers: {dict(zip(keys, shares[-1], strict=True))}", flush=True
+                )
             print(f"\n{title} ({arguments.experiments} experiments)")
             rows = [[key, *(f"{s[row]:.1f}" for s in shares)] for row, key in enumerate(keys)]
-            print(tabulate(rows, headers=["metric", *(f"{n} speakers" for n in SPEAKERS)]))
+            print(
+                tabulate(rows, headers=["metric", *(f"{n} speakers" for n in arguments.speakers)])
+            )
     return 0
 
 

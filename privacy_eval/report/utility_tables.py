@@ -50,8 +50,8 @@ def _utility(data: ReportData, split: str) -> Table | None:
     notes += words_not_resampled(data, (s for s in systems if s in rated - resampled))
     table = Table(
         f"utility_{split}",
-        f"Utility, {protocol.split_title(split)}: word error rate (smaller is better) and "
-        "unweighted average recall of emotions (larger is better).",
+        f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "
+        "unweighted average recall of emotions (higher is better).",
         (Column("Data", align="l"),),
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
@@ -105,7 +105,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
     title = f"Systems by the thresholds of the average EER ({attack})"
     return Table(
         f"thresholds_{split}",
-        f"{title}, {protocol.split_title(split)}: ranked by utility among those at or above each.",
+        f"{title}, {protocol.split_name(split)}: ranked by utility among those at or above each.",
         tuple(columns),
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),

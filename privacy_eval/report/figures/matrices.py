@@ -96,7 +96,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
                 of_set.setdefault(c.system, {}).setdefault(r.asv_model, r)
         title = set_title(protocol, *key)
         where = (
-            f"on {t.data_set.title}, {protocol.split_title(t.split)}, for "
+            f"on {t.data_set.title}, {protocol.split_name(t.split)}, for "
             f"{protocol.genders[t.gender]} speakers. {_BLOCKS_CAPTION}"
         )
         # The model trained on original speech first.
