@@ -74,7 +74,7 @@ class DataSet:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SpeechPair:
     """Enrollment and trial speech, each original or anonymized."""
 
     enrollment: str
@@ -303,7 +303,7 @@ class Protocol:
     results_folders: tuple[ResultsFolder, ...]
     data_sets: tuple[DataSet, ...]
     table_rows: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[SpeechPair, ...]
     attack_models: tuple[AttackModel, ...]
     recognition: Recognition
     average_attack_model: str

@@ -31,8 +31,8 @@ CAPTIONS = "captions.json"
 class FigureFolder(Product):
     """Figures drawn one by one, by several jobs; the fingerprint is written first."""
 
-    def is_whole(self, inputs: Inputs, noted: Fingerprint) -> bool:
-        return all(os.path.isfile(self.note.parent / name) for name in noted.files)
+    def is_whole(self, inputs: Inputs, stored: Fingerprint) -> bool:
+        return all(os.path.isfile(self.note.parent / name) for name in stored.files)
 
     def begin(self, entries: Mapping[str, Mapping[str, str]], files: Sequence[str]) -> None:
         """Record the figures of this folder, and remove those drawn from other inputs."""

@@ -73,13 +73,13 @@ def paper_tables(data: ReportData) -> list[Table]:
     for declared in data.protocol.paper:
         apart = declared.splits == "apart"
         splits = data.protocol.splits
-        for shown in [(s,) for s in splits] if apart else [splits]:
-            blocks = list(_blocks(data, declared, shown))
+        for together in [(s,) for s in splits] if apart else [splits]:
+            blocks = list(_blocks(data, declared, together))
             blocks = [
                 b for b in blocks if {*_systems(data, [b])} - {ORIGINAL_COLUMN} or not b.metric
             ]
             if any(block.metric for block in blocks):
-                parts.append((_caption(data.protocol, blocks, shown), blocks))
+                parts.append((_caption(data.protocol, blocks, together), blocks))
     if not parts:
         return []
     tables = [_file(data, parts, NAME, intervals=False)]

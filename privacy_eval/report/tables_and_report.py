@@ -77,12 +77,12 @@ def tables_product(
         answers = (main_results_table(data), attackers_table(data))
         first = [*paper_tables(data), *(table for table in answers if table is not None)]
 
-        def noted(table: Table) -> Table:
+        def with_notes(table: Table) -> Table:
             notes = (*data.unsigned, *table.notes)
-            return replace(table, notes=notes, parts=tuple(map(noted, table.parts)))
+            return replace(table, notes=notes, parts=tuple(map(with_notes, table.parts)))
 
         begin(2, 4, f"{out.name}: tables of each system")
-        groups = [list(map(noted, group)) for group in table_groups(data, first + across)]
+        groups = [list(map(with_notes, group)) for group in table_groups(data, first + across)]
         begin(3, 4, f"{out.name}: their files")
         files = table_files(groups, data.protocol.title, style=options.style, only=options.only)
         content = {out / name: text.encode() for name, text in files.items()}

@@ -99,17 +99,19 @@ def all_figures(
     for kind in KINDS:
         asked = everything or (kind.default and not kind.curves)
         if conventional if kind.conventional else asked:
-            yield from _noted(kind, data, everything=everything)
+            yield from _with_notes(kind, data, everything=everything)
 
 
 def curve_figures(data: ReportData) -> Iterator[tuple[FigureKind, Drawing]]:
     """The plots of curves that the report draws, with their kinds."""
     for kind in KINDS:
         if kind.curves:
-            yield from ((kind, drawing) for drawing in _noted(kind, data))
+            yield from ((kind, drawing) for drawing in _with_notes(kind, data))
 
 
-def _noted(kind: FigureKind, data: ReportData, *, everything: bool = False) -> Iterator[Drawing]:
+def _with_notes(
+    kind: FigureKind, data: ReportData, *, everything: bool = False
+) -> Iterator[Drawing]:
     """Yield the figures of a kind, with its section and the caveats of their values."""
     from ..notes import drawn_notes
 
