@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 #: EER below which the interval covers the truth less often than it says.
 LOW_EER = 0.10
+TOO_LOW = f"below {100 * LOW_EER:.0f} % intervals are too short"
 
 _TAIL = 0.025
 
@@ -48,6 +49,11 @@ class Strongest:
     lower: float
     upper: float
     rivals: tuple[int, ...]
+
+    @property
+    def is_too_low(self) -> bool:
+        """Whether the interval is too short, as the EER is low."""
+        return self.corrected < LOW_EER
 
 
 def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:

@@ -200,6 +200,7 @@ def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> Re
         arguments.published or "",
         arguments.variant,
         tuple(arguments.system or ()),
+        arguments.by_strongest,
     )
 
 

@@ -277,6 +277,8 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variant", **variants)
     systems = "show only this system; several, in this order, by repeating the option"
     parser.add_argument("--system", **value("NAME", systems, action="append"))
+    strongest = "rank systems, and draw the plane, by the strongest attacker that was tried"
+    parser.add_argument("--by-strongest", **flag(strongest))
     parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
 
 

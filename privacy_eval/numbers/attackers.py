@@ -10,12 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attackers.strongest import Strongest, strongest
+from ..metrics import describe
+from ..metrics.comparison import holm
 from ..protocol.protocol import AttackModel, Protocol
 from ..results.arrays import StoredArrays
 from ..results.records import Results, VerificationRecord
 from .attacks import Attack
 from .cells import cells_from_results, system_column
 from .means import Mean, Means
+from .paired import Difference, difference, is_paired
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,25 @@ class AttackerEer:
         """Data sets and genders of the mean."""
         conditions = (c for part in self.eer.parts for c in part.conditions)
         return {(c.data_set, c.gender) for c in conditions}
+
+
+@dataclass(frozen=True)
+class AttackerPair:
+    """Two attackers of a system, compared in the same bootstrap replicates.
+
+    Attributes
+    ----------
+    one, other : AttackerEer
+    difference : Difference
+        The EER of the one minus that of the other.
+    p_holm : float
+        Adjusted by Holm's method for all pairs of the system and split.
+    """
+
+    one: AttackerEer
+    other: AttackerEer
+    difference: Difference
+    p_holm: float
 
 
 @dataclass(frozen=True)
@@ -101,6 +123,43 @@ class Tried:
             return None
         values = np.array([of_one.values for of_one in drawn])
         return strongest([a.value for a in self.compared], values)
+
+    @property
+    def is_too_low(self) -> bool:
+        """Whether the interval of the strongest is too short."""
+        return self.strongest is not None and self.strongest.is_too_low
+
+    @property
+    def corrected_text(self) -> str:
+        """The corrected EER of the strongest attacker with its interval; "" without one."""
+        if self.strongest is None or self.lowest is None:
+            return ""
+        metric, best = describe(self.lowest.eer.metric), self.strongest
+        bounds = metric.interval((best.lower, best.upper))
+        return f"{metric.format(best.corrected, mean=True)} {bounds}"
+
+    @functools.cached_property
+    def pairs(self) -> tuple[AttackerPair, ...]:
+        """All two attackers that were measured in the same bootstrap replicates."""
+        pairs = [
+            (one, other, difference(one.eer, other.eer, named=other.title))
+            for one, other in itertools.combinations(self.compared, 2)
+            if is_paired(one.eer, other.eer)
+        ]
+        adjusted = holm([tested.p_value for *_, tested in pairs])
+        return tuple(AttackerPair(*pair, p) for pair, p in zip(pairs, adjusted, strict=True))
+
+    @property
+    def like_lowest(self) -> set[str]:
+        """Titles of the attackers whose EER is not significantly above the lowest."""
+        of_lowest = [p for p in self.pairs if self.lowest in (p.one, p.other)]
+        equal = [p for p in of_lowest if not p.difference.significant]
+        return {a.title for p in equal for a in (p.one, p.other)} - {self.lowest_title}
+
+    @property
+    def lowest_title(self) -> str:
+        """Title of the attacker with the lowest EER; "" if there are not several."""
+        return self.lowest.title if self.lowest is not None else ""
 
     @property
     def words(self) -> AttackerEer | None:

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from ..attackers.strongest import Strongest
 from ..choices import LEVEL
 from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import INCOMPLETE
-from ..metrics.comparison import subtract
-from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
+from ..metrics.confidence import least_replicates
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
-from .cells import ORIGINAL_COLUMN, select
-from .means import Mean, MeanReplicates, Means
+from .attackers import Tried
+from .cells import ORIGINAL_COLUMN, select, system_column
+from .means import Mean, Means
+from .paired import Difference, difference, is_paired, least_p_value
 
 
 def ranking_metrics() -> list[str]:
@@ -31,37 +31,6 @@ def check_ranking_metric(metric: str) -> None:
     """Refuse a metric that neither this version nor the results read so far rank by."""
     if metric not in (expected := ranking_metrics()):
         raise UsageError(f"--rank-by: no ranking by {metric!r}, only by {', '.join(expected)}")
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A system compared with the next comparable one of the ranking.
-
-    Attributes
-    ----------
-    other : str
-        That system.
-    value : float
-        Difference of the averages, in the unit of records.
-    interval : (float, float)
-        95 % bounds, from the differences in each replicate.
-    p_value : float
-        Two-sided, for the hypothesis of no difference.
-    p_value_is_bound : bool
-        Whether the number of replicates only gives an upper bound.
-    better : bool
-        Whether the interval is on the more private side of 0.
-    too_few : bool
-        Whether only the number of replicates keeps the p-value from being smaller.
-    """
-
-    other: str
-    value: float
-    interval: tuple[float, float]
-    p_value: float
-    p_value_is_bound: bool
-    better: bool
-    too_few: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,12 +46,20 @@ class RankedSystem:
         With the next system of the same draws; None if there is none.
     why_not : str
         Why the next evaluated system cannot be paired, if none can be.
+    tried : Tried or None
+        All attackers, where others than the challenge's own were tried.
     """
 
     system: str
     mean: Mean
     next: Difference | None = None
     why_not: str = ""
+    tried: Tried | None = None
+
+    @property
+    def strongest(self) -> Strongest | None:
+        """The strongest attacker, if several were measured in the same replicates."""
+        return self.tried.strongest if self.tried is not None else None
 
     @property
     def value(self) -> float:
@@ -130,6 +107,8 @@ class Ranking:
         The data sets (and gender) that all systems have, if only these are averaged over.
     lacking : tuple of str
         The systems without values of the others, with the reason.
+    by_strongest : bool
+        Ordered by the strongest attacker of each system, not by the mean.
     """
 
     metric: str
@@ -148,11 +127,38 @@ class Ranking:
     not_comparable: tuple[str, ...] = ()
     shared_sets: str = ""
     lacking: tuple[str, ...] = ()
+    by_strongest: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether no system has any of its values."""
         return not self.ranked and all(r == _NO_VALUES for r in self.unranked.values())
+
+
+def with_attackers(
+    ranking: Ranking, tried: Mapping[tuple[str, str], Tried], *, by_strongest: bool
+) -> Ranking:
+    """Put the strongest attacker of each system beside its mean, if the ranking is by the EER over
+    all sets; `by_strongest`: and rank by its corrected EER, without tests, as an order of numbers
+    that were picked has none."""
+    of_systems = {
+        system_column(s): one for (s, split), one in tried.items() if split == ranking.split
+    }
+    if ranking.metric != ranking.protocol.eer or ranking.shared_sets or not of_systems:
+        return ranking
+    ranked = [replace(r, tried=of_systems.get(r.system)) for r in ranking.ranked]
+    if not by_strongest:
+        return replace(ranking, ranked=tuple(ranked))
+    corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
+    without = {
+        r.system: _NOT_CORRECTED if r.tried is not None else _ONE_ATTACKER
+        for r in ranked
+        if r.system not in corrected
+    }
+    order = [replace(r, next=None, why_not="") for r in ranked if r.system in corrected]
+    order.sort(key=lambda r: -corrected[r.system])
+    unranked = {**without, **ranking.unranked}
+    return replace(ranking, ranked=tuple(order), unranked=unranked, by_strongest=True)
 
 
 def rankings(
@@ -242,7 +248,7 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     numbers = tuple(sorted({r.values.size for r in drawn}))
     least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
     n_speakers = min((r.n_speakers for r in drawn), default=0)
-    p_values = (_least_p_value(r) for r in drawn)
+    p_values = (least_p_value(r) for r in drawn)
     values = select(cells, metric=metric, attack_model=attack_model, split=split).values()
     caveats = [cell.caveat for cell in values if cell.caveat is not None]
     return Ranking(
@@ -278,6 +284,8 @@ def _averaged_records(
 #: Reasons why a system is not ranked; the second is the beginning of one.
 _NO_VALUES = "no values"
 _LACKS = "no value of"
+_NOT_CORRECTED = "strongest attacker not corrected: not all in the same bootstrap replicates"
+_ONE_ATTACKER = "no other attacker was tried"
 _UNINFORMATIVE = "implausible or uninformative values"
 _REASONS = {INCOMPLETE: "incomplete: trials without a score were left out"}
 
@@ -287,41 +295,17 @@ def _compared(
 ) -> RankedSystem:
     """Compare a system with the first of the others that has the same draws: published systems,
     which have no replicates, and submissions with other trials may be in between."""
-    assert one.mean.replicates is not None
     resampled = [r for r in others if r.mean.replicates is not None]
     for other in resampled:
-        assert other.mean.replicates is not None
-        if one.mean.replicates.drawn == other.mean.replicates.drawn:
-            return replace(one, next=_difference(one, other, sign))
+        if is_paired(one.mean, other.mean):
+            following = difference(one.mean, other.mean, named=other.system, sign=sign)
+            return replace(one, next=following)
     if resampled:
         why_not = "not paired: different trials, speakers, seed or number of replicates"
         return replace(one, why_not=why_not)
     if any(r.system in own for r in others):
         return replace(one, why_not="not paired: no replicates of one of the two")
     return one
-
-
-def _difference(one: RankedSystem, other: RankedSystem, sign: int) -> Difference:
-    """Compare two systems of the same draws by replicate."""
-    first, second = one.mean.replicates, other.mean.replicates
-    assert first is not None and second is not None
-    differences = subtract(first.values, second.values)
-    bounds = expanded_interval(differences, first.n_speakers, LEVEL)
-    p_value = difference_p_value(differences, first.n_speakers)
-    least = _least_p_value(first)
-    low = min(sign * bounds.low, sign * bounds.high)
-    value = float(subtract(one.value, other.value))
-    # The p-value is stricter than the interval only if the replicates are too few for 95 %.
-    better = low > 0 and p_value < 1 - LEVEL
-    is_bound = p_value <= least
-    too_few = is_bound and p_value >= 1 - LEVEL
-    interval = (bounds.low, bounds.high)
-    return Difference(other.system, value, interval, p_value, is_bound, better, too_few)
-
-
-def _least_p_value(replicates: MeanReplicates) -> float:
-    """Compute the p-value where every replicate has the same sign."""
-    return difference_p_value(np.ones(replicates.values.size), replicates.n_speakers)
 
 
 def _missing(mean: Mean) -> str:

@@ -33,9 +33,10 @@ from .coverage import coverage
 from .groups import main_split
 from .identification import Identified, Overlap, identified, mean_halves, overlaps
 from .means import Mean, Means
-from .rankings import Ranking, rank, rankings
+from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
 from .trade_offs import TradeOff, trade_offs, utility_means
+from .trade_offs import with_attackers as attacked
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
@@ -92,9 +93,16 @@ class ReportData:
         """Rankings of all systems, and of what all of them have, by split."""
         metric, attack = self.protocol.shown(self.rank_by), self.attack_model
         return {
-            s: rankings(self.means, metric=metric, attack_model=attack, split=s)
+            s: [
+                self._with_attackers(ranking)
+                for ranking in rankings(self.means, metric=metric, attack_model=attack, split=s)
+            ]
             for s in self.protocol.splits
         }
+
+    def _with_attackers(self, ranking: Ranking) -> Ranking:
+        by_strongest = self.sources.by_strongest
+        return with_attackers(ranking, self.tried, by_strongest=by_strongest)
 
     @functools.cached_property
     def word_error_rankings(self) -> Mapping[str, Ranking]:
@@ -114,12 +122,22 @@ class ReportData:
     @functools.cached_property
     def main_ranking(self) -> Ranking:
         """The ranking that sentences describe: by the protocol's EER."""
-        return rank(self.means, metric=self.protocol.eer, split=self.main_split)
+        ranking = rank(self.means, metric=self.protocol.eer, split=self.main_split)
+        return self._with_attackers(ranking)
 
     @functools.cached_property
     def trade_offs(self) -> Mapping[str, list[TradeOff]]:
         """Privacy and utility of the systems, by split."""
         return {s: trade_offs(self.means, s) for s in self.protocol.splits}
+
+    @functools.cached_property
+    def attacked_trade_offs(self) -> Mapping[str, list[TradeOff]]:
+        """The same with the strongest attackers, by these on request."""
+        by_strongest = self.sources.by_strongest
+        return {
+            s: attacked(systems, self.tried, s, by_strongest=by_strongest)
+            for s, systems in self.trade_offs.items()
+        }
 
     @functools.cached_property
     def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Mean]]]:

@@ -40,6 +40,8 @@ class ReportSources:
         Of the metrics, instead of the protocol's.
     systems : tuple of str
         The only systems shown, in this order; () for all.
+    by_strongest : bool
+        Systems are ranked, and drawn in the plane, by their strongest attacker.
     """
 
     paths: tuple[Path, ...] = ()
@@ -47,6 +49,7 @@ class ReportSources:
     published: str = ""
     variant: Variant | None = None
     systems: tuple[str, ...] = ()
+    by_strongest: bool = False
 
     @functools.cached_property
     def named_protocol(self) -> Protocol | None:
@@ -83,8 +86,9 @@ class ReportSources:
         ]
         # The same digest whether the protocol of the results is named or not.
         protocol = self.named_protocol or self.results[0].protocol
-        choices = [self.variant, self.systems]
+        choices: list[object] = [self.variant, self.systems]
         choices = choices if any(choices) else []
+        choices += ["by strongest"] * self.by_strongest
         # The files tell whether the data are simulated, which a protocol by name does not.
         plain = protocol.simulated().to_dict()
         return digest(json.dumps([plain, files, *choices]).encode())

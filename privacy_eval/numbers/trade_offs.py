@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from ..attackers.strongest import Strongest
 from ..metrics.caveats import INCOMPLETE
-from .cells import ORIGINAL_COLUMN
+from .attackers import Tried
+from .cells import ORIGINAL_COLUMN, system_column
 from .means import Mean, Means
 
 UTILITY = ("wer", "uar")
@@ -23,15 +25,23 @@ class TradeOff:
         EER under the protocol's attack model.
     means : mapping
         Utility of anonymized speech by metric: `wer`, `uar`; missing ones are left out.
+    strongest : Strongest or None
+        The strongest attacker, where several were measured in the same replicates.
+    by_strongest : bool
+        Whether its corrected EER is that of the system.
     """
 
     system: str
     privacy: Mean
     means: Mapping[str, Mean]
+    strongest: Strongest | None = None
+    by_strongest: bool = False
 
     @property
     def eer(self) -> float:
         """The average EER, a fraction."""
+        if self.by_strongest and self.strongest is not None:
+            return self.strongest.corrected
         assert self.privacy.value is not None
         return self.privacy.value
 
@@ -43,6 +53,8 @@ class TradeOff:
     @property
     def interval(self) -> tuple[float, float] | None:
         """95 % bounds of it over speakers."""
+        if self.by_strongest and self.strongest is not None:
+            return self.strongest.lower, self.strongest.upper
         return self.privacy.interval
 
     @property
@@ -62,6 +74,23 @@ def utility_means(means: Means, split: str) -> dict[str, dict[str, Mean]]:
     first."""
     columns = (ORIGINAL_COLUMN, *means.cells.systems)
     return {s: {m: means.of(m, None, split, s) for m in UTILITY} for s in columns}
+
+
+def with_attackers(
+    systems: Iterable[TradeOff],
+    tried: Mapping[tuple[str, str], Tried],
+    split: str,
+    *,
+    by_strongest: bool,
+) -> list[TradeOff]:
+    """Add the strongest attacker of each system; `by_strongest`: only systems that have one, by
+    its EER."""
+    strongest = {system_column(s): one.strongest for (s, of), one in tried.items() if of == split}
+    return [
+        replace(t, strongest=strongest.get(t.system), by_strongest=by_strongest)
+        for t in systems
+        if not by_strongest or strongest.get(t.system) is not None
+    ]
 
 
 def trade_offs(means: Means, split: str) -> list[TradeOff]:

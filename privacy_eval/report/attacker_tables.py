@@ -1,22 +1,18 @@
-"""Attackers side by side: the EERs of all that were tried, the strongest marked."""
+"""Attackers side by side: the EERs of all that were tried, the strongest marked, and in pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..attackers.strongest import LOW_EER
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attackers import Tried
+from ..numbers.paired import Difference
 from ..numbers.report_data import ReportData
+from .attackers_in_words import LIKE_LOWEST, attacker_notes
 from .notes import averaged_text
+from .ranking_tables import p_value_text
+from .split_tables import nonempty
 from .table import ANSWER, Column, Table
-
-_CORRECTED = (
-    "Corrected: the lowest EER without the optimism of having been picked, with its 95 % interval"
-)
-
-#: Systems and splits that a note names.
-_NAMED = 4
 
 
 def attackers_table(data: ReportData) -> Table | None:
@@ -29,7 +25,7 @@ def attackers_table(data: ReportData) -> Table | None:
         return None
     titles = list(dict.fromkeys(a.title for row in rows for a in row.attackers))
     corrected = any(row.strongest is not None for row in rows)
-    extra = [Column("Corrected"), Column("95 % interval")] if corrected else []
+    extra = [Column("Strongest", interval=True, rule=True)] if corrected else []
     columns = (Column("System", align="l"), Column("Split"), *map(Column, titles), *extra)
     texts = [_texts(row, titles, data, corrected=corrected) for row in rows]
     bold = {
@@ -50,25 +46,11 @@ def attackers_table(data: ReportData) -> Table | None:
         ),
         bold=frozenset(bold),
         bold_means="the strongest attacker of the row",
-        notes=(*_overestimated(rows, data), *_notes(rows, corrected=corrected)),
+        notes=tuple(attacker_notes(rows, data)),
         fit="shrunk",
         section=ANSWER,
         front=True,
     )
-
-
-def _overestimated(rows: Iterable[Tried], data: ReportData) -> list[str]:
-    """Name the attackers by whom privacy is overestimated, as the words alone are stronger."""
-    weaker = []
-    for row in rows:
-        if (words := row.words) is not None and (others := row.weaker_than_words):
-            named = ", ".join(f"{a.title.lower()} {a.eer.text()} %" for a in others)
-            where = f"{row.system}, {data.protocol.split_name(row.split)}"
-            weaker.append(f"{where}: {named}, words {words.eer.text()} %")
-    if not weaker:
-        return []
-    named = "; ".join([*weaker[:_NAMED], *(["..."] if len(weaker) > _NAMED else [])])
-    return [f"Privacy is overestimated by attackers weaker than the words alone ({named})"]
 
 
 def _titles(rows: Iterable[Tried], data: ReportData) -> str:
@@ -80,23 +62,60 @@ def _titles(rows: Iterable[Tried], data: ReportData) -> str:
 
 
 def _texts(row: Tried, titles: list[str], data: ReportData, *, corrected: bool) -> tuple[str, ...]:
-    eers = {a.title: a.eer.text() for a in row.attackers}
+    like_lowest = row.like_lowest
+    eers = {a.title: a.eer.text() + LIKE_LOWEST * (a.title in like_lowest) for a in row.attackers}
     texts = [row.system, data.protocol.split_title(row.split)]
     texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
-    if corrected:
-        metric, best = describe(data.protocol.eer), row.strongest
-        texts += (
-            [metric.format(best.corrected, mean=True), metric.interval((best.lower, best.upper))]
-            if best is not None
-            else [NOT_AVAILABLE, NOT_AVAILABLE]
-        )
+    texts += [row.corrected_text or NOT_AVAILABLE] if corrected else []
     return tuple(texts)
 
 
-def _notes(rows: list[Tried], *, corrected: bool) -> list[str]:
-    notes = [_CORRECTED] if corrected else []
-    if any(row.strongest is not None and row.strongest.corrected < LOW_EER for row in rows):
-        notes.append(f"Below {100 * LOW_EER:.0f} % intervals are too short")
-    if any(len(row.compared) < len(row.attackers) for row in rows):
-        notes.append("Only attackers of the same trial sets are compared")
-    return notes
+def pairs_table(data: ReportData, system: str) -> Table:
+    """Compare all attackers of a system in pairs, by the same bootstrap replicates."""
+    protocol, metric = data.protocol, describe(data.protocol.eer)
+    splits = {split: data.tried.get((system, split)) for split in protocol.splits}
+    rows = [
+        [
+            (
+                protocol.split_title(split),
+                pair.one.title,
+                pair.other.title,
+                f"{metric.format(tested.value)} {metric.interval(tested.interval)}",
+                p_value_text(tested),
+                f"{pair.p_holm:.3f}",
+                _statement(tested),
+            )
+            for pair in (row.pairs if row is not None else ())
+            for tested in (pair.difference,)
+        ]
+        for split, row in splits.items()
+    ]
+    heading = "Attackers compared in pairs"
+    return Table(
+        "attacker_pairs",
+        f"{heading}: {system} ({metric.name} of the first less that of the other, in percentage "
+        f"points; {averaged_text(protocol)}).",
+        (
+            Column("Split"),
+            Column("Attacker", align="l"),
+            Column("Other", align="l", rule=True),
+            Column("Difference", interval=True),
+            Column("p"),
+            Column("p (Holm)"),
+            Column("The first is", align="l"),
+        ),
+        nonempty(rows),
+        notes=(
+            "Paired by bootstrap replicate of speakers, two-sided; the statement is of a single "
+            "pair, p (Holm) is adjusted for all pairs of the split",
+        ),
+        title=heading,
+    )
+
+
+def _statement(tested: Difference) -> str:
+    if tested.too_few:
+        return "not tested: too few speakers or replicates"
+    if not tested.significant:
+        return "not significantly different"
+    return "weaker" if tested.value > 0 else "stronger"

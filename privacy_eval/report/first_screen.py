@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..errors import abbreviate, counted
-from ..metrics import NO_WIDTH, describe
+from ..metrics import NO_WIDTH, Metric, describe
 from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
+from .attackers_in_words import attackers_in_words
 from .identification_tables import basis_text, group_text, rate_text
 from .notes import front_notes
 from .page import Front
-from .ranking_tables import difference_text
 from .table import NO_WIDTH_NOTE
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
@@ -31,16 +32,21 @@ _ATTACKERS = {
 
 def front(data: ReportData) -> Front:
     """Compose the first screen, except its tables and figures."""
-    words, warnings = tuple(_words(data)), front_notes(data, _not_evaluated(data))
+    words, not_evaluated = tuple(_words(data)), tuple(_not_evaluated(data))
+    warnings, attackers = front_notes(data, not_evaluated), attackers_in_words(data)
     if not data.results.systems:
-        facts = (("Published results", data.sources.published), ("Protocol", data.protocol.title))
-        return Front(facts, _published_verdict(data), warnings=warnings, notes=words)
+        sources = (("Published results", data.sources.published), ("Protocol", data.protocol.title))
+        return Front(sources, _published_verdict(data), warnings=warnings, notes=words)
     split = data.main_split
-    answers = tuple((s, tuple(_sentences(data, s, split))) for s in data.systems_by_rank)
-    verdict = " ".join(filter(None, (_verdict(data), _verdict_on_words(data, split))))
+    answers = tuple(
+        (system, tuple(_sentences(data, system, split, by_others)))
+        for system, by_others in zip(data.systems_by_rank, attackers.of_systems, strict=True)
+    )
+    verdicts = (_verdict(data), attackers.verdict, _verdict_on_words(data, split))
+    verdict = " ".join(filter(None, verdicts))
     if any(NO_WIDTH in sentence for sentence in (verdict, *(s for _, of in answers for s in of))):
         words += ((NO_WIDTH, NO_WIDTH_NOTE.partition(": ")[2]),)
-    return Front(tuple(_facts(data, split)), verdict, answers, warnings, words)
+    return Front(tuple(_facts(data, split)), verdict, answers, warnings, words, attackers=attackers.tried)
 
 
 def _published_verdict(data: ReportData) -> str:
@@ -107,6 +113,8 @@ def _verdict(data: ReportData) -> str:
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
     published = f", {among} with published ones" * (len(ranked) < len(ranking.ranked))
     eer = f"EER {first.mean.text()} %"
+    if ranking.by_strongest:
+        return ""
     if len(ranked) == 1:
         protocol = data.protocol
         attack = protocol.average_attack.title.lower()
@@ -122,8 +130,28 @@ def _verdict(data: ReportData) -> str:
         sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
     compared = first.next is not None or second.interval is not None
-    tested = difference_text(metric, first, named=second.system) if compared else ""
+    tested = _difference(metric, first, named=second.system) if compared else ""
     return f"{sentence}; {tested or other}{published}."
+
+
+def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
+    """Describe the difference between a system and the next comparable one of the ranking, and
+    whether it is significant; "" if they are not compared.
+
+    Parameters
+    ----------
+    named : str
+        The system that the sentence compares with already.
+    """
+    other = ranked.next
+    if other is None:
+        return ranked.why_not
+    how = "a significant difference" if other.better else "no significant difference"
+    how = "too few speakers or replicates to test the difference" if other.too_few else how
+    if other.other != named:
+        how += f" to {other.other}"
+    text = metric.format(other.value) + " points" * metric.percent
+    return f"{how} ({text} {metric.interval(other.interval)})"
 
 
 def _verdict_on_words(data: ReportData, split: str) -> str:
@@ -135,14 +163,17 @@ def _verdict_on_words(data: ReportData, split: str) -> str:
         return ""
     first, second = ranked[:2]
     how = "better" if len(ranked) == 2 else "best"
-    tested = difference_text(describe("wer"), first, named=second.system)
+    tested = _difference(describe("wer"), first, named=second.system)
     return (
         f"{first.system} keeps words {how}: WER {first.mean.text()} % against "
         f"{second.mean.text()} % of {second.system}; {tested}."
     )
 
 
-def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
+def _sentences(
+    data: ReportData, system: str, split: str, by_others: Iterable[str]
+) -> Iterator[str]:
+    """Describe a system; `by_others`: sentences on attackers beside the challenge's own."""
     protocol = data.protocol
     conditions = len(protocol.data_sets) * len(protocol.genders)
     evaluated = [a for a in data.attacks[system] if a.split == split]
@@ -167,7 +198,7 @@ def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
                 f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
-    yield from _other_attackers(data, system, split)
+    yield from by_others
     if errors := _change(data, system, split, "wer"):
         yield f"Words: a recognizer gets {errors} wrong (WER, original \u2192 anonymized)."
     if recall := _change(data, system, split, "uar"):
@@ -212,36 +243,6 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
     number = max(len(r.folds) for r in data.results.of(system).emotion)
     by_fold = " \u2192 ".join(ranges)
     return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
-
-
-def _other_attackers(data: ReportData, system: str, split: str) -> Iterator[str]:
-    """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
-    row = data.tried.get((system, split))
-    if row is None:
-        return
-    words, challenge = row.words, row.challenge
-    if words is not None:
-        reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
-        if challenge is not None and challenge in row.weaker_than_words:
-            title = challenge.title.lower()
-            yield (
-                f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
-                f"the {title} attacker."
-            )
-        else:
-            yield f"{reached[:1].upper()}{reached[1:]}."
-    if row.lowest is not None:
-        best, metric = row.strongest, describe(data.protocol.eer)
-        corrected = (
-            f"; corrected for having been picked {metric.format(best.corrected, mean=True)} % "
-            f"{metric.interval((best.lower, best.upper))}"
-            if best is not None
-            else ""
-        )
-        yield (
-            f"The strongest of {len(row.compared)} attackers that were tried: "
-            f"{row.lowest.title.lower()}, {row.lowest.eer.text()} %{corrected}."
-        )
 
 
 def _worst(

@@ -100,6 +100,8 @@ class Front:
         The answer in one sentence; "" for none.
     answers : tuple of (str, tuple of str)
         Sentences on each system, the first ones open.
+    attackers : tuple of str
+        Which attackers were tried, and which were not.
     warnings : tuple of (str, tuple of str)
         Sentences, with the items that each is about, shown when it is clicked.
     notes : tuple of (str, str)
@@ -116,6 +118,7 @@ class Front:
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     lead: tuple[str, ...] = ()
+    attackers: tuple[str, ...] = ()
 
 
 #: Figures wider than this, in pixels of the page, are scrolled on narrow screens, not squeezed.
@@ -177,6 +180,7 @@ def _front(front: Front) -> Markup:
         tag("h2", "Answer", class_="unseen"),
         *(tag("p", line, class_="lead") for line in front.lead),
         tag("p", front.verdict, class_="verdict") if front.verdict else "",
+        tag("p", " ".join(front.attackers)) if front.attackers else "",
         tag("aside", tag("h3", "Read with care"), warnings, class_="warnings")
         if front.warnings
         else "",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 from ..io.files import file_names
-from ..metrics import METRICS, Metric
+from ..metrics import METRICS, NOT_AVAILABLE, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
 from ..numbers.cells import system_column
-from ..numbers.rankings import Difference, RankedSystem, Ranking
+from ..numbers.paired import Difference
+from ..numbers.rankings import RankedSystem, Ranking
+from .attackers_in_words import strongest_notes
 from .comparison_tables import enumerated
 from .notes import averaged_text, bias_notes, caveat_notes, too_few_replicates
 from .table import SIDE_BY_SIDE, Column, Table
@@ -19,8 +21,10 @@ def ranking_table(ranking: Ranking) -> Table:
     metric, own = METRICS[ranking.metric], ranking.own
     systems = {*ranking.unranked, *(r.system for r in ranking.ranked)}
     mixed = bool(own) and not systems <= own
-    tested = bool(ranking.replicates)
+    resampled = bool(ranking.replicates)
+    tested = resampled and not ranking.by_strongest
     stated = tested or bool(ranking.unranked)
+    attacked = any(r.tried is not None for r in ranking.ranked) or ranking.by_strongest
 
     def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
         source = (("submitted" if system in own else "published"),) if mixed else ()
@@ -31,23 +35,31 @@ def ranking_table(ranking: Ranking) -> Table:
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
         texts = [r.mean.text() + LEFT_OUT_MARK * (r.system in left_out)]
-        if tested:
-            texts += [metric.interval(r.interval), *_format_difference(metric, r.next)]
+        texts += [metric.interval(r.interval)] if resampled else []
+        texts = [" ".join(texts).rstrip(), *_strongest(r)] if attacked else texts
+        compared = _format_difference(metric, r.next) if tested else []
+        if attacked and tested:
+            compared[:2] = [" ".join(compared[:2]).strip()]
+        texts += compared
         texts += [_statement(r)] if stated else []
         ranked.append(row(str(number), r.system, *texts))
-    blanks = [""] * (5 if tested else 1)
+    columns = _columns(metric, ranking, mixed=mixed, attacked=attacked, stated=stated)
+    blanks = [""] * (len(columns) - len(row("", "")) - 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     notes = [*ranking.lacking, *_notes(ranking)]
     if mixed or metric.kind == "scores":
         notes += ranking.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
-    name = f"ranking_{ranking.metric}_{ranking.attack_model or 'voice'}_{ranking.split}"
+    if attacked:
+        notes += strongest_notes([r.tried for r in ranking.ranked if r.tried is not None])
+    under = "strongest" if ranking.by_strongest else ranking.attack_model or "voice"
+    name = f"ranking_{ranking.metric}_{under}_{ranking.split}"
     name = file_names([name])[name]
     return Table(
         f"{name}_shared" if ranking.shared_sets else name,
         _caption(ranking),
-        _columns(metric, mixed=mixed, tested=tested, stated=stated),
+        columns,
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
         fit="shrunk",
@@ -56,20 +68,31 @@ def ranking_table(ranking: Ranking) -> Table:
     )
 
 
-def _columns(described: Metric, *, mixed: bool, tested: bool, stated: bool) -> tuple[Column, ...]:
-    """Return the columns: sources if they are mixed, tests and statements if there are any."""
+def _columns(
+    described: Metric, ranking: Ranking, *, mixed: bool, attacked: bool, stated: bool
+) -> tuple[Column, ...]:
+    """Return the columns: sources if they are mixed, the strongest attackers, tests and statements
+    if there are any."""
     title, latex = described.heading
     columns = [Column("#"), Column("System", align="l")]
     columns += [Column("Source")] if mixed else []
-    columns.append(Column(title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)))
-    if tested:
-        columns += [
-            Column("95 % interval"),
-            Column("To the next", rule=True),
-            Column("95 % interval"),
-            Column("p"),
-        ]
+    short = title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)
+    resampled = bool(ranking.replicates)
+    columns.append(Column(*short, interval=attacked and resampled))
+    columns += [Column("95 % interval")] if resampled and not attacked else []
+    if attacked:
+        columns += [Column("Strongest", interval=True, rule=True), Column("Attacker", align="l")]
+    if resampled and not ranking.by_strongest:
+        columns.append(Column("To the next", rule=True, interval=attacked))
+        columns += [*([] if attacked else [Column("95 % interval")]), Column("p")]
     return (*columns, Column("Statement", align="l")) if stated else tuple(columns)
+
+
+def _strongest(ranked: RankedSystem) -> list[str]:
+    """Write the corrected EER of the strongest attacker, and its title."""
+    if ranked.tried is None:
+        return ["", ""]
+    return [ranked.tried.corrected_text or NOT_AVAILABLE, ranked.tried.lowest_title]
 
 
 def _notes(ranking: Ranking) -> list[str]:
@@ -99,33 +122,18 @@ def _statement(ranked: RankedSystem) -> str:
     return f"{how} {ranked.next.other}"
 
 
-def difference_text(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
-    """Describe the difference between a system and the next comparable one of the ranking, and
-    whether it is significant; "" if they are not compared.
-
-    Parameters
-    ----------
-    named : str
-        The system that the sentence compares with already.
-    """
-    other = ranked.next
-    if other is None:
-        return ranked.why_not
-    how = "a significant difference" if other.better else "no significant difference"
-    how = "too few speakers or replicates to test the difference" if other.too_few else how
-    if other.other != named:
-        how += f" to {other.other}"
-    text = metric.format(other.value) + " points" * metric.percent
-    return f"{how} ({text} {metric.interval(other.interval)})"
-
-
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
     if difference is None:
         return ["", "", ""]
+    interval = metric.interval(difference.interval)
+    return [metric.format(difference.value), interval, p_value_text(difference)]
+
+
+def p_value_text(difference: Difference) -> str:
+    """Write a p-value, or its bound; "" where there are too few replicates for any."""
     p = difference.p_value
     text = f"< {_bound_text(p)}" if difference.p_value_is_bound else f"{p:.3f}"
-    text = "" if difference.too_few else text
-    return [metric.format(difference.value), metric.interval(difference.interval), text]
+    return "" if difference.too_few else text
 
 
 def _bound_text(p_value: float) -> str:
@@ -134,6 +142,8 @@ def _bound_text(p_value: float) -> str:
 
 
 def _title(ranking: Ranking) -> str:
+    if ranking.by_strongest:
+        return f"Ranking by {METRICS[ranking.metric].name} of the strongest attacker"
     titles = {a.id: a.title[:1].lower() + a.title[1:] for a in ranking.protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""
@@ -155,6 +165,12 @@ def _caption(ranking: Ranking) -> str:
 def _tests(ranking: Ranking) -> str:
     """Say how systems are compared, or why they are not."""
     metric = METRICS[ranking.metric]
+    if ranking.by_strongest:
+        own = ranking.protocol.average_attack.title.lower()
+        return (
+            f"In the order of the corrected EER; beside it that of the challenge's {own} attacker. "
+            "Differences are not tested: the attackers differ, and were picked"
+        )
     if ranking.attack_model is None and not ranking.replicates:
         return "Order and values only: no significance test is possible."
     if not ranking.replicates:

@@ -42,17 +42,6 @@ def set_groups(
     )
 
 
-def condition_groups(protocol: Protocol) -> list[list[tuple[Key, Key]]]:
-    """List the row keys of conditions with their enrollment, trial and gender, by trial set."""
-    return [
-        [
-            ((d, g, c.enrollment, c.trial), (LETTER[c.enrollment], LETTER[c.trial], g))
-            for c in protocol.comparisons
-        ]
-        for d, g in itertools.product(protocol.table_rows, protocol.genders)
-    ]
-
-
 @dataclass(frozen=True)
 class SplitTable:
     """A table of a row per trial set (and condition) and a block of columns per split.

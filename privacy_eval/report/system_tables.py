@@ -25,9 +25,10 @@ from ..metrics import (
 from ..metrics.caveats import marked_text
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import ORIGINAL, SPEECH
+from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.records import Results, SimilarityRecord
 from ..tree.conditions import SetCondition
+from .attacker_tables import pairs_table
 from .identification_tables import identification_tables
 from .notes import (
     averaged_text,
@@ -40,7 +41,6 @@ from .split_tables import (
     WORST_SPEAKERS,
     Key,
     SplitTable,
-    condition_groups,
     nonempty,
     set_groups,
 )
@@ -123,6 +123,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         *identification_tables(folder, name),
         variants,
         *over_folders,
+        *([pairs_table(data, system)] if over_folders else ()),
     ]
 
     def notes(table: Table) -> list[str]:
@@ -213,7 +214,7 @@ def _verification(
         cells,
         metric_columns(keys, resampled),
         [Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
-        [[keys for keys in group if keys[0][2:] in pairs] for group in condition_groups(protocol)],
+        [[keys for keys in group if keys[0][2:] in pairs] for group in _condition_groups(protocol)],
         flagged=partial.keys(),
         records=records,
         notes=(
@@ -223,6 +224,17 @@ def _verification(
         tells_nothing=tells_nothing,
         fit="shrunk" if has_intervals else "as is",
     )
+
+
+def _condition_groups(protocol: Protocol) -> list[list[tuple[Key, Key]]]:
+    """List the row keys of conditions with their enrollment, trial and gender, by trial set."""
+    return [
+        [
+            ((d, g, c.enrollment, c.trial), (LETTER[c.enrollment], LETTER[c.trial], g))
+            for c in protocol.comparisons
+        ]
+        for d, g in itertools.product(protocol.table_rows, protocol.genders)
+    ]
 
 
 def metric_columns(keys: Sequence[str], resampled: Collection[str] = ()) -> list[Column]:

@@ -99,7 +99,7 @@ def tables_product(
         make,
         subject={"version": __version__, **sources.subject()},
         options=asdict(options),
-        revision=2,
+        revision=3,
     )
 
 
@@ -173,5 +173,5 @@ def report_product(
             "figures": folder_digest(figures) if figures is not None else "",
             "publication": asdict(publication),
         },
-        revision=2,
+        revision=3,
     )

@@ -30,6 +30,7 @@ published=           # published results to show as well: vpc2024, vpc2026_track
 table_style=booktabs # style of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
 shown_variant=       # metric variant in tables, figures and report (default: the protocol's)
 shown_system=        # show only these systems, in this order, blank-separated (default: all)
+by_strongest=false   # rank systems by the strongest attacker that was tried, not by the challenge's own
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0               # seed of the bootstrap

@@ -65,7 +65,7 @@ def defaults_of(function: Callable[..., object]) -> dict[str, object]:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    shared = {"results", "config", "conf", "published", "variant", "system"}
+    shared = {"results", "config", "conf", "published", "variant", "system", "by_strongest"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, rankings))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)

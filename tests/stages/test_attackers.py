@@ -180,7 +180,7 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
     ((_, row),) = data.tried.items()
     table = attackers_table(data)
     assert table is not None
-    assert ("Corrected" in [c.title for c in table.columns]) == bool(bootstrap)
+    assert ("Strongest" in [c.title for c in table.columns]) == bool(bootstrap)
     if bootstrap:
         assert row.strongest is not None and row.lowest is not None
         assert row.strongest.minimum == row.lowest.value <= row.strongest.corrected

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
+from ...attackers.strongest import TOO_LOW, Strongest
 from ...errors import abbreviate
 from ...metrics import describe
 from ...metrics.caveats import INCOMPLETE
@@ -26,6 +27,8 @@ from ..table import ANSWER
 from . import style
 from .drawing import Drawing
 from .labels import Label, write_labels
+
+_BESIDE = "ticks: the strongest attacker that was tried, corrected (dotted: 95 % interval)"
 
 _NAME = 20
 _MOST_NAMED = 12
@@ -83,12 +86,16 @@ class Plane:
         """Describe what is drawn, and nothing else."""
         data = self.data
         attack = data.protocol.average_attack.title.lower()
+        if data.sources.by_strongest:
+            attack = "the strongest attacker of each system that was tried, corrected"
         front = " (line: Pareto front)" * any(len(self.front(m)) > 1 for m in self.metrics)
         bars = any(t.interval or t.bounds for t in self.systems)
         parts = [
             f"{self.title}: average EER ({attack}) and utility of anonymized speech. "
             f"The best are at the top right{front}",
             "bars: 95 % intervals over speakers, where there are" * bars,
+            _BESIDE * any(map(_beside, self.systems)),
+            f"{TOO_LOW} (strongest attacker)" * any(map(_is_too_low, self.systems)),
             "dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
             "grey: published systems" * any(t.system in self.published for t in self.systems),
         ]
@@ -106,7 +113,7 @@ class Plane:
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
-        systems = sorted(data.trade_offs[split], key=lambda t: -t.eer)
+        systems = sorted(data.attacked_trade_offs[split], key=lambda t: -t.eer)
         metrics = [m for m in UTILITY if any(m in t.utility for t in systems)]
         if not metrics:
             continue
@@ -207,10 +214,24 @@ def _draw_systems(axes: Axes, plane: Plane, metric: str) -> None:
         line.set_gid("Pareto front")
 
 
+def _is_too_low(one: TradeOff) -> bool:
+    return one.strongest is not None and one.strongest.is_too_low
+
+
+def _beside(one: TradeOff) -> Strongest | None:
+    """Return the strongest attacker, unless the point itself is that."""
+    return None if one.by_strongest else one.strongest
+
+
 def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, marker: str) -> None:
     """Draw a system with its intervals; hollow if it is incomplete."""
     x = 100 * one.eer
     thin: dict[str, Any] = dict(color=colour, linewidth=0.6, alpha=0.6, zorder=1)
+    if strongest := _beside(one):
+        ends = [100 * strongest.lower, 100 * strongest.upper]
+        axes.plot(ends, [y, y], linestyle=":", **thin)
+        (picked,) = axes.plot(100 * strongest.corrected, y, "|", color=colour, markersize=7)
+        picked.set_gid(f"{one.system}, strongest attacker")
     if one.interval is not None:
         low, high = (100 * bound for bound in one.interval)
         axes.plot([low, high], [y, y], **thin)

@@ -1,0 +1,158 @@
+"""Attackers in words: which were tried, and what the strongest leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..attackers.strongest import TOO_LOW
+from ..errors import counted
+from ..numbers.attackers import Tried
+from ..numbers.report_data import ReportData
+
+#: Mark of attackers that cannot be told from the strongest.
+LIKE_LOWEST = "\u2248"
+
+_CORRECTED = (
+    "Strongest: the lowest EER of all attackers that were tried, without the optimism of having "
+    "been picked, with its 95 % interval"
+)
+
+#: Systems and splits that a note names.
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class AttackersInWords:
+    """Sentences on attackers for the first screen.
+
+    Attributes
+    ----------
+    verdict : str
+        What the strongest attacker leaves of the first systems; "" if nothing is known of it.
+    tried : tuple of str
+        Which attackers were tried, and which were not.
+    of_systems : tuple of tuples of str
+        What others than the challenge's own reach against each system, as ranked.
+    """
+
+    verdict: str
+    tried: tuple[str, ...]
+    of_systems: tuple[tuple[str, ...], ...]
+
+
+def attackers_in_words(data: ReportData) -> AttackersInWords:
+    """Describe the attackers of the split that sentences are of."""
+    rows = [data.tried.get((system, data.main_split)) for system in data.systems_by_rank]
+    of_systems = tuple(tuple(_reached(row)) if row is not None else () for row in rows)
+    return AttackersInWords(_verdict(data), tuple(_tried(data)), of_systems)
+
+
+def _verdict(data: ReportData) -> str:
+    """State what the strongest attacker leaves of the two systems that rank first."""
+    ranking = data.main_ranking
+    ranked = [r for r in ranking.ranked if r.system in ranking.own][:2]
+    rows = {r.system: r.tried for r in ranked if r.tried is not None and r.tried.lowest is not None}
+    if not rows:
+        return ""
+    number = max(len(row.compared) for row in rows.values())
+    leaves = ", ".join(f"{system} {_strongest(row)}" for system, row in rows.items())
+    untested = "; the difference is not tested" * (ranking.by_strongest and len(rows) > 1)
+    return f"The strongest of {counted(number, 'attacker')} leaves {leaves}{untested}."
+
+
+def _strongest(row: Tried) -> str:
+    """Describe what the strongest attacker leaves, in words that follow the system."""
+    assert row.lowest is not None
+    title, corrected = row.lowest.title.lower(), row.corrected_text
+    if not corrected:
+        why = "not corrected for having been picked, so rather too low"
+        return f"{row.lowest.eer.text()} % ({title}; {why})"
+    value, _, bounds = corrected.partition(" ")
+    return f"{value} % {bounds} ({title}{f'; {TOO_LOW}' * row.is_too_low})"
+
+
+def _tried(data: ReportData) -> Iterator[str]:
+    """Say which attackers were tried, and which were not, with the option that runs them; and
+    whether the strongest one changes the ranking."""
+    protocol = data.protocol
+    titles = {a.id: a.title for a in protocol.attackers}
+    present = {r.condition.attack_model for r in data.results.verification}
+    attacks = [a for a in protocol.attack_models if a.id in present and not a.is_original]
+    others = list(dict.fromkeys(r.condition.attacker for r in data.others))
+    tried = [titles.get(name, name) for name in others]
+    if attacks:
+        own = titles.get(protocol.own_attacker, protocol.own_attacker)
+        tried.insert(0, f"{own} ({', '.join(a.title.lower() for a in attacks)})")
+    yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
+    untried = [a for a in protocol.other_attackers if a.id not in others]
+    if untried:
+        yield (
+            f"Not tried, and perhaps stronger: {'; '.join(a.title for a in untried)}. Stage 5 with "
+            f"--attackers {','.join(a.id for a in untried)} runs them, or says what the tree lacks."
+        )
+    ranked = [r for r in data.main_ranking.ranked if r.system in data.cells.own]
+    corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
+    best = max(corrected, key=lambda s: corrected[s], default="")
+    if len(corrected) == len(ranked) and best and best != ranked[0].system:
+        yield f"By the strongest attacker, {best} ranks first (option --by-strongest)."
+
+
+def _reached(row: Tried) -> Iterator[str]:
+    """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
+    words, challenge = row.words, row.challenge
+    if words is not None:
+        reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
+        if challenge is not None and challenge in row.weaker_than_words:
+            yield (
+                f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
+                f"the {challenge.title.lower()} attacker."
+            )
+        else:
+            yield f"{reached[:1].upper()}{reached[1:]}."
+    if row.lowest is not None:
+        how = f"; corrected for having been picked {row.corrected_text}" * bool(row.corrected_text)
+        yield (
+            f"The strongest of {len(row.compared)} attackers that were tried: "
+            f"{row.lowest.title.lower()}, {row.lowest.eer.text()} %{how}"
+            f"{f'; {TOO_LOW}' * row.is_too_low}."
+        )
+
+
+def attacker_notes(rows: Sequence[Tried], data: ReportData) -> list[str]:
+    """Explain a table of all attackers, and say by whom privacy is overestimated."""
+    notes = [*_overestimated(rows, data), *strongest_notes(rows)]
+    if any(row.pairs for row in rows):
+        like = "not significantly weaker than the strongest of its row (paired by replicate)"
+        notes += [f"{LIKE_LOWEST}: {like}"] * any(row.like_lowest for row in rows)
+        notes.append("All pairs: in the sections of the systems")
+    return notes
+
+
+def strongest_notes(rows: Sequence[Tried]) -> list[str]:
+    """Explain corrected EERs, if there are any, and warn of low ones and of those without."""
+    notes = [_CORRECTED] if any(row.strongest is not None for row in rows) else []
+    if any(row.is_too_low for row in rows):
+        notes.append(f"{TOO_LOW[:1].upper()}{TOO_LOW[1:]}")
+    if any(row.strongest is None and row.lowest is not None for row in rows):
+        notes.append(
+            "Without a corrected EER: attackers that were not all measured in the same bootstrap "
+            "replicates (option --bootstrap of the evaluation)"
+        )
+    if any(len(row.compared) < len(row.attackers) for row in rows):
+        notes.append("Only attackers of the same trial sets are compared")
+    return notes
+
+
+def _overestimated(rows: Iterable[Tried], data: ReportData) -> list[str]:
+    """Name the attackers by whom privacy is overestimated, as the words alone are stronger."""
+    weaker = []
+    for row in rows:
+        if (words := row.words) is not None and (others := row.weaker_than_words):
+            named = ", ".join(f"{a.title.lower()} {a.eer.text()} %" for a in others)
+            where = f"{row.system}, {data.protocol.split_name(row.split)}"
+            weaker.append(f"{where}: {named}, words {words.eer.text()} %")
+    if not weaker:
+        return []
+    named = "; ".join([*weaker[:_NAMED], *(["..."] if len(weaker) > _NAMED else [])])
+    return [f"Privacy is overestimated by attackers weaker than the words alone ({named})"]
