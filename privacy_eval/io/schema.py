@@ -34,6 +34,9 @@ _MAX_FLOAT = sys.float_info.max
 #: `Annotated[SomeDataclass, INLINED]`: its entries are merged into those of its owner.
 INLINED = "inlined"
 
+#: `Annotated[Mapping[str, X], SPARSE]`: the entry is left out where it is empty.
+SPARSE = "sparse"
+
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
@@ -64,7 +67,7 @@ def from_plain(kind: type[T], value: object, where: str) -> T:
 
 
 def to_plain(value: object) -> Any:
-    """Turn a dataclass into plain values, in field order; defaults are kept.
+    """Turn a dataclass into plain values, in field order; defaults are kept, but for `SPARSE` ones.
 
     Raises
     ------
@@ -77,6 +80,8 @@ def to_plain(value: object) -> Any:
         plain: dict[str, Any] = {}
         for f in _fields(type(value)):
             entry = to_plain(getattr(value, f.name))
+            if f.sparse and not entry:
+                continue
             plain.update(entry if f.inlined else {f.entry: entry})
         return plain
     if isinstance(value, Mapping):
@@ -154,6 +159,7 @@ class _Field(NamedTuple):
     inlined: bool
     required: bool
     derived: bool
+    sparse: bool
 
 
 @functools.cache
@@ -165,9 +171,8 @@ def _fields(kind: type) -> tuple[_Field, ...]:
         metadata = getattr(annotated[f.name], "__metadata__", ())
         entry = next((item.name for item in metadata if isinstance(item, Entry)), f.name)
         required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        fields.append(
-            _Field(f.name, entry, hints[f.name], INLINED in metadata, required, not f.init)
-        )
+        inlined, sparse = INLINED in metadata, SPARSE in metadata
+        fields.append(_Field(f.name, entry, hints[f.name], inlined, required, not f.init, sparse))
     return tuple(fields)
 
 

@@ -82,7 +82,7 @@ class Caveat:
 
 
 INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
-WEAKER_THAN_WORDS = "weaker_than_words"
+WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 
 #: Caveats by their key in records.
 CAVEATS: Mapping[str, Caveat] = {
@@ -100,6 +100,12 @@ CAVEATS: Mapping[str, Caveat] = {
     ),
     WEAKER_THAN_WORDS: Caveat(
         "Privacy is overestimated: an attacker who reads the words alone has a lower EER",
+        ranked=True,
+        announced=False,
+    ),
+    WEAKER_THAN_VARIANT: Caveat(
+        "Privacy is overestimated: the same attacker with alignment or score normalization has a "
+        "lower EER",
         ranked=True,
         announced=False,
     ),

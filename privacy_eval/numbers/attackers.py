@@ -88,14 +88,13 @@ class Tried:
     system, split : str
     attackers : tuple of AttackerEer
         The challenge's own first.
-    average_attack_model : str
-        Id of the attack model of the challenge's averages.
+    protocol : Protocol
     """
 
     system: str
     split: str
     attackers: tuple[AttackerEer, ...]
-    average_attack_model: str
+    protocol: Protocol
 
     @functools.cached_property
     def compared(self) -> tuple[AttackerEer, ...]:
@@ -170,7 +169,7 @@ class Tried:
     def challenge(self) -> AttackerEer | None:
         """The attacker of the challenge's averages."""
         own = (a for a in self.attackers if not a.is_words)
-        return next((a for a in own if a.model.id == self.average_attack_model), None)
+        return next((a for a in own if a.model.id == self.protocol.average_attack_model), None)
 
     @functools.cached_property
     def weaker_than_words(self) -> tuple[AttackerEer, ...]:
@@ -178,7 +177,39 @@ class Tried:
         words = self.words
         if words is None or words not in self.compared:
             return ()
-        return tuple(a for a in self.compared if a.value > words.value)
+        return tuple(a for a in self.compared if self.is_weaker(a, words))
+
+    @functools.cached_property
+    def weaker_than_variant(self) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
+        """Attackers with a higher EER than an aligned or normalized variant of their own, each
+        with the strongest of these."""
+        weaker = []
+        for one in self.compared:
+            variants = [
+                a
+                for a in self.compared
+                if a.model == one.model
+                and self.protocol.is_variant(a.attacker, one.attacker)
+                and self.is_weaker(one, a)
+            ]
+            if variants:
+                weaker.append((one, min(variants, key=lambda a: a.value)))
+        return tuple(weaker)
+
+    def is_weaker(self, one: AttackerEer, other: AttackerEer) -> bool:
+        """Tell whether an attacker is weaker: by the paired difference if there is one, else by the
+        EERs."""
+        for pair in self.pairs:
+            if (pair.one.title, pair.other.title) == (one.title, other.title):
+                return pair.difference.interval[0] > 0
+            if (pair.one.title, pair.other.title) == (other.title, one.title):
+                return pair.difference.interval[1] < 0
+        return one.value > other.value
+
+    @property
+    def how_compared(self) -> str:
+        """How attackers are compared."""
+        return "paired by bootstrap replicate" if self.pairs else "by point estimates, not tested"
 
 
 def tried(
@@ -213,7 +244,7 @@ def tried(
                 if a.split == split and not a.model.is_original
             ]
             every = (*attackers, *beside)
-            compared[system, split] = Tried(system, split, every, protocol.average_attack_model)
+            compared[system, split] = Tried(system, split, every, protocol)
     return compared
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from ..choices import AlignmentName, Normalization, Variant
+from ..choices import ALIGNMENTS, AlignmentName, Normalization, Variant
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
 from ..io.schema import from_plain, to_plain
@@ -382,6 +382,13 @@ class Protocol:
     def other_attackers(self) -> tuple[Attacker, ...]:
         """The attackers that are not the challenge's own."""
         return self.attackers[1:]
+
+    def is_variant(self, other: str, attacker: str) -> bool:
+        """Tell whether an attacker is an aligned or normalized variant of another one, by their
+        ids: of the challenge's own every alignment is one."""
+        plain = other.removesuffix("-snorm").removesuffix("-asnorm")
+        is_aligned = attacker == self.own_attacker and plain in ALIGNMENTS
+        return other != attacker and (plain == attacker or is_aligned)
 
     @property
     def attacker_training(self) -> str:

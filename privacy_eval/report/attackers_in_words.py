@@ -44,7 +44,7 @@ class AttackersInWords:
 def attackers_in_words(data: ReportData) -> AttackersInWords:
     """Describe the attackers of the split that sentences are of."""
     rows = [data.tried.get((system, data.main_split)) for system in data.systems_by_rank]
-    of_systems = tuple(tuple(_reached(row)) if row is not None else () for row in rows)
+    of_systems = tuple(tuple(_reached(row, data)) if row is not None else () for row in rows)
     return AttackersInWords(_verdict(data), tuple(_tried(data)), of_systems)
 
 
@@ -98,7 +98,7 @@ def _tried(data: ReportData) -> Iterator[str]:
         yield f"By the strongest attacker, {best} ranks first (option --by-strongest)."
 
 
-def _reached(row: Tried) -> Iterator[str]:
+def _reached(row: Tried, data: ReportData) -> Iterator[str]:
     """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
     words, challenge = row.words, row.challenge
     if words is not None:
@@ -106,10 +106,17 @@ def _reached(row: Tried) -> Iterator[str]:
         if challenge is not None and challenge in row.weaker_than_words:
             yield (
                 f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
-                f"the {challenge.title.lower()} attacker."
+                f"the {challenge.title.lower()} attacker ({row.how_compared})."
             )
         else:
             yield f"{reached[:1].upper()}{reached[1:]}."
+    for one, other in row.weaker_than_variant:
+        if one.attacker == data.protocol.own_attacker:
+            yield (
+                f"Privacy is overestimated: with {other.title.lower()}, the {one.title.lower()} "
+                f"attacker reaches {other.eer.text()} % instead of {one.eer.text()} % "
+                f"({row.how_compared})."
+            )
     if row.lowest is not None:
         how = f"; corrected for having been picked {row.corrected_text}" * bool(row.corrected_text)
         yield (
@@ -144,15 +151,25 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     return notes
 
 
-def _overestimated(rows: Iterable[Tried], data: ReportData) -> list[str]:
-    """Name the attackers by whom privacy is overestimated, as the words alone are stronger."""
-    weaker = []
+def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
+    """Name the attackers by whom privacy is overestimated, as the words alone, or an aligned or
+    normalized variant, are stronger."""
+    words, variants, how = [], [], set()
     for row in rows:
-        if (words := row.words) is not None and (others := row.weaker_than_words):
-            named = ", ".join(f"{a.title.lower()} {a.eer.text()} %" for a in others)
-            where = f"{row.system}, {data.protocol.split_name(row.split)}"
-            weaker.append(f"{where}: {named}, words {words.eer.text()} %")
-    if not weaker:
-        return []
-    named = "; ".join([*weaker[:_NAMED], *(["..."] if len(weaker) > _NAMED else [])])
-    return [f"Privacy is overestimated by attackers weaker than the words alone ({named})"]
+        where = f"{row.system}, {data.protocol.split_name(row.split)}"
+        if row.words is not None and (weaker := row.weaker_than_words):
+            named = ", ".join(f"{a.title.lower()} {a.eer.text()} %" for a in weaker)
+            words.append(f"{where}: {named}, words {row.words.eer.text()} %")
+            how.add(row.how_compared)
+        for one, other in row.weaker_than_variant:
+            texts = (f"{a.title.lower()} {a.eer.text()} %" for a in (one, other))
+            variants.append(f"{where}: {', '.join(texts)}")
+            how.add(row.how_compared)
+    than = {"the words alone": words, "the same with alignment or score normalization": variants}
+    for stronger, texts_of in than.items():
+        if texts_of:
+            named = "; ".join([*texts_of[:_NAMED], *(["..."] if len(texts_of) > _NAMED else [])])
+            yield (
+                f"Privacy is overestimated by attackers weaker than {stronger} ({named}; "
+                f"{' or '.join(sorted(how))})"
+            )

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError, abbreviate, missing_library, printable
 from ..io.names import check_name
-from ..io.schema import INLINED
+from ..io.schema import INLINED, SPARSE
 from ..io.wer import WerLine
 from ..metrics import (
     CAVEATS,
@@ -30,7 +30,7 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
-from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, WEAKER_THAN_WORDS, marked_text
+from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -39,6 +39,7 @@ from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
+from .overestimates import with_overestimates
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -212,6 +213,9 @@ class VerificationRecord(Record):
         File of the curves (.npz) below `records/`, and its digest.
     provenance : mapping
         Digests of inputs, options, version.
+    above : mapping
+        By attackers who should not be stronger: 95 % bounds of the protocol's EER minus theirs, in
+        the same bootstrap replicates.
     """
 
     metric_kind = "scores"
@@ -240,6 +244,7 @@ class VerificationRecord(Record):
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    above: Annotated[Mapping[str, tuple[float, ...]], SPARSE] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         eers = (v[key] for key in EERS[:2] for v in self.metrics.values() if key in v)
@@ -262,7 +267,10 @@ class VerificationRecord(Record):
             self._check_consistency(variant, f"{where}: {variant}")
         self.check_keys(self.speaker_intervals, f"{where}: speaker_intervals")
         bounds = [b for values in self.speaker_intervals.values() for b in values.values()]
-        _check_bounds((*bounds, self.eer_interval_if_independent or (0.0, 1.0)), where)
+        independent = self.eer_interval_if_independent or (0.0, 1.0)
+        _check_bounds((*bounds, independent, *self.above.values()), where)
+        for attacker in self.above:
+            check_name(attacker, f"{where}: above")
 
     def _check_consistency(self, variant: Variant, where: str) -> None:
         """Check a minimum against its metric, and a grade against its value, as printed."""
@@ -697,30 +705,7 @@ class Results:
             r.of_inverted_system() if r.condition.system in inverted else r
             for r in self.verification
         )
-        object.__setattr__(self, "verification", tuple(self._below_words(records)))
-
-    def _below_words(self, records: Iterable[VerificationRecord]) -> Iterator[VerificationRecord]:
-        """Add a caveat to records of voice attackers with a higher EER than the words alone."""
-        protocol, records = self.protocol, tuple(records)
-        by_words = {a.id for a in protocol.other_attackers if a.scoring == "words"}
-        knowing = {a.id for a in protocol.other_attackers if "words" in a.knows} | by_words
-
-        def eer(record: VerificationRecord) -> float | None:
-            return record.values(protocol.variant).get(protocol.eer)
-
-        reached = {
-            (r.condition.system, *r.place()): eer(r)
-            for r in records
-            if r.condition.attacker in by_words and r.caveat(protocol.eer) is None
-        }
-        for r in records:
-            words, own = reached.get((r.condition.system, *r.place())), eer(r)
-            is_voice = r.condition.attacker not in knowing and r.condition.trial != ORIGINAL
-            if is_voice and words is not None and own is not None and own > words:
-                text = METRICS[protocol.eer].format(words)
-                reason = f"{CAVEATS[WEAKER_THAN_WORDS].reason}: {text} %"
-                r = r.with_caveats({**r.caveats, WEAKER_THAN_WORDS: reason})
-            yield r
+        object.__setattr__(self, "verification", tuple(with_overestimates(records, self.protocol)))
 
     @property
     def systems(self) -> list[str]:

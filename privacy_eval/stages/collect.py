@@ -90,6 +90,8 @@ def collect(
     PrivacyEvalError
         Unless `partial`: conditions without such a record.
     """
+    from ..results.arrays import StoredArrays
+    from ..results.overestimates import with_differences
     from ..results.records import Results
 
     systems, inputs = list(systems), inputs or Inputs()
@@ -114,13 +116,14 @@ def collect(
         for record in read.recognition(system, folder, transcribed.get(folder.condition), inputs)
     ]
     emotion = [record for system in systems for record in read.emotion(system, inputs)]
-    return Results(
+    results = Results(
         protocol,
         tuple(records),
         tuple(recognition),
         emotion=tuple(emotion),
         not_evaluated=(*absent, *read.refused),
     )
+    return with_differences(results, StoredArrays([(results, out / "results.json")]))
 
 
 def _evaluated(
