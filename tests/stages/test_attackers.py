@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from support import (
     Tree,
@@ -16,15 +19,21 @@ from support import (
     write_outputs,
 )
 
-from privacy_eval.metrics.caveats import WEAKER_THAN_WORDS
+from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
+from privacy_eval.numbers.means import Mean
+from privacy_eval.numbers.rankings import RankedSystem, Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.numbers.trade_offs import TradeOff
 from privacy_eval.protocol.protocol import Attacker, load_protocol
-from privacy_eval.report.attacker_tables import attackers_table
+from privacy_eval.report.attacker_tables import attackers_table, pairs_table
+from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
+from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
-from privacy_eval.results.records import Results, merge
+from privacy_eval.results.overestimates import with_differences
+from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
 from privacy_eval.tree.discovery import find_systems
@@ -139,7 +148,9 @@ def test_words_that_tell_more_than_a_voice_attacker_are_a_caveat(tree: Tree) -> 
     results = with_words(tree, "perfect")
     noted = {r.condition.name for r in results.verification if WEAKER_THAN_WORDS in r.caveats}
     own = {r.condition.name: r for r in results.by_challenge().verification}
-    assert noted == {O_A, A_A} and own[O_A].caveats[WEAKER_THAN_WORDS].endswith("0.00 %")
+    assert (
+        noted == {O_A, A_A} and "0.00 %, by point estimates" in own[O_A].caveats[WEAKER_THAN_WORDS]
+    )
     plain = json.loads(to_json(results))["verification"]
     assert sum(WEAKER_THAN_WORDS in r["caveats"] for r in plain) == 2
     data = report_data(results, tree.root / "out")
@@ -169,6 +180,161 @@ def test_the_first_screen_says_what_the_words_reach(tree: Tree) -> None:
     assert "The strongest of 3 attackers that were tried: words alone" in said
 
 
+class Replicates:
+    """Stored arrays whose EERs are given by attacker and condition."""
+
+    def __init__(self, eers: dict[str, list[float]], seeds: dict[str, int] | None = None) -> None:
+        self.eers, self.seeds = eers, seeds or {}
+
+    def replicates(self, record: VerificationRecord, variant: str) -> dict[str, Any]:
+        attacker = record.condition.attacker
+        return {
+            f"bootstrap_{variant}_eer": np.array(self.eers[attacker]),
+            "bootstrap_design": np.array("design"),
+            "bootstrap_seed": np.array(self.seeds.get(attacker, 0)),
+            "bootstrap_speakers": np.array(1000),
+        }
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([0.1, 0.1, 0.2, 0.1], "difference [20.00, 30.00] points"),  # 0.3, 0.3, 0.4, 0.4 less these
+        ([0.1, 0.1, 0.4, 0.1], ""),  # the third difference is 0
+    ],
+)
+def test_the_paired_difference_decides_where_there_are_replicates(
+    tree: Tree, tmp_path: Path, words: list[float], reason: str
+) -> None:
+    arrays = Replicates({"plda": [0.3, 0.3, 0.4, 0.4], "words": words})
+    results = with_differences(with_words(tree, "perfect"), cast(Any, arrays))
+    caveats = {
+        r.condition.name: r.caveats[WEAKER_THAN_WORDS]
+        for r in results.verification
+        if WEAKER_THAN_WORDS in r.caveats
+    }
+    assert set(caveats) == ({O_A, A_A} if reason else set())
+    assert all(reason in text for text in caveats.values())
+    path = tmp_path / "results.json"
+    path.write_text(to_json(results))
+    assert read_results(path) == results
+
+
+def test_other_draws_leave_point_estimates(tree: Tree) -> None:
+    results = with_words(tree, "perfect")
+    arrays = Replicates({"plda": [0.3] * 4, "words": [0.4] * 4}, seeds={"words": 1})
+    assert with_differences(results, cast(Any, arrays)) == results
+    assert '"above"' not in to_json(results)
+
+
+def test_aligned_variants_of_the_same_condition_are_compared(tree: Tree) -> None:
+    aligned = replace(CONFIG, attackers=(*CONFIG.attackers, Attacker("procrustes", "rotation")))
+    lines = [line.split() for line in trial_lines()]
+    folder = tree.root / f"exp/results-now/{O_A}/procrustes"
+    lines_to(folder / "scores", (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
+    systems = find_systems(tree.root, tree.root / "exp", aligned)
+    evaluate_tree(systems, tree.root / "out", tree=tree.root)
+    results = collect(systems, tree.root / "out", aligned, tree=tree.root)
+    weaker = [r for r in results.verification if WEAKER_THAN_VARIANT in r.caveats]
+    assert [(r.condition.name, r.condition.attacker) for r in weaker] == [(O_A, "plda")]
+    assert "0.00 % (procrustes)" in weaker[0].caveats[WEAKER_THAN_VARIANT]
+    data = report_data(results, tree.root / "out")
+    said = " ".join(sentence for _, sentences in front(data).answers for sentence in sentences)
+    assert "with rotation, the ignorant attacker reaches 0.00 %" in said
+    table = attackers_table(data)
+    assert table is not None and "alignment" in " ".join(table.notes)
+
+
+@pytest.mark.parametrize(
+    ("other", "attacker", "is_variant"),
+    [
+        ("ridge-reverse", "plda", True),
+        ("ridge-reverse-asnorm", "plda", True),
+        ("plda-snorm", "plda", True),
+        ("procrustes-asnorm", "procrustes", True),
+        ("plda", "plda", False),
+        ("plda", "procrustes", False),
+        ("procrustes", "procrustes-asnorm", False),
+        ("ridge-reverse", "procrustes", False),
+        ("words", "plda", False),
+        ("fused", "plda", False),
+    ],
+)
+def test_variants_are_told_by_their_ids(other: str, attacker: str, is_variant: bool) -> None:
+    assert CONFIG.is_variant(other, attacker) == is_variant
+
+
+def test_the_first_screen_names_attackers_that_were_tried_and_others(tree: Tree) -> None:
+    scores_of_listeners(tree)
+    said = " ".join(front(report_data(evaluated(tree), tree.root / "out")).attackers)
+    tried, _, untried = said.partition("Not tried")
+    assert "PLDA of x-vectors (ignorant, lazy-informed)" in tried and "listeners" in tried
+    assert "words alone" in untried and "--attackers words runs" in untried
+
+
+def of_system(name: str, eer: float, corrected: float | None) -> tuple[RankedSystem, Any]:
+    picked = None if corrected is None else SimpleNamespace(corrected=corrected)
+    return RankedSystem(name, Mean("eer", eer)), SimpleNamespace(strongest=picked)
+
+
+def test_systems_are_ranked_by_the_strongest_attacker_on_request() -> None:
+    systems = [of_system("A", 0.4, 0.1), of_system("B", 0.3, 0.2), of_system("C", 0.2, None)]
+    ranked = tuple(system for system, _ in systems)
+    protocol = replace(CONFIG, eer="eer")
+    ranking = Ranking(
+        "eer", "ignorant", "dev", protocol, (*ranked, RankedSystem("D", Mean("eer", 0.1))), {}, ()
+    )
+    tried = {(system.system, "dev"): one for system, one in systems}
+    beside = with_attackers(ranking, tried, by_strongest=False)
+    assert [r.system for r in beside.ranked] == ["A", "B", "C", "D"]
+    assert [r.tried for r in beside.ranked] == [*tried.values(), None]
+    ordered = with_attackers(ranking, tried, by_strongest=True)
+    assert [r.system for r in ordered.ranked] == ["B", "A"]
+    assert set(ordered.unranked) == {"C", "D"} and "no other attacker" in ordered.unranked["D"]
+    other = replace(ranking, metric="cllr_min")
+    assert with_attackers(other, tried, by_strongest=True) is other
+
+
+def test_the_option_makes_other_products(tree: Tree) -> None:
+    scores_of_listeners(tree)
+    write_outputs(evaluated(tree), tree.root / "out")
+    path = (tree.root / "out/results.json",)
+    digests = {ReportSources(path, by_strongest=b).digest() for b in (False, True)}
+    assert len(digests) == 2
+
+
+def test_the_plane_has_the_strongest_attacker_beside_the_challenge_s(tree: Tree) -> None:
+    picked = SimpleNamespace(corrected=0.2, lower=0.1, upper=0.3, is_too_low=False)
+    wer = {"wer": Mean("wer", 0.05)}
+    one = TradeOff("A", Mean("eer", 0.4), wer, strongest=cast(Any, picked))
+    data = ReportData(evaluated(tree))
+    data = replace(data, cells=replace(data.cells, systems=("A",), own=frozenset({"A"})))
+    for by_strongest, x in ((False, 40), (True, 20)):
+        drawn = replace(one, by_strongest=by_strongest)
+        canvas = draw_plane(Plane(data, "dev", (drawn,), ("wer",)))
+        lines = {line.get_gid(): line.get_xdata() for line in canvas.axes[0].lines}
+        assert lines["A"] == pytest.approx([x])
+        assert ("A, strongest attacker" in lines) == (not by_strongest)
+
+
+def test_low_eers_are_said_to_have_too_short_intervals(tree: Tree) -> None:
+    lines = [line.split() for line in trial_lines()]
+    folder = tree.root / f"exp/results-now/{O_A}/listeners"
+    lines_to(folder / "scores", (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
+    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=20))
+    data = report_data(
+        collect(systems, tree.root / "out", ONE_SET, tree=tree.root), tree.root / "out"
+    )
+    assert "too short" in front(data).verdict
+    (ranking,) = data.rankings["dev"]
+    table = ranking_table(ranking)
+    assert "too short" in " ".join(table.notes)
+    titles = [column.title for column in table.columns]
+    (((*_, attacker),),) = [[row[: titles.index("Attacker") + 1] for row in table.rows]]
+    assert attacker == "Listeners"
+
+
 @pytest.mark.parametrize("bootstrap", [0, 20])
 def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, bootstrap: int) -> None:
     scores_of_listeners(tree)
@@ -185,3 +351,8 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
         assert row.strongest is not None and row.lowest is not None
         assert row.strongest.minimum == row.lowest.value <= row.strongest.corrected
         assert row.strongest.lower <= row.strongest.upper
+    pairs = pairs_table(data, "now")
+    assert len(pairs.rows) == (3 if bootstrap else 0)  # of 3 attackers
+    eers = {a.title: a.value for a in row.attackers}
+    for _, one, other, text, *_ in pairs.rows:
+        assert float(text.split()[0]) == pytest.approx(100 * (eers[one] - eers[other]), abs=0.01)
