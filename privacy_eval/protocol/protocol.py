@@ -384,11 +384,17 @@ class Protocol:
         return self.attackers[1:]
 
     def is_variant(self, other: str, attacker: str) -> bool:
-        """Tell whether an attacker is an aligned or normalized variant of another one, by their
-        ids: of the challenge's own every alignment is one."""
+        """Tell whether an attacker is an aligned or normalized variant of another one, as the
+        protocol declares them or by their ids: of the challenge's own all of them are."""
+        declared = {a.id: a for a in self.attackers if a.scoring == "aligned"}
+        one, own = declared.get(other), declared.get(attacker)
+        if one is not None and own is not None:
+            return one.alignment == own.alignment and bool(one.norm) and not own.norm
         plain = other.removesuffix("-snorm").removesuffix("-asnorm")
-        is_aligned = attacker == self.own_attacker and plain in ALIGNMENTS
-        return other != attacker and (plain == attacker or is_aligned)
+        is_aligned = one is not None or plain in ALIGNMENTS
+        return other != attacker and (
+            plain == attacker or is_aligned and attacker == self.own_attacker
+        )
 
     @property
     def attacker_training(self) -> str:
