@@ -82,7 +82,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
                 pair.other.title,
                 f"{metric.format(tested.value)} {metric.interval(tested.interval)}",
                 p_value_text(tested),
-                f"{pair.p_holm:.3f}",
+                f"{'< ' * tested.p_value_is_bound}{pair.p_holm:.3f}",
                 _statement(tested),
             )
             for pair in (row.pairs if row is not None else ())

@@ -46,7 +46,9 @@ def front(data: ReportData) -> Front:
     verdict = " ".join(filter(None, verdicts))
     if any(NO_WIDTH in sentence for sentence in (verdict, *(s for _, of in answers for s in of))):
         words += ((NO_WIDTH, NO_WIDTH_NOTE.partition(": ")[2]),)
-    return Front(tuple(_facts(data, split)), verdict, answers, warnings, words, attackers=attackers.tried)
+    return Front(
+        tuple(_facts(data, split)), verdict, answers, warnings, words, attackers=attackers.tried
+    )
 
 
 def _published_verdict(data: ReportData) -> str:
