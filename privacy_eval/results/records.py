@@ -30,7 +30,13 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
-from ..metrics.caveats import INVERTED, INVERTED_ORIGINAL, marked_text
+from ..metrics.caveats import (
+    INVERTED,
+    INVERTED_ORIGINAL,
+    WEAKER_THAN_VARIANT,
+    WEAKER_THAN_WORDS,
+    marked_text,
+)
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -39,7 +45,6 @@ from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
-from .overestimates import with_overestimates
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -705,7 +710,7 @@ class Results:
             r.of_inverted_system() if r.condition.system in inverted else r
             for r in self.verification
         )
-        object.__setattr__(self, "verification", tuple(with_overestimates(records, self.protocol)))
+        object.__setattr__(self, "verification", tuple(_with_overestimates(records, self.protocol)))
 
     @property
     def systems(self) -> list[str]:
@@ -897,6 +902,87 @@ def _with_attacker(record: Attributed, protocol: Protocol) -> Attributed:
 def _check_count(count: int | None, least: int, where: str) -> None:
     if count is not None and count < least:
         raise PrivacyEvalError(f"{where}: {count} is less than {least}")
+
+
+#: Records of other attackers, by the caveat that their lower EER leads to.
+Others = Mapping[str, list[VerificationRecord]]
+
+
+def _with_overestimates(
+    records: Iterable[VerificationRecord], protocol: Protocol
+) -> Iterator[VerificationRecord]:
+    """Add caveats to records with a higher EER than the words alone, or than an aligned or
+    normalized variant of the same attacker: by the paired difference of their replicates where it
+    is known, else by the values, which the caveat says."""
+    for record, others in compared_attackers(tuple(records), protocol):
+        caveats = {}
+        for key, of_key in others.items():
+            if stronger := [o for o in of_key if _is_above(record, o, protocol)]:
+                lowest = min(stronger, key=lambda o: _eer(o, protocol))
+                caveats[key] = _reason(key, record, lowest, protocol)
+        yield record.with_caveats({**record.caveats, **caveats}) if caveats else record
+
+
+def compared_attackers(
+    records: tuple[VerificationRecord, ...], protocol: Protocol
+) -> Iterator[tuple[VerificationRecord, Others]]:
+    """Yield every record with those of attackers who should not be stronger: who reads the words of
+    the same trial set, and variants of the same attacker in the same condition."""
+    by_words = {a.id for a in protocol.other_attackers if a.scoring == "words"}
+    knowing = {a.id for a in protocol.other_attackers if "words" in a.knows} | by_words
+    of_words: dict[tuple[str, ...], list[VerificationRecord]] = {}
+    of_condition: dict[tuple[str, ...], list[VerificationRecord]] = {}
+    for r in records:
+        if r.caveat(protocol.eer) is None and protocol.eer in r.values(protocol.variant):
+            of_condition.setdefault(_shared_condition(r), []).append(r)
+            if r.condition.attacker in by_words:
+                of_words.setdefault((r.condition.system, *r.place()), []).append(r)
+    for r in records:
+        attacker, is_original = r.condition.attacker, r.condition.trial == ORIGINAL
+        if is_original or protocol.eer not in r.values(protocol.variant):
+            yield r, {}
+            continue
+        beside = of_condition.get(_shared_condition(r), [])
+        variants = [o for o in beside if protocol.is_variant(o.condition.attacker, attacker)]
+        words = of_words.get((r.condition.system, *r.place()), [])
+        yield (
+            r,
+            {
+                WEAKER_THAN_WORDS: words if attacker not in knowing else [],
+                WEAKER_THAN_VARIANT: variants,
+            },
+        )
+
+
+def _shared_condition(record: VerificationRecord) -> tuple[str, ...]:
+    """Return what all attackers of a condition share."""
+    c = record.condition
+    return c.system, c.results_folder, *record.place(), c.enrollment, c.trial, c.asv_model
+
+
+def _eer(record: VerificationRecord, protocol: Protocol) -> float:
+    return record.values(protocol.variant)[protocol.eer]
+
+
+def _is_above(record: VerificationRecord, other: VerificationRecord, protocol: Protocol) -> bool:
+    bounds = record.above.get(other.condition.attacker)
+    if bounds is not None:
+        return bounds[0] > 0
+    return _eer(record, protocol) > _eer(other, protocol)
+
+
+def _reason(
+    key: str, record: VerificationRecord, other: VerificationRecord, protocol: Protocol
+) -> str:
+    """Say by how much another attacker is stronger, and whether that was tested."""
+    metric, attacker = METRICS[protocol.eer], other.condition.attacker
+    bounds = record.above.get(attacker)
+    tested = "by point estimates, not tested"
+    if bounds is not None:
+        tested = f"difference {metric.interval(bounds)} points"
+    named = f" ({attacker})" * (key == WEAKER_THAN_VARIANT)
+    text = metric.format(_eer(other, protocol))
+    return f"{CAVEATS[key].reason}: {text} %{named}, {tested}"
 
 
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
