@@ -165,8 +165,8 @@ class SystemUnderTest:
         Folders in which an edition's own evaluation left scores.
     recognized : mapping
         What recognizers heard of anonymized speech, by data set and split.
-    exps : tuple of Path
-        Where an edition's own evaluation left its x-vectors.
+    exps, original_exps : tuple of Path
+        As of `System`: where an edition's own evaluation left x-vectors.
     """
 
     name: str
@@ -175,6 +175,7 @@ class SystemUnderTest:
     of_edition: tuple[tuple[Path, TrialCondition], ...] = ()
     recognized: Mapping[tuple[str, str], tuple[Path, ...]] = field(default_factory=dict)
     exps: tuple[Path, ...] = ()
+    original_exps: tuple[Path, ...] = ()
 
     @classmethod
     def of(
@@ -191,8 +192,8 @@ class SystemUnderTest:
             c = heard.condition
             if heard.transcripts is not None and c.speech == ANONYMIZED and not heard.outside:
                 recognized[c.data_set, c.split] = (heard.transcripts.hypothesis,)
-        exps = system.original_exps
-        return cls(system.name, system.anon_suffix, tuple(folders), left, recognized, exps)
+        exps = system.exps, system.original_exps
+        return cls(system.name, system.anon_suffix, tuple(folders), left, recognized, *exps)
 
     def scored_conditions(self, protocol: Protocol) -> Iterable[tuple[Path, TrialCondition]]:
         """The conditions that the challenge's own attacker scores, here or elsewhere, each with its
@@ -327,7 +328,7 @@ class AsvSystems:
         self._exps: tuple[Path, ...] = (access.results,)
         self._original_exps: tuple[Path, ...] = (access.results,)
 
-    def of_system(self, system: System) -> AsvSystems:
+    def of_system(self, system: System | SystemUnderTest) -> AsvSystems:
         """Return these ASV systems as they are for a system: with the x-vectors that an edition's
         own evaluation left in its team's folder, and of original speech also in shared ones."""
         asv = copy(self)
@@ -429,7 +430,7 @@ class AsvSystems:
         return any(
             (exp / path).is_file()
             for system in self.under_test
-            for exp in system.exps or (self.access.results,)
+            for exp in system.original_exps or (self.access.results,)
             for part in self.protocol.results_folders
             for trial_set in self.protocol.trial_sets()
             for path in left(part.asv_model, system.anon_suffix, trial_set.trials_name)

@@ -95,9 +95,10 @@ def _scorings(asv: AsvSystems) -> Iterator[_AlignedScoring]:
     training: dict[str, _Training] = {}
     for one in attacked(asv, "aligned"):
         if one.is_ignorant:
-            suffix = one.system.anon_suffix
-            learnt = training.setdefault(suffix, _Training(suffix, asv))
-            yield _AlignedScoring(one.folder, one.condition, one.attacker, learnt, asv)
+            own = asv.of_system(one.system)
+            learnt = _Training(one.system.anon_suffix, own)
+            learnt = training.setdefault(one.system.name, learnt)
+            yield _AlignedScoring(one.folder, one.condition, one.attacker, learnt, own)
 
 
 @dataclass(frozen=True)
