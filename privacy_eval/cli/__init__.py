@@ -37,6 +37,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
+        "count": "count scores in a table that adds up over files, machines and jobs",
+        "merge": "add counts of parts of the scores",
         "zebra": "compute the ZEBRA metrics and profile of one score file",
         "text-scores": "compute the scores of trials from transcripts: who speaks, by the words",
         "fuse-scores": "fuse the scores of several attackers, over folds of speakers",

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, counted
+from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .options import (
     FIGURE_FORMATS,
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     several = "score file; - is stdin; several, of different attackers, with --strongest"
     either.add_argument("--scores", **value("F", several, action="append"))
     either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
+    either.add_argument("--counts", **path("C", "counts of scores, by the verbs count and merge"))
     parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
     parser.set_defaults(usage_error=parser.error)
     corrected = "the lowest EER of several attackers, corrected for having been picked"
@@ -161,6 +162,8 @@ def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
 def run(arguments: argparse.Namespace) -> int:
     """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
     given = vars(arguments)
+    if given.get("counts") is not None:
+        return _run_on_counts(arguments)
     _check_plot(arguments.plot)
     beside = [name for name in ("strongest", "speakers", "dialects") if given.get(name)]
     if beside and arguments.format in ("csv", "latex"):
@@ -180,6 +183,42 @@ def run(arguments: argparse.Namespace) -> int:
         evaluated = _of_arrays(arguments)
         _show(arguments, evaluated, {})
         _write_plot(arguments, evaluated)
+    return 0
+
+
+def _run_on_counts(arguments: argparse.Namespace) -> int:
+    """Print the metrics of counted scores in their brackets."""
+    from tabulate import tabulate
+
+    from ..io.counts import read_counts
+    from ..io.schema import to_plain
+    from ..metrics.counts import Bracket, count_metrics
+
+    names = (*_OF_FILES, "strongest", "dialects", "bootstrap", "nontarget", "distance", "plot")
+    for name in (*names, "metrics", "p_target", "user_metrics"):
+        if vars(arguments)[name]:
+            option = {"user_metrics": "metric"}.get(name, name.replace("_", "-"))
+            arguments.usage_error(f"--{option} does not go with --counts")
+    if arguments.format not in ("text", "json"):
+        raise UsageError("--counts goes with --format text or json")
+    shards = read_counts(arguments.counts)
+    try:
+        metrics = count_metrics(shards.counts)
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{arguments.counts}: {error}") from error
+    if shards.missing:
+        log(
+            f"privacy-eval: warning: {arguments.counts}: {counted(shards.missing, 'trial')} of the "
+            "list without a score: merge the counts of all parts"
+        )
+    if arguments.format == "json":
+        print(json.dumps(to_plain(metrics), indent=1, allow_nan=False))
+        return 0
+    rows = []
+    for name, known in vars(metrics).items():
+        ends = (known.low, known.high) if isinstance(known, Bracket) else (known, known)
+        rows.append((name, *("needs 32 bits" if end is None else f"{end:.9g}" for end in ends)))
+    print(tabulate(rows, headers=("metric", "at least", "at most"), disable_numparse=True))
     return 0
 
 

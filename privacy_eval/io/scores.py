@@ -412,15 +412,7 @@ def pair(
     extra = len(scores.speaker) - score_row.size
     if (missing or extra) and not allow_missing:
         raise PrivacyEvalError(_mismatch(scores, trials, score_row, trial_row, hint))
-    is_target = trials.is_target[trial_row]
-    if scores.is_target is not None:
-        contrary = np.flatnonzero(scores.is_target[score_row] != is_target)
-        if contrary.size:
-            row = int(score_row[contrary[0]])
-            raise PrivacyEvalError(
-                f"{scores.where(row)}: {contrary.size} labels contradict {trials.path} "
-                f"(first: {scores.quote([row])})"
-            )
+    is_target = _labels(scores, trials, score_row, trial_row)
     for name, empty in (("target", not is_target.any()), ("nontarget", bool(is_target.all()))):
         if empty:
             raise PrivacyEvalError(f"{trials.path}: no {name} trials with a score")
@@ -430,6 +422,48 @@ def pair(
         speaker, utterance = (column.take(score_row) for column in (speaker, utterance))
     ends_open = tuple(file.path for file in (scores, trials) if file.ends_open)
     return PairedTrials(score, is_target, speaker, utterance, missing, extra, ends_open)
+
+
+def pair_shard(
+    scores: ScoreFile, trials: TrialKey
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Look up the labels of scores whose trials may be only a part of the key's.
+
+    Returns
+    -------
+    target, nontarget : float64 arrays
+        Scores; one of the two may be empty.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Scores without a trial; labels of the scores that contradict the key.
+    """
+    score_row, trial_row = _join(scores, trials)
+    if score_row.size < len(scores.speaker):
+        left = np.delete(np.arange(len(scores.speaker)), score_row).tolist()
+        raise PrivacyEvalError(
+            f"{scores.where(left[0])}: {len(left)} scores without a trial in {trials.path}: "
+            f"{scores.quote(left)}"
+        )
+    is_target = _labels(scores, trials, score_row, trial_row)
+    return scores.score[is_target], scores.score[~is_target]
+
+
+def _labels(
+    scores: ScoreFile, trials: TrialKey, score_row: IndexArray, trial_row: IndexArray
+) -> NDArray[np.bool_]:
+    """Return the labels of paired rows; those of the scores, if any, must be the same."""
+    is_target = trials.is_target[trial_row]
+    if scores.is_target is not None:
+        contrary = np.flatnonzero(scores.is_target[score_row] != is_target)
+        if contrary.size:
+            row = int(score_row[contrary[0]])
+            raise PrivacyEvalError(
+                f"{scores.where(row)}: {contrary.size} labels contradict {trials.path} "
+                f"(first: {scores.quote([row])})"
+            )
+    return is_target
 
 
 def score_table(

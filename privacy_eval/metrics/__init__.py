@@ -18,6 +18,12 @@ from .comparison import compare as compare
 from .confidence import BootstrapReplicates as BootstrapReplicates
 from .confidence import Interval as Interval
 from .confidence import speaker_bootstrap as speaker_bootstrap
+from .counts import Bracket as Bracket
+from .counts import CountMetrics as CountMetrics
+from .counts import ScoreCounts as ScoreCounts
+from .counts import count_metrics as count_metrics
+from .counts import count_scores as count_scores
+from .counts import merge_counts as merge_counts
 from .detection import MinDcf as MinDcf
 from .detection import min_dcf as min_dcf
 from .dialects import DIALECTS as DIALECTS

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pav import FloatArray, IntArray, Sets, sloped_llr
+from .pav import FloatArray, IntArray, PavBlocks, Sets, sloped_llr
 from .replicates import Replicates
 from .trial_scores import TrialScores, TrialSets, Variant, check_scores
 
@@ -112,12 +112,39 @@ def batch_min_cllr(trials: TrialSets, *, variant: Variant) -> FloatArray:
     """
     blocks = trials.pav(variant)
     if variant == "exact":
-        of_targets = of_nontargets = blocks.llr
-    else:
-        of_targets, of_nontargets = sloped_llr(blocks, trials.target_rank)
+        return cllr_of_blocks(blocks)
+    return cllr_of_blocks(blocks, *sloped_llr(blocks, trials.target_rank))
+
+
+def cllr_of_blocks(
+    blocks: PavBlocks,
+    of_targets: FloatArray | None = None,
+    of_nontargets: FloatArray | None = None,
+) -> FloatArray:
+    """Compute the Cllr of calibrated trials.
+
+    Parameters
+    ----------
+    blocks : PavBlocks
+        B of them, in R sets.
+    of_targets, of_nontargets : float arrays, shape (B,), optional
+        LLR of the trials of each class per block; by default that of the block.
+
+    Returns
+    -------
+    float array, shape (R,)
+        In bits.
+
+    Examples
+    --------
+    >>> cllr_of_blocks(TrialScores([1, 3], [0, 2]).pav())
+    array([0.5])
+    """
+    targets = blocks.llr if of_targets is None else of_targets
+    nontargets = blocks.llr if of_nontargets is None else of_nontargets
     return (
-        _weighted_softplus(-of_targets, blocks.targets, blocks.sets)
-        + _weighted_softplus(of_nontargets, blocks.nontargets, blocks.sets)
+        _weighted_softplus(-targets, blocks.targets, blocks.sets)
+        + _weighted_softplus(nontargets, blocks.nontargets, blocks.sets)
     ) / 2
 
 

@@ -1,0 +1,47 @@
+"""count: scores as a mergeable table of counts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..errors import counted
+from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
+from .metrics import SCORES
+from .options import choice, flag, log, path
+
+EXAMPLE = "--scores scores.1 --trials trials --out counts.1"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("--scores", required=True, **SCORES)
+    trials = "trial key, if the scores have no labels; it may list the trials of all parts"
+    parser.add_argument("--trials", **path("F", trials))
+    bits = "leading bits of a float32 that are counted apart; 32: exact (default)"
+    parser.add_argument("--bits", type=int, **choice((16, 20, 24, 32), bits, default=32))  # type: ignore[arg-type]
+    parser.add_argument("--out", required=True, **path("C", "file of counts to write"))
+    parser.add_argument("--key-format", **choice(tuple(KEY_FORMATS), "default: detected"))
+    parser.add_argument("--score-format", **choice(list(SCORE_FORMATS), "default: detected"))
+    parser.add_argument("--distance", **flag("the scores are distances: negate them"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.counts import count_shard, write_counts
+    from ..io.scores import read_trials
+    from .metrics import read_file
+
+    scores, trials = read_file(arguments, arguments.scores), None
+    if arguments.trials is not None:
+        trials = read_trials(arguments.trials, format=arguments.key_format)
+    shard = count_shard(scores, trials, arguments.bits)
+    write_counts(arguments.out, shard)
+    log_counts(arguments.out, shard.counts.n_target, shard.counts.n_nontarget, shard.missing)
+    return 0
+
+
+def log_counts(out: Path, n_target: int, n_nontarget: int, missing: int) -> None:
+    """Log what a file of counts holds."""
+    log(f"privacy-eval: {out}: {n_target} target and {n_nontarget} nontarget scores")
+    if missing:
+        log(f"privacy-eval: {counted(missing, 'trial')} of the list without a score so far")

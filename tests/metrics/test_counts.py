@@ -1,0 +1,131 @@
+"""Scores as counts: brackets that hold the exact values, and merging."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import ScoreLists, any_scores
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import TrialScores, kaldi_eer, score_metrics
+from privacy_eval.metrics.counts import (
+    Bracket,
+    ScoreCounts,
+    count_metrics,
+    count_scores,
+    merge_counts,
+    sortable_key,
+)
+
+FOLDER = Path(__file__).parents[1] / "data/golden/counts"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+#: Names of the golden brackets.
+GOLDEN = {
+    "eer_kaldi": "eer_kaldi",
+    "eer_crossing": "eer_crossing",
+    "eer_rocch": "rocch_eer",
+    "cllr_min": "min_cllr",
+    "linkability": "linkability",
+}
+BITS = ("8", "12", "16", "20", "24", "32")
+
+
+def scores_of(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    case = EXPECTED["small"][name]
+    if "targets" in case:
+        return np.float32(case["targets"]), np.float32(case["nontargets"])
+    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as arrays:
+        return arrays["target"], arrays["nontarget"]
+
+
+def holds(bracket: Bracket, value: float) -> bool:
+    return bracket.low - 1e-9 <= value <= bracket.high + 1e-9
+
+
+def same(first: ScoreCounts, second: ScoreCounts) -> bool:
+    names = ("bits", "bins", "targets", "nontargets", "smallest", "largest")
+    return all(np.array_equal(getattr(first, n), getattr(second, n)) for n in names)
+
+
+def test_keys_are_the_golden_ones_and_sort_as_numbers() -> None:
+    for row in EXPECTED["keys"]:
+        assert f"{int(sortable_key([row['float32']])[0]):08x}" == row["hex"]
+    numbers = np.sort(np.random.default_rng(0).standard_cauchy(1000).astype(np.float32))
+    assert np.all(np.diff(sortable_key(numbers).astype(np.int64)) > 0)
+
+
+@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("name", EXPECTED["small"])
+def test_brackets_hold_the_golden_values_and_are_as_narrow(name: str, bits: str) -> None:
+    case = EXPECTED["small"][name]
+    metrics = count_metrics(count_scores(*scores_of(name), bits=int(bits)))
+    assert (metrics.n_target, metrics.n_nontarget) == (case["n_target"], case["n_nontarget"])
+    for field, golden in GOLDEN.items():
+        bracket, (low, high) = getattr(metrics, field), case["bits"][bits][golden]
+        for value in np.atleast_1d(case[golden]):
+            assert holds(bracket, value), field
+        assert bracket.high - bracket.low <= high - low + 1e-9, field
+    if bits == "32":
+        nats = case["zebra_individual_nat"]
+        assert metrics.zebra_individual == pytest.approx(nats / math.log(10), abs=1e-9)
+    else:
+        assert metrics.zebra_individual is metrics.cllr is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(scores=any_scores(), bits=st.sampled_from([8, 16, 20, 24, 32]), factor=st.floats(0.1, 10))
+def test_brackets_hold_the_values_of_the_scores(
+    scores: ScoreLists, bits: int, factor: float
+) -> None:
+    target, nontarget = (np.float32(factor * np.array(s)).astype(float) for s in scores)
+    exact = score_metrics(TrialScores(target, nontarget), variant="exact")
+    metrics = count_metrics(count_scores(target, nontarget, bits=bits))
+    assert holds(metrics.eer_rocch, exact["rocch_eer"])
+    assert holds(metrics.cllr_min, exact["cllr_min"])
+    assert holds(metrics.linkability, exact["linkability"])
+    eer = float(np.float32(kaldi_eer(TrialScores(target, nontarget)).value))
+    assert metrics.eer_kaldi.low <= eer <= metrics.eer_kaldi.high
+    if bits == 32:
+        for field in ("eer_kaldi", "eer_rocch", "cllr_min"):
+            assert getattr(metrics, field).low == getattr(metrics, field).high
+        assert metrics.cllr == pytest.approx(exact["cllr"], rel=1e-9)
+        assert metrics.zebra_individual == pytest.approx(exact["zebra_individual"], abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scores=any_scores(), bits=st.sampled_from([8, 24, 32]), data=st.data())
+def test_parts_in_any_order_merge_to_the_whole(
+    scores: ScoreLists, bits: int, data: st.DataObject
+) -> None:
+    labelled = [*((s, True) for s in scores[0]), *((s, False) for s in scores[1])]
+    labelled = data.draw(st.permutations(labelled))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(labelled) - 1), max_size=4)))
+    parts = [labelled[a:b] for a, b in zip([0, *cuts], [*cuts, len(labelled)], strict=True)]
+    tables = [
+        count_scores([s for s, t in part if t], [s for s, t in part if not t], bits=bits)
+        for part in parts
+    ]
+    assert same(merge_counts(tables), count_scores(*scores, bits=bits))
+
+
+def test_singular_cases() -> None:
+    metrics = count_metrics(count_scores([0.0, -0.0], [0.0]))
+    assert metrics.eer_rocch == Bracket(0.5, 0.5) and metrics.linkability == Bracket(0, 0)
+    assert metrics.eer_crossing == Bracket(0, 1)  # all tied: any rate
+    extreme = np.finfo(np.float32).max
+    for bits in (8, 32):
+        assert holds(count_metrics(count_scores([extreme], [-extreme], bits=bits)).eer_rocch, 0)
+    for scores in (([], []), ([np.nan], [0.0]), ([1e39], [0.0])):
+        with pytest.raises(PrivacyEvalError, match="finite as float32"):
+            count_scores(*scores)
+    with pytest.raises(PrivacyEvalError, match="no target"):
+        count_metrics(count_scores([], [1.0]))
+    with pytest.raises(PrivacyEvalError, match="of 8 and 32 bits"):
+        merge_counts([count_scores([1.0], []), count_scores([1.0], [], bits=8)])
