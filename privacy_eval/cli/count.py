@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..errors import counted
+from ..errors import UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .metrics import SCORES
 from .options import choice, flag, log, path
@@ -31,6 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.scores import read_trials
     from .metrics import read_file
 
+    inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
+    if arguments.out.resolve() in inputs:
+        raise UsageError(f"--out: {arguments.out} is an input")
     scores, trials = read_file(arguments, arguments.scores), None
     if arguments.trials is not None:
         trials = read_trials(arguments.trials, format=arguments.key_format)

@@ -379,7 +379,8 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     single |= {"user_metrics", "score_format", "versus", "enroll_utt2spk"}
     single |= {"p_target", "c_miss", "c_fa", "plot", "metrics"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
-    assert options_of("metrics").keys() == own | single | {"target", "nontarget", "strongest"}
+    only = {"target", "nontarget", "counts", "strongest", "dialects"}
+    assert options_of("metrics").keys() == own | single | only
 
 
 def test_contracts_are_accepted() -> None:

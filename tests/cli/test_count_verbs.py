@@ -103,6 +103,7 @@ def test_wrong_usage(shards: Shards) -> None:
         assert cli("metrics", "--counts", counts, *more).code == 2
     assert cli("merge", counts, counts, "--out", "x").code == 2
     assert cli("count", "--scores", shards.whole, "--out", "x", "--bits", "17").code == 2
+    assert cli("count", "--scores", shards.whole, "--out", shards.whole).code == 2
     targets = shards.count(shards.scores[1], "c1", "--bits", "16")
     run = cli("merge", counts, targets, "--out", shards.folder / "m")
     assert run.code == 1 and "bits" in run.err
