@@ -17,7 +17,7 @@ from privacy_eval.asv.backend import PldaBackend, score_matrix, train_backend
 from privacy_eval.io.kaldi_objects import read_matrix
 from privacy_eval.io.plda import Plda, read_plda
 from privacy_eval.io.scp import read_vectors
-from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.protocol import load_protocol, protocol_from_dict
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo_tree
@@ -203,22 +203,23 @@ def test_scores_do_not_depend_on_eigenvector_signs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("conf", "speakers", "utterances"),
+    ("conf", "splits", "speakers", "utterances"),
     [
-        ("vpc2020", 2, 2),
-        ("vpc2020", 12, 12),
-        ("vpc2020", 37, 2),
-        ("vpc2020", 38, 2),
-        ("vpc2022", 38, 2),
-        ("vpc2020", 2, 1001),
-        ("vpc2020", 376, 2),
+        ("vpc2020", ["dev", "test"], 2, 2),
+        ("vpc2020", ["test"], 12, 12),
+        ("vpc2020", ["dev"], 37, 2),
+        ("vpc2020", ["test"], 38, 2),
+        ("vpc2022", ["dev", "test"], 3, 2),
+        ("vpc2020", ["dev"], 2, 1001),
+        ("vpc2020", ["test"], 376, 2),
     ],
 )
 def test_data_folders_of_any_size_are_consistent(
-    conf: str, speakers: int, utterances: int, tmp_path: Path
+    conf: str, splits: list[str], speakers: int, utterances: int, tmp_path: Path
 ) -> None:
     """37 speakers are the most with the usual width of numbers: 50 are then enrolled."""
-    protocol, tree = load_protocol(conf), tmp_path / "t"
+    entries = {**load_protocol(conf).to_dict(), "splits": splits}
+    protocol, tree = protocol_from_dict(entries, conf), tmp_path / "t"
     write_demo_tree(tree, protocol, speakers=speakers, utterances=utterances, systems=1)
     n_enrolled = speakers + -(-speakers // 3)
     width = 4 if n_enrolled <= 50 else 5 if n_enrolled <= 500 else 6
