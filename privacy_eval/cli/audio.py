@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import read_utt2spk
 from ..io.kaldi_options import read_options
-from ..speech.audio import AudioReader
+from ..io.schema import to_plain
+from ..metrics.wer import ratio_bootstrap
+from ..speech.audio import Audio, AudioReader
 from ..speech.features import (
     CHALLENGE_MFCC,
     CHALLENGE_VAD,
@@ -17,13 +25,17 @@ from ..speech.features import (
     VadOptions,
     utterance_features,
 )
-from .options import log
+from .options import few_replicates, log, progress
+
+T = TypeVar("T")
 
 
-def audio_reader(arguments: argparse.Namespace, *, mix: bool = False) -> AudioReader:
-    """Return the reader of a data folder's audio."""
+def audio_reader(
+    arguments: argparse.Namespace, *, mix: bool = False, data: Path | None = None
+) -> AudioReader:
+    """Return the reader of the audio of `--data`, or of another data folder."""
     return AudioReader(
-        arguments.data,
+        arguments.data if data is None else data,
         base=arguments.scp_base,
         mix=mix,
         allow_pipes=arguments.allow_pipes,
@@ -54,6 +66,71 @@ def iterate_features(
         log(f"privacy-eval: left out: {error}")
 
     return utterance_features(reader, options, seed=arguments.seed, unreadable=unreadable)
+
+
+def utterance_values(
+    arguments: argparse.Namespace,
+    reader: AudioReader,
+    compute: Callable[[str, Audio], T],
+    ids: Sequence[str] | None = None,
+) -> dict[str, T]:
+    """Compute a value of each utterance; with --allow-missing, log those that have none."""
+    names, show = reader.ids if ids is None else ids, progress()
+    values: dict[str, T] = {}
+    for number, name in enumerate(names, 1):
+        try:
+            audio = reader.read(name)
+            if not audio.samples.any():
+                reader.remarks.setdefault("no speech, digital silence", []).append(name)
+            try:
+                values[name] = compute(name, audio)
+            except PrivacyEvalError as error:
+                raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
+        except PrivacyEvalError as error:
+            if not arguments.allow_missing:
+                raise
+            log(f"privacy-eval: left out: {error}")
+        if show is not None:
+            show(number, len(names), name)
+    log_remarks(reader)
+    if not values:
+        raise PrivacyEvalError(f"{arguments.data}: no utterances")
+    return values
+
+
+def speaker_intervals(
+    arguments: argparse.Namespace,
+    ids: Sequence[str],
+    counts: NDArray[np.int64],
+    sums: NDArray[np.float64] | NDArray[np.int64],
+) -> list[dict[str, Any]]:
+    """Compute intervals of pooled rates over speakers, as plain values; none without speakers.
+
+    `counts`, shape (U,), and `sums`, shape (M, U), are of utterances.
+    """
+    utt2spk = arguments.utt2spk or arguments.data / "utt2spk"
+    if not arguments.bootstrap or (arguments.utt2spk is None and not utt2spk.is_file()):
+        return []
+    speaker_of = read_utt2spk(utt2spk)
+    absent = [name for name in ids if name not in speaker_of]
+    if absent:
+        raise PrivacyEvalError(f"{utt2spk}: no speaker of {abbreviate(absent)}")
+    speakers, at = np.unique([speaker_of[name] for name in ids], return_inverse=True)
+    of_speaker = np.array([np.bincount(at, row) for row in sums])
+    if len(speakers) < 2:
+        log("privacy-eval: no interval, as there is one speaker only")
+        return []
+    for caveat in few_replicates(arguments.bootstrap, len(speakers)):
+        log(f"privacy-eval: {caveat}")
+    drawn = ratio_bootstrap(
+        np.bincount(at, counts).astype(np.int64),
+        of_speaker,
+        name="rate",
+        speakers=speakers.tolist(),
+        replicates=arguments.bootstrap,
+        seed=arguments.seed,
+    )
+    return [to_plain(drawn.interval(name)) for name in drawn.values]
 
 
 def log_remarks(reader: AudioReader) -> None:

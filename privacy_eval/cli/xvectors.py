@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..speech.audio import AudioReader
+    from ..speech.encoders import EncoderChoice
     from ..stages.access import AsvSystems
 
     Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
@@ -55,10 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
     names = f"{', '.join(ENCODERS)} or FILE.onnx, instead of a Kaldi network"
-    files.add_argument("--encoder", **value("NAME", names))
+    parser.add_argument("--encoder", **value("NAME", names))
     front_end = "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
-    files.add_argument("--front-end", **value("NAME", front_end))
-    add(files, "--cache")
+    parser.add_argument("--front-end", **value("NAME", front_end))
+    add(parser, "--cache")
     out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
     add(parser, "--out", help=f"{out}; not needed over a tree")
     parser.set_defaults(parser=parser)
@@ -67,6 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     # One thread, set before NumPy is imported: identical bytes on any number of cores.
     os.environ.update(dict.fromkeys(_THREADS, "1"))
+    if arguments.encoder is None and arguments.front_end is not None:
+        arguments.parser.error("--front-end needs --encoder FILE.onnx")
     return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
@@ -85,6 +88,8 @@ def _stage(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     attackers = chosen_attackers(arguments, protocol) or ()
     asv = load_asv_systems(arguments, protocol)
+    if arguments.extractor and arguments.encoder:
+        arguments.parser.error("--extractor and --encoder exclude each other")
     if arguments.extractor == _KALDI:
         return _extract_with_kaldi(arguments, asv, attackers)
     what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"
@@ -93,7 +98,8 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..stages.xvectors import EXTRACTOR, make_vectors
 
     command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
-    outcome = make_vectors(asv, run_settings(arguments), attackers, command)
+    encoder = _encoder(arguments)
+    outcome = make_vectors(asv, run_settings(arguments), attackers, command, encoder)
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")
@@ -147,11 +153,17 @@ def _files(arguments: argparse.Namespace) -> int:
 def _check_usage(arguments: argparse.Namespace) -> None:
     kaldi = [arguments.model, arguments.network, arguments.mfcc_config, arguments.vad_config]
     if arguments.encoder is None and arguments.model is None and arguments.network is None:
-        arguments.parser.error("one of these is required: --model, --network or --encoder")
+        arguments.parser.error("one is required: --model or --network, or --encoder")
     if arguments.encoder is not None and any(option is not None for option in kaldi):
         arguments.parser.error("--encoder excludes --model, --network, --mfcc-config, --vad-config")
-    if arguments.encoder is None and arguments.front_end is not None:
-        arguments.parser.error("--front-end needs --encoder FILE.onnx")
+
+
+def _encoder(arguments: argparse.Namespace) -> EncoderChoice | None:
+    from ..speech.encoders import EncoderChoice
+
+    if arguments.encoder is None:
+        return None
+    return EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)
 
 
 def _with_kaldi(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
@@ -170,9 +182,11 @@ def _with_kaldi(arguments: argparse.Namespace, reader: AudioReader) -> Extracted
 def _with_encoder(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the encoder and the vectors of the utterances; utterances without
     vector are logged, and an error at the end without --allow-missing."""
-    from ..speech.encoders import EncoderChoice, encode_utterances
+    from ..speech.encoders import encode_utterances
 
-    encoder = EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache).load()
+    choice = _encoder(arguments)
+    assert choice is not None
+    encoder = choice.load()
     refused: list[str] = []
 
     def refuse(name: str, error: PrivacyEvalError) -> None:

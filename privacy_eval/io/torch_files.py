@@ -8,7 +8,6 @@ layouts are read: a zip (torch since 1.6), and the five pickles followed by numb
 from __future__ import annotations
 
 import io
-import itertools
 import math
 import pickletools
 import struct
@@ -266,7 +265,7 @@ class _Pickle:
 
     def _set(self, items: list[Any]) -> None:
         target = _instance(self._stack[-1], dict)
-        for key, value in itertools.zip_longest(items[::2], items[1::2], fillvalue=_Global("")):
+        for key, value in zip(items[::2], items[1::2], strict=True):
             target[_instance(key, (str, int))] = value
 
     def _storage(self, identity: Any) -> _Storage:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -232,25 +233,79 @@ def wer_bootstrap(
     >>> bootstrap.interval("wer").high
     0.1
     """
+    return ratio_bootstrap(
+        np.asarray(words, dtype=np.int64),
+        np.asarray(errors, dtype=np.int64),
+        name="wer",
+        speakers=speakers,
+        replicates=replicates,
+        seed=seed,
+    )
+
+
+def ratio_bootstrap(
+    counts: NDArray[np.int64],
+    sums: NDArray[np.int64] | NDArray[np.float64],
+    *,
+    name: str,
+    speakers: Sequence[str],
+    replicates: int,
+    seed: int,
+) -> BootstrapReplicates:
+    """Compute a pooled rate, or a mean over utterances, under resampling of speakers.
+
+    Parameters
+    ----------
+    counts : int array, shape (S,) or (M, S)
+        Words, phones or utterances of each speaker, also of each system if they differ.
+    sums : int or float array, shape (S,) or (M, S)
+        Errors of each speaker, or the sum of values over their utterances, also of each of M
+        systems or kinds of values.
+    name : str
+        Of the rate.
+    speakers : sequence of str
+        Distinct names; the same names and seed draw the same speakers.
+    replicates : int
+        At least 2; 1000 is usual.
+    seed : int
+
+    Returns
+    -------
+    BootstrapReplicates
+        `values` holds `name`, or `name 0` to `name M-1`, which are paired.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Fewer than two speakers with counts.
+    ValueError
+        Fewer than 2 replicates.
+
+    Examples
+    --------
+    >>> counts, sums = np.array([2, 2]), np.array([2.5, 7.5])
+    >>> options = {"name": "mos", "speakers": ["a", "b"], "replicates": 9, "seed": 1}
+    >>> drawn = ratio_bootstrap(counts, sums, **options)
+    >>> drawn.interval("mos").low, drawn.interval("mos").high
+    (1.25, 3.75)
+    """
     if replicates < 2:
         raise ValueError(f"replicates must be at least 2, not {replicates}")
-    spoken = np.asarray(words, dtype=np.int64)
-    wrong = np.asarray(errors, dtype=np.int64)
-    least = np.atleast_2d(spoken).min(axis=0)
+    least = np.atleast_2d(counts).min(axis=0)
     if np.count_nonzero(least) < 2:
-        raise PrivacyEvalError("a bootstrap over speakers needs words of at least two speakers")
+        raise PrivacyEvalError("a bootstrap over speakers needs at least two speakers with words")
     generator = seeded_by(seed, [list(speakers)])
-    drawn: list[NDArray[np.float64]] = []
+    drawn: list[NDArray[Any]] = []
     while len(drawn) < replicates:
         chosen = generator.integers(0, least.size, least.size)
         times = np.bincount(chosen, minlength=least.size)
         if times @ least:  # a rate needs words: draw again
-            drawn.append((np.atleast_2d(wrong) @ times) / (np.atleast_2d(spoken) @ times))
+            drawn.append((np.atleast_2d(sums) @ times) / (np.atleast_2d(counts) @ times))
     rates = np.array(drawn).T
-    names = ["wer"] if wrong.ndim == 1 else [f"wer {n}" for n in range(wrong.shape[0])]
+    names = [name] if sums.ndim == 1 else [f"{name} {n}" for n in range(sums.shape[0])]
     return BootstrapReplicates(
         values=dict(zip(names, np.ascontiguousarray(rates), strict=True)),
         n_speakers=int(least.size),
-        design=text_digest([list(speakers), spoken.tolist()]),
+        design=text_digest([list(speakers), counts.tolist()]),
         seed=seed,
     )

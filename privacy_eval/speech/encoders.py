@@ -16,7 +16,7 @@ from ..io.files import read_bytes
 from .audio import Audio, AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
 from .ge2e import read_ge2e
-from .models import load_model, model_path
+from .models import load_model, missing_model, model_path
 from .onnx_encoder import open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
@@ -73,6 +73,32 @@ class EncoderChoice:
         """The YAML file of the front end, if there is one."""
         named = self.front_end is None or self.front_end in FRONT_ENDS
         return None if named else Path(str(self.front_end))
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that vectors depend on, the model first.
+
+        Raises
+        ------
+        PrivacyEvalError
+            One of them is missing.
+        """
+        paths = {"model": self.path}
+        if self.front_end_file is not None:
+            paths["front end"] = self.front_end_file
+        for path in paths.values():
+            if not path.is_file():
+                if self.name in ENCODERS:
+                    raise missing_model(path, ENCODERS[self.name], self.cache)
+                raise PrivacyEvalError(f"{path}: no such file")
+        return paths
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What vectors depend on beside the files; how onnxruntime computes them is fixed."""
+        name = self.name if self.name in ENCODERS else "onnx"
+        front_end = None if self.front_end_file is not None else self.front_end
+        return {"encoder": name, "front_end": front_end, "threads": 1, "batch": "utterance"}
 
     def load(self) -> Encoder:
         """Read the encoder.

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, missing_library
 from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
@@ -197,6 +197,35 @@ def fractions_at(audio: Audio, rate: int) -> NDArray[np.float32]:
     kernel = firwin(taps, _CUTOFF / max(up, down), window=("kaiser", 10.0))
     resampled: NDArray[np.float32] = resample_poly(samples, up, down, window=kernel)
     return resampled.astype(np.float32, copy=False)
+
+
+def soxr_at(audio: Audio, rate: int) -> NDArray[np.float32]:
+    """Return samples as fractions of full scale, resampled by soxr if necessary.
+
+    Parameters
+    ----------
+    audio : Audio
+    rate : int
+        Hz.
+
+    Returns
+    -------
+    float32 array, shape (N,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        soxr is not installed.
+    """
+    samples = fractions_at(audio, audio.rate)
+    if audio.rate == rate:
+        return samples
+    try:
+        import soxr
+    except ImportError as error:
+        raise missing_library(f"recordings of another rate than {rate} Hz", "soxr") from error
+    resampled: NDArray[np.float32] = soxr.resample(samples, audio.rate, rate, "HQ")
+    return resampled
 
 
 #: Front ends by the program that a network was exported for.

@@ -19,7 +19,7 @@ from ..errors import PrivacyEvalError, missing_library
 from ..io.files import digest
 from ..io.torch_files import TensorView, read_torch
 from .audio import Audio
-from .front_ends import fractions_at
+from .front_ends import fractions_at, soxr_at
 from .mel import MelOptions, mel_spectrogram
 
 Vector = NDArray[np.float32]
@@ -88,7 +88,7 @@ class Ge2e:
         PrivacyEvalError
             An utterance without speech; a missing library; weights that give no finite vector.
         """
-        samples = prepare(audio) if self.vad else at_rate(audio)
+        samples = prepare(audio) if self.vad else fractions_at(audio, RATE)
         if not samples.any():
             raise PrivacyEvalError("no speech")
         starts, end = window_starts(samples.size)
@@ -181,36 +181,6 @@ def window_starts(samples: int) -> tuple[list[int], int]:
     return starts, starts[-1] * _MEL.shift + size
 
 
-def at_rate(audio: Audio, *, soxr: bool = False) -> NDArray[np.float32]:
-    """Return samples at 16 kHz as fractions of full scale.
-
-    Parameters
-    ----------
-    audio : Audio
-    soxr : bool
-        Resample by soxr, as Resemblyzer does; otherwise by SciPy.
-
-    Returns
-    -------
-    float32 array, shape (N,)
-
-    Raises
-    ------
-    PrivacyEvalError
-        soxr is not installed.
-    """
-    if audio.rate == RATE or not soxr:
-        return fractions_at(audio, RATE)
-    try:
-        import soxr as library
-    except ImportError as error:
-        raise missing_library("recordings of another rate than 16 kHz", "soxr") from error
-    resampled: NDArray[np.float32] = library.resample(
-        fractions_at(audio, audio.rate), audio.rate, RATE, "HQ"
-    )
-    return resampled
-
-
 def prepare(audio: Audio) -> NDArray[np.float32]:
     """Resample, raise the level of quiet speech to -30 dB and remove what is not speech.
 
@@ -228,7 +198,7 @@ def prepare(audio: Audio) -> NDArray[np.float32]:
     PrivacyEvalError
         webrtcvad or soxr is not installed.
     """
-    samples = at_rate(audio, soxr=True)
+    samples = soxr_at(audio, RATE)
     if not samples.any():
         return samples[:0]
     samples = raise_level(samples)

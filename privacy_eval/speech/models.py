@@ -187,13 +187,31 @@ def load_model(name: str, number: int = 0, *, cache: Path | None = None) -> byte
     """
     path, file = model_path(name, number, cache=cache), MODELS[name].files[number]
     if not path.is_file():
-        where = f" --cache {shlex.quote(str(cache))}" if cache else ""
-        raise PrivacyEvalError(
-            f"{path}: missing; get it with: privacy-eval get-model {name}{where}"
-        )
+        raise missing_model(path, name, cache)
     content = read_bytes(path, max_bytes=file.size)
     _check(content, file.sha256, str(path))
     return content
+
+
+def missing_model(path: Path, name: str, cache: Path | None) -> PrivacyEvalError:
+    """Return the error that a model is missing, with the command that gets it.
+
+    Parameters
+    ----------
+    path : Path
+        Where it should be.
+    name : str
+        Key of `MODELS`.
+    cache : Path or None
+        Folder of models that the user chose.
+
+    Returns
+    -------
+    PrivacyEvalError
+    """
+    where = f" --cache {shlex.quote(str(cache))}" if cache else ""
+    command = f"privacy-eval get-model {name}{where}"
+    return PrivacyEvalError(f"{path}: missing; get it with: {command}")
 
 
 def get_model(

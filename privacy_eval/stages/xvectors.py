@@ -1,4 +1,4 @@
-"""Stage 5: extract the x-vectors of a tree's data sets with the built-in extractor.
+"""Stage 5: extract the x-vectors of a tree's data sets with Kaldi's networks or an encoder.
 
 The x-vectors of a few hundred utterances are one product, so that jobs share a set and a killed
 run resumes; a set is combined once all of its parts are there. External x-vectors are kept.
@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from ..products.freshness import (
     bring_up_to_date,
 )
 from ..speech.audio import AudioReader
+from ..speech.encoders import Encoder, EncoderChoice, encode_utterances
 from ..speech.features import (
     CHALLENGE_MFCC,
     CHALLENGE_VAD,
@@ -67,20 +69,22 @@ def make_vectors(
     run: Run = Run(),
     attackers: Collection[str] = (),
     command: UserCommand | None = None,
+    encoder: EncoderChoice | None = None,
 ) -> Outcome:
     """Extract all x-vectors that scores of the systems under test need, by the challenge's own and
     the named attackers, and that are not current.
 
     Each of several jobs extracts its share of the parts, or of the sets by a command; a run without
-    jobs combines the sets. Without a command, x-vectors that a command made are kept.
+    jobs combines the sets. An `encoder` takes the place of Kaldi's networks; without either,
+    x-vectors that a command made are kept.
     """
     names = vector_sets(asv, attackers)
     if command is not None:
         return extract_by_command(asv, names, command, run)
-    shared, outcome = _Shared(asv), Outcome()
+    shared, outcome = _Shared(asv, encoder), Outcome()
     sets: list[_Set] = []
     for name, folder in names:
-        earlier = earlier_extraction(asv, name, folder)
+        earlier = None if encoder else earlier_extraction(asv, name, folder)
         if earlier is None:
             sets.append(_Set(name, folder, shared))
         elif run.job == (1, 1):
@@ -122,7 +126,7 @@ def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:
 
 def _assumptions(parts: Iterable[_Part]) -> list[str]:
     """Name the defaults of the chunk sizes that extractors do not give."""
-    folders = {part.set.model_folder: part.set.shared for part in parts}
+    folders = {p.set.model_folder: p.set.shared for p in parts if p.set.shared.encoder is None}
     texts = {f: assumed_sizes(shared.extractor_files(Path(f))) for f, shared in folders.items()}
     return [f"{folder}: {text}" for folder, text in texts.items() if text]
 
@@ -132,6 +136,7 @@ class _Shared:
     """Options, audio readers and extractors shared by sets and parts."""
 
     asv: AsvSystems
+    encoder: EncoderChoice | None = None
     _readers: dict[Path, AudioReader] = field(default_factory=dict)
     _extractors: dict[Path, Extractor] = field(default_factory=dict)
 
@@ -156,24 +161,55 @@ class _Shared:
             self._readers[data] = AudioReader(
                 data,
                 base=self.tree,
+                mix=self.encoder is not None,
                 allow_pipes=access.allow_pipes,
                 allow_outside=access.allow_outside,
             )
         return self._readers[data]
 
     def extractor_files(self, folder: Path) -> dict[str, Path]:
-        """The files of an extractor.
+        """The files of an extractor, the network or model first.
 
         Raises
         ------
         MissingInput
         """
+        if self.encoder is not None:
+            return self.encoder.files
         paths = {name: self.tree / folder / name for name in EXTRACTOR_FILES}
         if not paths[EXTRACTOR_FILES[0]].is_file():
             raise MissingInput(EXTRACTOR, f"{folder}/{EXTRACTOR_FILES[0]}", folder=str(folder))
         paths = {name: path for name, path in paths.items() if path.is_file()}
         self.asv.access.check_inside(*paths.values())
         return paths
+
+    def sources(self, folder: Path, inputs: Inputs) -> Sources:
+        """The files of an extractor, as fingerprints name them: those of an encoder by its name,
+        without the folders of the user's cache."""
+        files = self.extractor_files(folder)
+        if self.encoder is None:
+            return files
+        name = self.tree / Path(self.encoder.name).name
+        return {role: Source(name, inputs.sha256(path)) for role, path in files.items()}
+
+    def network(self, folder: Path, inputs: Inputs) -> Path | Source:
+        """The network or model as results name it."""
+        if self.encoder is not None:
+            return self.sources(folder, inputs)["model"]
+        return network_source(self.extractor_files(folder), inputs)
+
+    @cached_property
+    def loaded_encoder(self) -> Encoder:
+        assert self.encoder is not None
+        return self.encoder.load()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What vectors depend on beside files."""
+        if self.encoder is not None:
+            return self.encoder.options
+        mfcc, vad = self.options
+        return {"mfcc": vars(mfcc), "vad": vars(vad)}
 
     def extractor(self, folder: Path) -> Extractor:
         if folder not in self._extractors:
@@ -233,9 +269,9 @@ class _Set:
         if missing:
             raise MissingInput("part of the x-vectors", relative(missing[0], self.shared.tree))
         self.shared.asv.access.check_inside(paths[0])
-        files = self.shared.extractor_files(Path(self.model_folder))
+        network = self.shared.network(Path(self.model_folder), inputs)
         named = {relative(path, self.shared.tree): path for path in paths}
-        return {**named, EXTRACTOR_ROLE: network_source(files, inputs)}
+        return {**named, EXTRACTOR_ROLE: network}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         archives = [part.archive for part in self.parts if part.archive.stat().st_size]
@@ -273,7 +309,6 @@ class _Part:
     def product(self) -> Product:
         sizes = (path.stat().st_size for path in self._paths.values() if path.is_file())
         reader = self.set.shared.reader(self.set.data)
-        mfcc, vad = self.set.shared.options
         return Product(
             self.name,
             self.set.shared.tree,
@@ -282,15 +317,14 @@ class _Part:
             self.find,
             self.make,
             options={
-                "mfcc": vars(mfcc),
-                "vad": vars(vad),
+                **self.set.shared.settings,
                 "targets": {name: reader.target(name) for name in self.ids},
             },
             cost=partial(float, 0.1 + sum(sizes) / _BYTES_PER_SECOND),
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        files = self.set.shared.extractor_files(Path(self.set.model_folder))
+        files = self.set.shared.sources(Path(self.set.model_folder), inputs)
         reader = self.set.shared.reader(self.set.data)
         for name, path in self._paths.items():
             if not path.is_file():
@@ -299,12 +333,7 @@ class _Part:
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         shared = self.set.shared
-        reader, extractor = (
-            shared.reader(self.set.data),
-            shared.extractor(Path(self.set.model_folder)),
-        )
-        options, vad = shared.options
-        allow_missing = shared.asv.access.allow_missing
+        reader, allow_missing = shared.reader(self.set.data), shared.asv.access.allow_missing
         unreadable: list[str] = []
 
         def skip(name: str, error: PrivacyEvalError) -> None:
@@ -313,8 +342,13 @@ class _Part:
             unreadable.append(str(error))
 
         reader.remarks.clear()
-        features = utterance_features(reader, options, ids=self.ids, unreadable=skip)
-        extracted = utterance_vectors(extractor, reader, features, vad)
+        if shared.encoder is not None:
+            extracted = encode_utterances(shared.loaded_encoder, reader, ids=self.ids, refused=skip)
+        else:
+            options, vad = shared.options
+            features = utterance_features(reader, options, ids=self.ids, unreadable=skip)
+            extractor = shared.extractor(Path(self.set.model_folder))
+            extracted = utterance_vectors(extractor, reader, features, vad)
         vectors = {name: vector for name, vector in extracted if vector is not None}
         return Content(
             {self.archive: _archive(vectors)},

@@ -7,27 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_support import AUDIO, DATA, SYNTHETIC, expected, needs_onnxruntime
+from model_support import AUDIO, DATA, SYNTHETIC, expected, needs_onnxruntime, pin_tiny_ge2e
 from support import cli
 
-from privacy_eval.io.files import digest
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.speech import models
-from privacy_eval.speech.models import ModelFile, PinnedModel, model_path
+from privacy_eval.speech.models import model_path
 
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A wheel with a model of random weights, pinned as ge2e."""
-    weights = (DATA / "ge2e" / "tiny_good.pt").read_bytes()
-    path = tmp_path / "tiny-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("tiny/weights.pt", weights)
-    file = ModelFile("tiny/weights.pt", len(weights), digest(weights))
-    pinned = PinnedModel("T", "CC0", "here", "tiny==1.0", digest(path.read_bytes()), (file,))
-    monkeypatch.setitem(models.MODELS, "ge2e", pinned)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return path
+    return pin_tiny_ge2e(tmp_path, monkeypatch)
 
 
 @pytest.fixture

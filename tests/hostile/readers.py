@@ -89,7 +89,9 @@ from privacy_eval.results.records import (
     SimilarityRecord,
     VerificationRecord,
 )
-from privacy_eval.speech.audio import AudioReader
+from privacy_eval.speech.audio import Audio, AudioReader
+from privacy_eval.speech.front_ends import FRONT_ENDS, FrontEnd, read_front_end
+from privacy_eval.speech.onnx_encoder import open_onnx
 from privacy_eval.speech.xvector import load_extractor
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
@@ -144,10 +146,14 @@ class Reader:
     memory: int = ADDRESS_SPACE
 
 
+def reader_of(name: str) -> Reader:
+    return READERS[name] if name in READERS else SLOW_READERS[name]
+
+
 def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, int]:
     """Fuzz one reader; return how many inputs were read and refused."""
     counts = [0, 0]
-    path = folder / READERS[name].name
+    path = folder / reader_of(name).name
     path.parent.mkdir(parents=True, exist_ok=True)
 
     @hypothesis.seed(f"{name} {seed}")
@@ -157,7 +163,7 @@ def fuzz(name: str, folder: Path, *, inputs: int, seed: int = 0) -> tuple[int, i
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(content=READERS[name].inputs)
+    @hypothesis.given(content=reader_of(name).inputs)
     def answers(content: bytes) -> None:
         counts[not try_one(name, path, content[:LARGEST])] += 1
 
@@ -181,7 +187,7 @@ def _used_memory() -> tuple[int, int]:
 
 def try_one(name: str, path: Path, content: bytes) -> bool:
     """Return whether an input was read; raise if the answer is wrong."""
-    reader = READERS[name]
+    reader = reader_of(name)
     path.write_bytes(content)
     refused: PrivacyEvalError | None = None
     used, most = _used_memory()[0], _most_memory()
@@ -828,6 +834,36 @@ def check_torch_tensors(content: bytes, result: Any) -> None:
     assert not found or found == second.torch_tensors(text_of(content) or b"")
 
 
+FRONT_END = (
+    b"input: fbank\nwindow: hamming\nedges: mirror\nband: [20, -400]\nscaling: 32768\nmean: true\n"
+    b"chunk: [200, 100]\nbins: 40\n"
+)
+
+
+def check_front_end(content: bytes, result: FrontEnd) -> None:
+    """It computes windows of a second of noise, or says why not."""
+    noise = np.random.default_rng(0).integers(-999, 999, 16000, np.int16)
+    with contextlib.suppress(PrivacyEvalError):
+        if result.rate % 1000 == 0 and max(result.chunk, default=0) < 1000 and result.bins < 200:
+            assert np.isfinite(result.compute(Audio(noise, 16000))).all()
+
+
+#: Encoders in ONNX files: every input starts a process, so that only scripts/fuzz.py tries them.
+ONNX = ROOT / "tests" / "data" / "models" / "onnx"
+_ENCODERS = ("wespeaker", "sherpa_3dspeaker", "odd_fbank40")
+_NOISE = np.random.default_rng(0).integers(-999, 999, 16000, np.int16)
+
+
+def _read_onnx(path: Path) -> Any:
+    encoder = open_onnx(read_bytes(path), str(path), FRONT_ENDS["wespeaker"])
+    return encoder.encode(Audio(_NOISE, 16000))
+
+
+def check_vector(content: bytes, result: Any) -> None:
+    """One finite vector."""
+    assert result.dtype == np.float32 and result.ndim == 1 and np.isfinite(result).all()
+
+
 TORCH = (GOLDEN.parent / "speaker_vectors" / "float16" / "speaker_vectors.pt").read_bytes()
 
 
@@ -956,6 +992,12 @@ READERS: Mapping[str, Reader] = {
         check=check_torch_tensors,
         memory=SMALL,
     ),
+    "front_end": Reader(
+        samples_with_edits(FRONT_END, tokens=_YAML_TOKENS),
+        read_front_end,
+        check=check_front_end,
+        name="front_end.yaml",
+    ),
     "results_txt": Reader(
         samples_with_edits(*RESULTS_TXT),
         _parsed(parse_results_txt),
@@ -1008,5 +1050,14 @@ READERS: Mapping[str, Reader] = {
         json_with_edits(STUDY),
         lambda path: study_from_dict(load_json(path), str(path)),
         check=check_study,
+    ),
+}
+
+#: Readers that take a second per input, for scripts/fuzz.py alone.
+SLOW_READERS: Mapping[str, Reader] = {
+    "onnx": Reader(
+        samples_with_edits(*(ONNX.joinpath(f"{n}.onnx").read_bytes() for n in _ENCODERS)),
+        _read_onnx,
+        check=check_vector,
     ),
 }

@@ -68,6 +68,7 @@ def test_a_pickle_may_neither_grow_nor_nest_without_end() -> None:
         legacy({}, ["0"]),
         legacy({}, [], behind=struct.pack("<q", 1)),
         legacy({}),
+        legacy({"a": 1, "b": 2}, []).replace(b"K\x02u.", b"u."),  # a key without value
     ):
         with pytest.raises(PrivacyEvalError, match="^f: "):
             read_torch(content, "f")

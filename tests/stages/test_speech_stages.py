@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from model_support import DATA, pin_tiny_ge2e
 from support import ROOT, Run, cli, lines_to, snapshot, times
 
+from privacy_eval.io.files import digest
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
@@ -269,3 +271,32 @@ def test_another_output_is_another_network(tmp_path: Path) -> None:
         config.write_text(f"output-node name=output input={line}\n")
         digests.add(network_source(files, Inputs()).sha256)
     assert len(digests - {plain}) == 2
+
+
+def test_an_encoder_in_place_of_the_network(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors, a back end and scores of an encoder, whose digest the scores record."""
+    wheel = pin_tiny_ge2e(tmp_path, monkeypatch)
+    encoder = ("--encoder", "ge2e-raw")
+    assert tree.run("anonymize", "--anonymizer", "mcadams").code == 0
+    run = tree.run("xvectors", *encoder)
+    assert run.code == 1 and "get-model ge2e" in run.err
+    assert cli("get-model", "ge2e", "--model-file", wheel).code == 0
+    for number in (1, 2):
+        assert tree.run("xvectors", *encoder, "--job", f"{number}/2").code == 0
+    run = tree.run("xvectors", *encoder)
+    assert run.code == 0, run.err
+    sets = sorted(tree.root.glob("exp/**/xvect_*/xvector.scp"))
+    assert sets and all(read_vectors(s, tree=tree.root).matrix.shape[1] == 6 for s in sets)
+    before = times(sets)
+    assert tree.run("xvectors", *encoder).code == 0 and times(sets) == before
+    assert tree.run("train-backend").code == 0
+    run = tree.run("asv-scores")
+    assert run.code == 0, run.err
+    sha256 = digest((DATA / "ge2e" / "tiny_good.pt").read_bytes())
+    notes = [path.read_text() for path in tree.root.glob("exp/results*/*/.privacy_eval.json")]
+    assert notes and all(sha256 in note and "cache" not in note for note in notes)
+    assert tree.run("xvectors").code == 0  # by the network again
+    assert all(read_vectors(s, tree=tree.root).matrix.shape[1] != 6 for s in sets)
+    assert tree.run("xvectors", *encoder, "--extractor", "kaldi").code == 2

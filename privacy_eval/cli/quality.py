@@ -1,0 +1,43 @@
+"""quality: predicted quality of the speech of a data folder (DNSMOS)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from .options import add, add_data
+
+EXAMPLE = "--data data/libri_test --format json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    add_data(parser)
+    add(parser, "--cache", "--allow-missing", "--utt2spk", "--seed", "--format")
+    add(parser, "--bootstrap", default=1000)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import numpy as np
+
+    from ..speech.dnsmos import QUALITIES, load_dnsmos
+    from .audio import audio_reader, speaker_intervals, utterance_values
+
+    dnsmos = load_dnsmos(arguments.cache)
+    reader = audio_reader(arguments, mix=True)
+    rated = utterance_values(arguments, reader, lambda _, audio: dnsmos.rate(audio))
+    values = np.array([[rated[u][q] for u in rated] for q in QUALITIES])
+    intervals = speaker_intervals(arguments, list(rated), np.ones(len(rated), np.int64), values)
+    mean = dict(zip(QUALITIES, values.mean(axis=1).tolist(), strict=True))
+    interval = dict(zip(QUALITIES, intervals, strict=True)) if intervals else None
+    if arguments.format == "json":
+        plain = {"utterances": rated, "mean": mean, "interval": interval}
+        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        return 0
+    for quality in QUALITIES:
+        text = f"{quality.upper():<5} {mean[quality]:.3f}"
+        if interval:
+            low, high = interval[quality]["low"], interval[quality]["high"]
+            text += f", 95 % interval over speakers: {low:.3f} .. {high:.3f}"
+        print(text)
+    return 0
