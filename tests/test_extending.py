@@ -103,7 +103,7 @@ def evaluated(extended: Path) -> Path:
     (extended / "tree/ratings.csv").unlink()  # of other data sets, too
     for name in ("python", "privacy-eval"):
         executable(extended / ".venv/bin" / name, COMMANDS[name].format(python=sys.executable))
-    tree = ("--tree", "tree", "--out", "out", "--conf", "female_test", "--stage", 5)
+    tree = ("--tree", "tree", "--out", "out", "--conf", "female_test", "--stage", 5, "--nj", 1)
     run = run_program(extended / "recipes/vpc2020/run.sh", *tree, cwd=extended)
     assert run.code == 0, run.err
     assert "score counts: 1 made, 0 current" in run.out
