@@ -117,7 +117,7 @@ OPTIONS = {
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "by-strongest "
     "ratings bootstrap seed utt2spk keys attackers distractors allow-missing allow-outside details",
-    "demo": "dir seed nj bootstrap stage stop-stage",
+    "demo": "dir seed nj bootstrap attackers stage stop-stage",
 }
 
 
