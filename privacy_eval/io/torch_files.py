@@ -30,7 +30,7 @@ Buffer: TypeAlias = bytes | memoryview
 _LEGACY_NUMBER, _LEGACY_VERSION = 0x1950A86A20F9469CFC6C, 1001
 _PICKLE = "/data.pkl"
 #: Limit of a pickle: one byte can become an object of a hundred. Tensors take about 150 bytes.
-_MAX_PICKLE_BYTES = 1 << 18
+_MAX_PICKLE_BYTES = 1 << 16
 _MAX_DIMENSIONS = 8
 
 #: Types of numbers that are read.
