@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{_KALDI} (its programs, at KALDI_ROOT), or 'COMMAND {{in}} {{out}}', run for every data "
         "folder (default: the built-in extractor)"
     )
-    stage.add_argument("--extractor", **value("NAME", extractor))
+    stage.add_argument("--extractor", **value("NAME", extractor, type=_extractor))
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
@@ -63,6 +63,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
     add(parser, "--out", help=f"{out}; not needed over a tree")
     parser.set_defaults(parser=parser)
+
+
+def _extractor(text: str) -> str:
+    """Parse the name of an extractor, or a command."""
+    from ..stages.user_command import FOLDERS
+
+    if text and text != _KALDI and not all(place in text for place in FOLDERS):
+        raise argparse.ArgumentTypeError(
+            f"expected {_KALDI} or a command with {' and '.join(FOLDERS)}, not {text!r}"
+        )
+    return text
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,14 +88,10 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Outcome
     from ..protocol.protocol import load_protocol
     from ..stages.asv_scores import vector_sets
-    from ..stages.user_command import FOLDERS, UserCommand
+    from ..stages.user_command import UserCommand
     from .inputs import chosen_attackers, load_asv_systems, report_outcome, run_settings
 
     text = arguments.extractor
-    if text and text != _KALDI and not all(place in text for place in FOLDERS):
-        arguments.parser.error(
-            f"--extractor takes {_KALDI}, or a command with {' and '.join(FOLDERS)}"
-        )
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     attackers = chosen_attackers(arguments, protocol) or ()
     asv = load_asv_systems(arguments, protocol)

@@ -284,7 +284,7 @@ def ratio_bootstrap(
     Examples
     --------
     >>> counts, sums = np.array([2, 2]), np.array([2.5, 7.5])
-    >>> options = {"name": "mos", "speakers": ["a", "b"], "replicates": 9, "seed": 1}
+    >>> options = {"name": "mos", "speakers": ["a", "b"], "replicates": 1000, "seed": 1}
     >>> drawn = ratio_bootstrap(counts, sums, **options)
     >>> drawn.interval("mos").low, drawn.interval("mos").high
     (1.25, 3.75)

@@ -170,7 +170,7 @@ def window_starts(samples: int) -> tuple[list[int], int]:
     Examples
     --------
     >>> window_starts(50000)
-    ([0, 77], 37920)
+    ([0, 77, 154], 50240)
     """
     frames = math.ceil((samples + 1) / _MEL.shift)
     starts = list(range(0, max(1, frames - _WINDOW + _STEP + 1), _STEP))

@@ -741,7 +741,7 @@ def forged(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
         patch.setattr(
-            "privacy_eval.stages.privacy_metrics.bengio_mariethoz_interval",
+            "privacy_eval.metrics.bengio_mariethoz_interval",
             lambda *_: (0.424242, 0.5),
         )
         for verb in ("privacy-metrics", "similarity", "collect"):
@@ -805,13 +805,13 @@ def test_records_of_another_provenance_are_rebuilt(
 
 KILLED = """#!{python}
 import os, signal, sys
-from privacy_eval.stages import privacy_metrics
-read = privacy_metrics.read_scores
+from privacy_eval.io import scores
+read = scores.read_scores
 def killed(path, **options):
     if str(path).endswith("{file}"):
         os.kill(os.getpid(), signal.SIGKILL)
     return read(path, **options)
-privacy_metrics.read_scores = killed
+scores.read_scores = killed
 from privacy_eval.cli import main
 sys.exit(main())
 """

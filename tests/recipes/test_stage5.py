@@ -62,7 +62,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, last in (("libri", ""), ("vctk", "_all"))
         for split in ("dev", "test")
         for kind in ("enrolls", f"trials_f{last}", f"trials_m{last}")
-    }
+    } | {"train_clean_360_anon"}
     return folder
 
 

@@ -413,7 +413,7 @@ REAL = f"{sys.executable} -m privacy_eval"
         (6, ["--ratings", "no.csv"], "--ratings: no.csv: no such file or folder"),
         (6, ["--bootstrap", "1"], "--bootstrap: expected 0 or 2 to"),
         (6, ["--whiskers", "foo"], "--whiskers: invalid choice: 'foo'"),
-        (6, ["--extractor", "foo"], "--extractor: invalid choice: 'foo'"),
+        (6, ["--extractor", "foo"], "--extractor: expected kaldi or a command with"),
         (0, ["--system", "B7"], "no system 'B7'; available: x, y"),
         (6, ["--system", "B7"], "no system 'B7'; available: x, y"),
         (6, ["--anon-suffix", "_B7"], "no data set or results with anonymization suffix '_B7'"),
