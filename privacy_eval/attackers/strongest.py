@@ -55,6 +55,11 @@ class Strongest:
         """Whether the interval is too short, as the EER is low."""
         return self.corrected < LOW_EER
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether the corrected value is outside the interval, as with very few speakers."""
+        return not self.lower <= self.corrected <= self.upper
+
 
 def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
     """Find the attacker of the lowest EER, and correct it for having been picked.

@@ -41,6 +41,10 @@ NEARLY_EQUAL = 1e-3
 
 LOW = "EER of anonymized speech below half that of original speech"
 SAME = "scores (nearly) identical to those of another condition"
+
+#: Id of the attacker who reads the words alone, which are those of all systems.
+WORDS = "words"
+
 CONSTANT = "all scores are equal"
 BY_SPEAKER = "scores depend on the enrolled speaker only"
 BY_UTTERANCE = "scores depend on the trial utterance only"
@@ -170,6 +174,8 @@ def _compare(
         c = scores.files
         system, label = c.condition.system, c.condition.label
         content = digest(scores.trials.tobytes() + scores.values.tobytes())
+        if c.condition.attacker == WORDS:
+            continue
         same = first_with.setdefault(content, c)
         if c.condition.is_original:
             continue

@@ -31,12 +31,13 @@ def listening_section(folder: Path, data: ReportData) -> Section:
     if subjective.protocol.name != data.protocol.name:
         raise PrivacyEvalError(
             f"{path}: protocol {subjective.protocol.name}, but the results are of protocol "
-            f"{data.protocol.name}"
+            f"{data.protocol.name}; evaluate the ratings again with privacy-eval listening "
+            "(stage 11)"
         )
     if not figures_source(folder, data.sources).items() <= drawn_from(figures).items():
         raise PrivacyEvalError(
             f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
-            "listening"
+            "listening (stage 11)"
         )
     published = data.sources.published or None
     cells = objective_and_subjective(subjective, data.results, published)
@@ -59,5 +60,6 @@ def listening_insert(folder: Path) -> Insert:
 
 def figures_source(folder: Path, objective: ReportSources) -> dict[str, str]:
     """Return digests of the inputs of a listening test's figures: its own and objective results."""
-    beside = objective.digest() if objective.paths else ""
+    # Figures do not depend on how systems are chosen and ranked.
+    beside = ReportSources(objective.paths, objective.conf).digest() if objective.paths else ""
     return {"ratings": digest(read_bytes(folder / RESULTS)), "results": beside}

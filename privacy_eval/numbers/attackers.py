@@ -104,6 +104,11 @@ class Tried:
         return tuple(a for a in plausible if a.trial_sets == most)
 
     @property
+    def partial(self) -> tuple[AttackerEer, ...]:
+        """Those whose means are over other trial sets: they are not compared."""
+        return tuple(a for a in self.attackers if a.is_plausible and a not in self.compared)
+
+    @property
     def lowest(self) -> AttackerEer | None:
         """The attacker with the lowest EER, if there are several."""
         if len(self.compared) < 2:
@@ -150,9 +155,9 @@ class Tried:
 
     @property
     def like_lowest(self) -> set[str]:
-        """Titles of the attackers whose EER is not significantly above the lowest."""
+        """Titles of the attackers whose EER is not significantly above the lowest by a test."""
         of_lowest = [p for p in self.pairs if self.lowest in (p.one, p.other)]
-        equal = [p for p in of_lowest if not p.difference.significant]
+        equal = [p for p in of_lowest if not (p.difference.significant or p.difference.too_few)]
         return {a.title for p in equal for a in (p.one, p.other)} - {self.lowest_title}
 
     @property
@@ -197,9 +202,11 @@ class Tried:
         return tuple(weaker)
 
     def is_weaker(self, one: AttackerEer, other: AttackerEer) -> bool:
-        """Tell whether an attacker is weaker: by the paired difference if there is one, else by the
-        EERs."""
+        """Tell whether an attacker is weaker: by the paired difference if there is one from enough
+        replicates, else by the EERs."""
         for pair in self.pairs:
+            if pair.difference.too_few:
+                continue
             if (pair.one.title, pair.other.title) == (one.title, other.title):
                 return pair.difference.interval[0] > 0
             if (pair.one.title, pair.other.title) == (other.title, one.title):
@@ -209,7 +216,8 @@ class Tried:
     @property
     def how_compared(self) -> str:
         """How attackers are compared."""
-        return "paired by bootstrap replicate" if self.pairs else "by point estimates, not tested"
+        tested = any(not pair.difference.too_few for pair in self.pairs)
+        return "paired by bootstrap replicate" if tested else "by point estimates, not tested"
 
 
 def tried(

@@ -149,12 +149,19 @@ def with_attackers(
     ranked = [replace(r, tried=of_systems.get(r.system)) for r in ranking.ranked]
     if not by_strongest:
         return replace(ranking, ranked=tuple(ranked))
-    corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
-    without = {
-        r.system: _NOT_CORRECTED if r.tried is not None else _ONE_ATTACKER
-        for r in ranked
-        if r.system not in corrected
-    }
+    titles = {r.system: {a.title for a in r.tried.compared} for r in ranked if r.tried is not None}
+    every = set().union(*titles.values())
+    corrected: dict[str, float] = {}
+    without: dict[str, str] = {}
+    for r in ranked:
+        if r.tried is None:
+            without[r.system] = _ONE_ATTACKER
+        elif titles[r.system] != every:
+            without[r.system] = _OTHER_ATTACKERS
+        elif r.strongest is None:
+            without[r.system] = _NOT_CORRECTED
+        else:
+            corrected[r.system] = r.strongest.corrected
     order = [replace(r, next=None, why_not="") for r in ranked if r.system in corrected]
     order.sort(key=lambda r: -corrected[r.system])
     unranked = {**without, **ranking.unranked}
@@ -286,6 +293,7 @@ _NO_VALUES = "no values"
 _LACKS = "no value of"
 _NOT_CORRECTED = "strongest attacker not corrected: not all in the same bootstrap replicates"
 _ONE_ATTACKER = "no other attacker was tried"
+_OTHER_ATTACKERS = "fewer attackers, or not on all trial sets"
 _UNINFORMATIVE = "implausible or uninformative values"
 _REASONS = {INCOMPLETE: "incomplete: trials without a score were left out"}
 

@@ -635,7 +635,7 @@ def _check_entries(protocol: Protocol) -> None:
         and not any(a.id in CHALLENGE_ATTACKERS for a in p.other_attackers)
         and not any(a.scoring in CHALLENGE_ATTACKERS for a in p.other_attackers),
         "attackers: the first, and no other, is the challenge's own: id and scoring are "
-        f"{' or '.join(CHALLENGE_ATTACKERS)}",
+        f"{' or '.join(CHALLENGE_ATTACKERS)}; another one whose scores you compute is `outside`",
     )
     for model in p.asv_models:
         _need(

@@ -8,7 +8,7 @@ from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attackers import Tried
 from ..numbers.paired import Difference
 from ..numbers.report_data import ReportData
-from .attackers_in_words import LIKE_LOWEST, attacker_notes
+from .attackers_in_words import LIKE_LOWEST, PARTIAL, attacker_notes
 from .notes import averaged_text
 from .ranking_tables import p_value_text
 from .split_tables import nonempty
@@ -63,7 +63,12 @@ def _titles(rows: Iterable[Tried], data: ReportData) -> str:
 
 def _texts(row: Tried, titles: list[str], data: ReportData, *, corrected: bool) -> tuple[str, ...]:
     like_lowest = row.like_lowest
-    eers = {a.title: a.eer.text() + LIKE_LOWEST * (a.title in like_lowest) for a in row.attackers}
+    partial = [a.title for a in row.partial]
+    eers = {
+        a.title: f"{a.eer.text()}{LIKE_LOWEST * (a.title in like_lowest)}"
+        f"{PARTIAL * (a.title in partial)}"
+        for a in row.attackers
+    }
     texts = [row.system, data.protocol.split_title(row.split)]
     texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
     texts += [row.corrected_text or NOT_AVAILABLE] if corrected else []
@@ -82,7 +87,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
                 pair.other.title,
                 f"{metric.format(tested.value)} {metric.interval(tested.interval)}",
                 p_value_text(tested),
-                f"{'< ' * tested.p_value_is_bound}{pair.p_holm:.3f}",
+                f"{'< ' * tested.p_value_is_bound}{pair.p_holm:.3f}" * (not tested.too_few),
                 _statement(tested),
             )
             for pair in (row.pairs if row is not None else ())

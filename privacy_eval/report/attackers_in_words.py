@@ -13,6 +13,11 @@ from ..numbers.report_data import ReportData
 #: Mark of attackers that cannot be told from the strongest.
 LIKE_LOWEST = "\u2248"
 
+#: Mark of attackers without scores of all trial sets.
+PARTIAL = " (part)"
+
+_OUTSIDE = "too few speakers: the interval does not hold the corrected value"
+
 _CORRECTED = (
     "Strongest: the lowest EER of all attackers that were tried, without the optimism of having "
     "been picked, with its 95 % interval"
@@ -69,7 +74,14 @@ def _strongest(row: Tried) -> str:
         why = "not corrected for having been picked, so rather too low"
         return f"{row.lowest.eer.text()} % ({title}; {why})"
     value, _, bounds = corrected.partition(" ")
-    return f"{value} % {bounds} ({title}{f'; {TOO_LOW}' * row.is_too_low})"
+    return f"{value} % {bounds} ({title}{_too_short(row)})"
+
+
+def _too_short(row: Tried) -> str:
+    """Warn of an interval that cannot be trusted."""
+    if row.is_too_low or row.strongest is None:
+        return f"; {TOO_LOW}" * row.is_too_low
+    return f"; {_OUTSIDE}" * row.strongest.is_outside
 
 
 def _tried(data: ReportData) -> Iterator[str]:
@@ -85,7 +97,19 @@ def _tried(data: ReportData) -> Iterator[str]:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
         tried.insert(0, f"{own} ({', '.join(a.title.lower() for a in attacks)})")
     yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
-    untried = [a for a in protocol.other_attackers if a.id not in others]
+    partial = {
+        a.title.lower(): row.system
+        for row in data.tried.values()
+        if row.split == data.main_split
+        for a in row.partial
+    }
+    if partial:
+        named = "; ".join(f"{title} ({system})" for title, system in partial.items())
+        yield f"Tried on some trial sets only, and not counted: {named}."
+    outside = [a for a in protocol.other_attackers if a.scoring == "outside"]
+    if unscored := [a.title for a in outside if a.id not in others]:
+        yield f"Named in the protocol, but without scores: {'; '.join(unscored)}."
+    untried = [a for a in protocol.other_attackers if a.id not in others and a not in outside]
     if untried:
         yield (
             f"Not tried, and perhaps stronger: {'; '.join(a.title for a in untried)}. Stage 5 with "
@@ -113,16 +137,15 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
     for one, other in row.weaker_than_variant:
         if one.attacker == data.protocol.own_attacker:
             yield (
-                f"Privacy is overestimated: with {other.title.lower()}, the {one.title.lower()} "
-                f"attacker reaches {other.eer.text()} % instead of {one.eer.text()} % "
-                f"({row.how_compared})."
+                f"Privacy is overestimated: an attacker with {other.title.lower()} reaches "
+                f"{other.eer.text()} % instead of the {one.eer.text()} % of the "
+                f"{one.title.lower()} attacker ({row.how_compared})."
             )
     if row.lowest is not None:
         how = f"; corrected for having been picked {row.corrected_text}" * bool(row.corrected_text)
         yield (
             f"The strongest of {len(row.compared)} attackers that were tried: "
-            f"{row.lowest.title.lower()}, {row.lowest.eer.text()} %{how}"
-            f"{f'; {TOO_LOW}' * row.is_too_low}."
+            f"{row.lowest.title.lower()}, {row.lowest.eer.text()} %{how}{_too_short(row)}."
         )
 
 
@@ -139,6 +162,8 @@ def attacker_notes(rows: Sequence[Tried], data: ReportData) -> list[str]:
 def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     """Explain corrected EERs, if there are any, and warn of low ones and of those without."""
     notes = [_CORRECTED] if any(row.strongest is not None for row in rows) else []
+    if any(row.strongest is not None and row.strongest.is_outside for row in rows):
+        notes.append(f"{_OUTSIDE[:1].upper()}{_OUTSIDE[1:]}")
     if any(row.is_too_low for row in rows):
         notes.append(f"{TOO_LOW[:1].upper()}{TOO_LOW[1:]}")
     if any(row.strongest is None and row.lowest is not None for row in rows):
@@ -146,8 +171,8 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
             "Without a corrected EER: attackers that were not all measured in the same bootstrap "
             "replicates (option --bootstrap of the evaluation)"
         )
-    if any(len(row.compared) < len(row.attackers) for row in rows):
-        notes.append("Only attackers of the same trial sets are compared")
+    if any(row.partial for row in rows):
+        notes.append(f"{PARTIAL.strip()}: of some trial sets only, so not compared with the others")
     return notes
 
 

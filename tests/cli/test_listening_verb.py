@@ -138,6 +138,7 @@ def test_the_report_has_a_section(evaluated: tuple[Path, Run], tmp_path: Path) -
     assert "Subjective evaluation" not in path.read_text()
     assert cli(*report, "--listening", tree / "out").code == 0
     page = path.read_text()
+    assert cli(*report, "--listening", tree / "out", "--by-strongest").code == 0
     assert "<h2>Subjective evaluation</h2>" in page
     for name in ("subjective_tests_similarity", "objective_subjective", "subjective_evaluators"):
         assert f'<table id="tab-{name}">' in page

@@ -20,7 +20,9 @@ from support import (
 )
 
 from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
+from privacy_eval.numbers.attackers import AttackerEer, AttackerPair, Tried
 from privacy_eval.numbers.means import Mean
+from privacy_eval.numbers.paired import Difference
 from privacy_eval.numbers.rankings import RankedSystem, Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -239,7 +241,7 @@ def test_aligned_variants_of_the_same_condition_are_compared(tree: Tree) -> None
     assert "0.00 % (procrustes)" in weaker[0].caveats[WEAKER_THAN_VARIANT]
     data = report_data(results, tree.root / "out")
     said = " ".join(sentence for _, sentences in front(data).answers for sentence in sentences)
-    assert "with aligned x-vectors (rotation), the ignorant attacker reaches 0.00 %" in said
+    assert "an attacker with aligned x-vectors (rotation) reaches 0.00 %" in said
     table = attackers_table(data)
     assert table is not None and "alignment" in " ".join(table.notes)
 
@@ -272,13 +274,49 @@ def test_the_first_screen_names_attackers_that_were_tried_and_others(tree: Tree)
     assert "--attackers ridge-reverse,ridge-reverse-asnorm,procrustes,words,fused runs" in untried
 
 
-def of_system(name: str, eer: float, corrected: float | None) -> tuple[RankedSystem, Any]:
+def of_system(
+    name: str, eer: float, corrected: float | None, attackers: str = "xy"
+) -> tuple[RankedSystem, Any]:
     picked = None if corrected is None else SimpleNamespace(corrected=corrected)
-    return RankedSystem(name, Mean("eer", eer)), SimpleNamespace(strongest=picked)
+    compared = tuple(SimpleNamespace(title=title) for title in attackers)
+    return RankedSystem(name, Mean("eer", eer)), SimpleNamespace(
+        strongest=picked, compared=compared
+    )
+
+
+def of_attacker(title: str, value: float, genders: str) -> AttackerEer:
+    """An attacker with scores of some genders."""
+    conditions = tuple(SimpleNamespace(data_set="libri", gender=g) for g in genders)
+    mean: Any = SimpleNamespace(
+        of_present=value,
+        caveat=None,
+        replicates=None,
+        parts=[SimpleNamespace(conditions=conditions)],
+    )
+    return AttackerEer(title, title, CONFIG.attack_models[1], mean)
+
+
+def test_attackers_of_some_trial_sets_are_not_compared() -> None:
+    whole, part = of_attacker("whole", 0.3, "fm"), of_attacker("part", 0.1, "f")
+    row = Tried("now", "dev", (whole, part), CONFIG)
+    assert (row.compared, row.partial, row.lowest) == ((whole,), (part,), None)
+
+
+@pytest.mark.parametrize("too_few", [False, True])
+def test_attackers_are_like_the_strongest_only_by_a_test(too_few: bool) -> None:
+    one, other = of_attacker("one", 0.3, "f"), of_attacker("other", 0.1, "f")
+    row = Tried("now", "dev", (one, other), CONFIG)
+    interval = (0.1, 0.3) if too_few else (-0.1, 0.5)
+    tested = Difference("other", 0.2, interval, 0.1, too_few, False, too_few)
+    vars(row)["pairs"] = (AttackerPair(one, other, tested, 0.1),)
+    assert row.like_lowest == (set() if too_few else {"one"})
+    assert row.is_weaker(one, other) == too_few  # by the EERs where there is no test
+    assert ("not tested" in row.how_compared) == too_few
 
 
 def test_systems_are_ranked_by_the_strongest_attacker_on_request() -> None:
     systems = [of_system("A", 0.4, 0.1), of_system("B", 0.3, 0.2), of_system("C", 0.2, None)]
+    systems.append(of_system("E", 0.15, 0.3, "x"))
     ranked = tuple(system for system, _ in systems)
     protocol = replace(CONFIG, eer="eer")
     ranking = Ranking(
@@ -286,11 +324,13 @@ def test_systems_are_ranked_by_the_strongest_attacker_on_request() -> None:
     )
     tried = {(system.system, "dev"): one for system, one in systems}
     beside = with_attackers(ranking, tried, by_strongest=False)
-    assert [r.system for r in beside.ranked] == ["A", "B", "C", "D"]
+    assert [r.system for r in beside.ranked] == ["A", "B", "C", "E", "D"]
     assert [r.tried for r in beside.ranked] == [*tried.values(), None]
     ordered = with_attackers(ranking, tried, by_strongest=True)
     assert [r.system for r in ordered.ranked] == ["B", "A"]
-    assert set(ordered.unranked) == {"C", "D"} and "no other attacker" in ordered.unranked["D"]
+    assert set(ordered.unranked) == {"C", "D", "E"}
+    assert "no other attacker" in ordered.unranked["D"]
+    assert "fewer attackers" in ordered.unranked["E"]
     other = replace(ranking, metric="cllr_min")
     assert with_attackers(other, tried, by_strongest=True) is other
 
