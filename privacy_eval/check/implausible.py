@@ -41,15 +41,14 @@ NEARLY_EQUAL = 1e-3
 
 LOW = "EER of anonymized speech below half that of original speech"
 SAME = "scores (nearly) identical to those of another condition"
-
-#: Id of the attacker who reads the words alone, which are those of all systems.
-WORDS = "words"
-
 CONSTANT = "all scores are equal"
 BY_SPEAKER = "scores depend on the enrolled speaker only"
 BY_UTTERANCE = "scores depend on the trial utterance only"
 TIED = f"more than {100 * MAX_TIED:.0f} % of the trials tie with one of the other class"
 LEFT_OUT = "trials without a score or scores without a trial, left out"
+
+#: Id of the attacker who reads the words alone, which are those of all systems.
+WORDS = "words"
 
 
 @dataclass(frozen=True)
@@ -174,15 +173,13 @@ def _compare(
         c = scores.files
         system, label = c.condition.system, c.condition.label
         content = digest(scores.trials.tobytes() + scores.values.tobytes())
-        if c.condition.attacker == WORDS:
-            continue
         same = first_with.setdefault(content, c)
         if c.condition.is_original:
             continue
         base = originals.get(c.condition.asv_model)
         if same is c and base is not None and _nearly_equal(scores, base):
             same = base.files
-        if same is not c:
+        if same is not c and c.condition.attacker != WORDS:
             other = same.condition.system
             name = same.condition.label if other == system else f"{other} {same.condition.label}"
             yield Finding(SAME, f"{label} = {name}", system, file=c.scores)

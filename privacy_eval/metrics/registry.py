@@ -297,7 +297,7 @@ class Metric:
         decimals: int | None = None,
     ) -> str:
         """Format the bounds of an interval as `format` does values; "" for none, and `NO_WIDTH` for
-        equal ones: no variation between draws says nothing about the uncertainty."""
+        equal ones, which draws that do not vary give: the uncertainty is unknown."""
         if bounds is None:
             return ""
         low, high = bounds

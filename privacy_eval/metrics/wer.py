@@ -182,15 +182,41 @@ def word_errors(
     >>> word_errors("", "A B"), word_errors("", "A B", normalization="vpc2026").words
     (WordErrors(words=1, insertions=1, deletions=0, substitutions=1), 0)
     """
-    try:
-        from kaldialign import edit_distance
-    except ImportError as error:
-        raise missing_library("word error rates of transcripts", "kaldialign") from error
     sides = [split_words(text, normalization) for text in (reference, hypothesis)]
     if normalization == "none" and any(sides):
         sides = [words or [""] for words in sides]
-    counts = edit_distance(*sides)
-    return WordErrors(len(sides[0]), counts["ins"], counts["del"], counts["sub"])
+    return align_symbols(*sides, purpose="word error rates of transcripts")
+
+
+def align_symbols(reference: list[str], hypothesis: list[str], *, purpose: str) -> WordErrors:
+    """Count the words or phones of a reference, and the fewest errors that make the hypothesis.
+
+    Parameters
+    ----------
+    reference, hypothesis : list of str
+    purpose : str
+        What needs kaldialign, for the error.
+
+    Returns
+    -------
+    WordErrors
+
+    Raises
+    ------
+    PrivacyEvalError
+        kaldialign is not installed.
+
+    Examples
+    --------
+    >>> align_symbols(["k", "a", "t"], ["k", "t", "s"], purpose="phone error rates").errors
+    2
+    """
+    try:
+        from kaldialign import edit_distance
+    except ImportError as error:
+        raise missing_library(purpose, "kaldialign") from error
+    counts = edit_distance(reference, hypothesis)
+    return WordErrors(len(reference), counts["ins"], counts["del"], counts["sub"])
 
 
 def wer_bootstrap(

@@ -97,15 +97,14 @@ def _tried(data: ReportData) -> Iterator[str]:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
         tried.insert(0, f"{own} ({', '.join(a.title.lower() for a in attacks)})")
     yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
-    partial = {
-        a.title.lower(): row.system
+    partial = [
+        f"{a.title.lower()} ({row.system})"
         for row in data.tried.values()
         if row.split == data.main_split
         for a in row.partial
-    }
+    ]
     if partial:
-        named = "; ".join(f"{title} ({system})" for title, system in partial.items())
-        yield f"Tried on some trial sets only, and not counted: {named}."
+        yield f"Tried on some trial sets only, and not counted: {'; '.join(partial)}."
     outside = [a for a in protocol.other_attackers if a.scoring == "outside"]
     if unscored := [a.title for a in outside if a.id not in others]:
         yield f"Named in the protocol, but without scores: {'; '.join(unscored)}."

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import PrivacyEvalError, missing_library
 from ..io.files import digest, read_bytes
-from ..metrics.wer import WordErrors
+from ..metrics.wer import WordErrors, align_symbols
 from .audio import Audio
 from .models import MODELS
 
@@ -131,9 +131,4 @@ def phone_errors(reference: list[str], hypothesis: list[str]) -> WordErrors:
     >>> phone_errors(["k", "a", "t"], ["k", "t", "s"]).errors
     2
     """
-    try:
-        from kaldialign import edit_distance
-    except ImportError as error:
-        raise missing_library("phone error rates", "kaldialign") from error
-    counts = edit_distance(reference, hypothesis)
-    return WordErrors(len(reference), counts["ins"], counts["del"], counts["sub"])
+    return align_symbols(reference, hypothesis, purpose="phone error rates")

@@ -32,7 +32,7 @@ def write_recipe(folder: Path, conf: str, *, demo: bool) -> None:
     Raises
     ------
     PrivacyEvalError
-        The folder is not empty, or is no folder.
+        The folder exists and is not an empty directory.
     """
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise PrivacyEvalError(f"{folder}: exists and is not an empty folder; choose another one")
