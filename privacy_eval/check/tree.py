@@ -23,6 +23,7 @@ from ..stages.collect import (
     unusual_word_counts,
 )
 from ..stages.transcripts import rated_words
+from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import (
     ConditionFiles,
     RecognitionCondition,
@@ -54,6 +55,8 @@ WORD_ERRORS = "word error rates that cannot be used"
 OTHER_WORDS = "word error rates of other numbers of words than those of other systems"
 EMOTIONS = "emotion recognition that cannot be used"
 UNKNOWN_FOLDERS = "folders that match no condition of the protocol (--conf, --anon-suffix)"
+UNCLAIMED_SCORES = "scores in folders that name no attacker of the protocol, left out"
+ATTACKER_WITHOUT_SCORES = "attackers of the protocol without scores"
 SIBLING_RESULTS = "results folders beside each other, each treated as a separate system"
 SIMILAR_NAMES = "names that look alike"
 NO_RECOGNITION = "no recognition of anonymized speech, so that word error rates will be left out"
@@ -241,7 +244,8 @@ def _is_external(c: ConditionFiles, inputs: Inputs) -> bool:
 
 
 def _folders(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
-    """Yield skipped folders, folders that may count twice, and systems without recognition."""
+    """Yield skipped folders and scores, folders that may count twice, and systems without
+    recognition."""
     results = asv.access.results
     owners = {folder: s.name for s in reversed(systems) for folder in s.folders}
     for folder, names in unmatched_folders(systems).items():
@@ -251,6 +255,9 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
         if system.problem is not None:
             error = PrivacyEvalError(system.problem)
             yield failure(SUFFIX, error, team=system.name)
+    for problem in attacker_problems(systems, asv.protocol):
+        kind = ATTACKER_WITHOUT_SCORES if problem.folder is None else UNCLAIMED_SCORES
+        yield Finding(kind, problem.text, problem.system, file=problem.folder)
     for folder, names in sibling_results_folders(systems, results).items():
         yield Finding(SIBLING_RESULTS, f"{folder} ({', '.join(names)})")
     for kind, names in (

@@ -15,6 +15,7 @@ from ..io.names import look_alike
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
+from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import System
 from ..tree.discovery import (
     check_suffixes,
@@ -109,6 +110,12 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
             f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
             "systems; move aside any that are not"
         )
+    for problem in attacker_problems(systems, protocol):
+        if problem.folder is not None:
+            text = f"{problem.folder}: scores of no attacker of protocol {protocol.name}, left out"
+        else:
+            text = f"attacker of protocol {protocol.name} without scores"
+        log(f"privacy-eval: warning: {text}: {problem.system}: {problem.text}")
 
 
 def tree_access(arguments: argparse.Namespace) -> TreeAccess:

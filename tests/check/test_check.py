@@ -244,6 +244,38 @@ def test_results_folders_beside_each_other(tmp_path: Path) -> None:
     assert f"{tmp_path}/exp/team/b1: results-new, results-old" in run.err
 
 
+@pytest.mark.parametrize("folder", ["lisstener", "Words", "misc"])
+def test_mistyped_folders_of_attackers_are_named_with_the_near_match(
+    tmp_path: Path, folder: str
+) -> None:
+    tree = three_conditions(tmp_path)
+    entries = "scoring: plda}", "scoring: words}", "scoring: outside}"
+    ids = "plda", "words", "listeners"
+    attackers = (f"  - {{id: {i}, title: x, {e}" for i, e in zip(ids, entries, strict=True))
+    conf = lines_to(tmp_path / "own.yaml", ["extends: vpc2020", "attackers:", *attackers])
+    lines_to(tmp_path / "exp/results-now" / OA / folder / "scores", ["spk utt 1"])
+    lines_to(tmp_path / "exp/results-now" / AA / folder / "scores", ["spk utt 1"])
+    lines_to(tmp_path / "exp/results-now" / AA / "notes/README", ["no scores"])
+    rows = check(tree, "--conf", conf)
+    near = {"lisstener": " (is it listeners?)", "Words": " (is it words?)", "misc": ""}[folder]
+    assert items(rows, tree_module.UNCLAIMED_SCORES) == [f"{folder}{near} in 2 conditions"]
+    (row,) = (r for r in rows if r["problem"].startswith(tree_module.UNCLAIMED_SCORES))
+    assert row["file"] == str(tmp_path / "exp/results-now" / OA / folder)
+    back = " (is it lisstener?)" if folder == "lisstener" else ""
+    assert items(rows, tree_module.ATTACKER_WITHOUT_SCORES) == [f"listeners{back}"]
+    base = ("--tree", tmp_path, "--results", "exp", "--conf", conf)
+    warned = [line for line in cli("privacy-metrics", *base).err.splitlines() if "warning" in line]
+    assert [f"{folder}{near} in 2" in warned[0], f"listeners{back}" in warned[1]] == [True, True]
+
+
+def test_scores_of_every_attacker_give_no_warning(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    lines_to(tmp_path / "exp/results-now" / OA / "words/scores", ["spk utt 1"])
+    rows = check(tree, "--quick")
+    assert not items(rows, tree_module.UNCLAIMED_SCORES)
+    assert not items(rows, tree_module.ATTACKER_WITHOUT_SCORES)
+
+
 def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     folder = tree.root / "exp/\x1b[2J\n/x"
