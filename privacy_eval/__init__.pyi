@@ -32,6 +32,7 @@ from .metrics import speaker_bootstrap as speaker_bootstrap
 from .metrics import speechbrain_eer as speechbrain_eer
 from .metrics import voice_similarity as voice_similarity
 from .metrics import zebra as zebra
+from .numbers.gate import decide as decide
 from .protocol.protocol import load_protocol as load_protocol
 from .report.figures.axes import plot_det as plot_det
 from .report.figures.axes import plot_ece as plot_ece

@@ -66,6 +66,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "report": "write one HTML file with tables, figures and provenance",
         "import": "convert the results files of a challenge to results.json",
         "export": "convert results.json to results.txt, CSV or averages",
+        "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
     "evaluate a listening test": {
         "listening": "evaluate the ratings of a listening test: metrics, tables and figures",

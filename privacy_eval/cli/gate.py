@@ -1,0 +1,59 @@
+"""gate: judge results by a policy: pass, fail or undecided."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from ..errors import PrivacyEvalError, UsageError
+from .options import add, path
+
+EXAMPLE = "--policy policy.yaml exp/results.json --junit gate.xml"
+
+#: Exit codes by decision; 2 also for an unreadable policy or results, and wrong usage.
+EXIT = {"PASS": 0, "FAIL": 1, "ERROR": 2, "UNDECIDED": 3}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("results", **path("results.json"))
+    parser.add_argument("--policy", required=True, **path("FILE", "rules, a YAML file"))
+    add(parser, "--system", help="judge only this system; default: all of them")
+    parser.add_argument("--junit", **path("FILE", "write JUnit XML for a build server"))
+    parser.add_argument("--markdown", **path("FILE", "write a summary in Markdown"))
+    add(parser, "--format")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the verdict; anything that hinders it is exit code 2, never that of a decision."""
+    try:
+        return _run(arguments)
+    except PrivacyEvalError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror or error}") from error
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..io.schema import to_plain
+    from ..numbers.gate import judge, read_policy
+    from ..report.verdict import verdict_junit, verdict_markdown, verdict_text
+    from ..results.json_store import read_results
+
+    policy = read_policy(arguments.policy)
+    results = read_results(arguments.results)
+    if arguments.system is not None:
+        results = results.selected([arguments.system])
+    verdict = judge(policy, results)
+    if arguments.junit is not None:
+        write_text(arguments.junit, verdict_junit(verdict))
+    if arguments.markdown is not None:
+        write_text(arguments.markdown, verdict_markdown(verdict))
+    if arguments.format == "json":
+        rules = [to_plain(rule.to_dict()) for rule in verdict.rules]
+        plain = {"decision": verdict.decision, "rules": rules}
+        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        print(verdict_text(verdict), end="")
+    return EXIT[verdict.decision]

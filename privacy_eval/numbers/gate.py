@@ -1,0 +1,418 @@
+"""The release gate: rules on results, each of which passes, fails or is undecided.
+
+An end of the interval decides, not the value: at least m passes if the lower end is at least m and
+fails if the upper end is below m. Ends are inclusive and nothing is rounded. What is missing is
+undecided and never passes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from ..errors import PrivacyEvalError, abbreviate, counted
+from ..io.files import read_text
+from ..io.names import check_name
+from ..io.schema import Entry, from_plain
+from ..io.yaml_text import parse_yaml
+from ..metrics import METRICS
+from ..metrics.caveats import INCOMPLETE
+from ..protocol.protocol import ORIGINAL
+from ..results.records import RECORD_KINDS, AnyRecord, Results, VerificationRecord
+
+Decision = Literal["PASS", "FAIL", "UNDECIDED", "ERROR"]
+
+#: From the most to the least urgent: one of them decides over all that follow.
+_ORDER: tuple[Decision, ...] = ("ERROR", "FAIL", "UNDECIDED", "PASS")
+
+#: Level of the intervals of results.
+_LEVEL = 0.95
+
+#: Metrics that are not in the registry: rates by gallery size, the risk of attributes, word error
+#: rates by language model.
+_OTHER_METRICS = re.compile(r"(linkage|singling_out)_[1-9]\d*|inference_risk|wer_.+")
+
+#: Columns of a value that name its trial set, in which series of values must be complete.
+_PLACE = ("data_set", "split", "gender")
+
+#: Columns of a value by which rules may be restricted or judged one by one.
+_COLUMNS = (*_PLACE, "attacker", "attack_model", "model", "results_folder", "system")
+
+Bounds = Sequence[float | None] | None
+
+
+def decide(
+    value: float | None,
+    interval: Bounds,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    interval_optional: bool = False,
+    suspect_above: float | None = None,
+) -> Decision:
+    """Decide a rule on a value by the ends of its interval.
+
+    Parameters
+    ----------
+    value : float or None
+        None or NaN if it is missing.
+    interval : (float or None, float or None) or None
+        Ends; missing ones are None or NaN.
+    at_least, at_most : float or None
+        Inclusive bounds of the value.
+    interval_optional : bool
+        The value stands for an interval that is missing.
+    suspect_above : float or None
+        A value above it is undecided: an EER far above 50 % does not protect.
+
+    Returns
+    -------
+    {"PASS", "FAIL", "UNDECIDED", "ERROR"}
+        ERROR: the ends are reversed.
+
+    Examples
+    --------
+    >>> decide(0.35, (0.31, 0.39), at_least=0.3), decide(0.35, (0.28, 0.42), at_least=0.3)
+    ('PASS', 'UNDECIDED')
+    >>> decide(0.12, None, at_most=0.1), decide(0.12, None, at_most=0.1, interval_optional=True)
+    ('UNDECIDED', 'FAIL')
+    """
+    if value is None or math.isnan(value) or (suspect_above is not None and value > suspect_above):
+        return "UNDECIDED"
+    low, high = interval or (None, None)
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        if not interval_optional:
+            return "UNDECIDED"
+        low = high = value
+    if low > high:
+        return "ERROR"
+    least = -math.inf if at_least is None else at_least
+    most = math.inf if at_most is None else at_most
+    if high < least or low > most:
+        return "FAIL"
+    return "PASS" if low >= least and high <= most else "UNDECIDED"
+
+
+def combine(decisions: Iterable[Decision]) -> Decision:
+    """Combine decisions that must all pass; none at all is undecided.
+
+    Examples
+    --------
+    >>> combine(["PASS", "UNDECIDED", "FAIL"]), combine([])
+    ('FAIL', 'UNDECIDED')
+    """
+    return min(decisions, key=_ORDER.index, default="UNDECIDED")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of a policy on every value of a metric, of anonymized speech.
+
+    Attributes
+    ----------
+    name : str
+    metric : str
+        Key of a metric; `linkage_N`: rank-1 rate among N enrolled speakers; `inference_risk`.
+    each : str
+        Column whose values are judged one by one: `attacker`, `attack_model`, a column of metadata.
+    require : tuple of str
+        Values of this column that must be there.
+    only : mapping
+        By column, the values to which the rule is restricted.
+    at_least, at_most, suspect_above, interval
+        As `decide` has them.
+    """
+
+    name: str
+    metric: str
+    each: str = ""
+    require: tuple[str, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at_least: Annotated[float | None, Entry("at-least")] = None
+    at_most: Annotated[float | None, Entry("at-most")] = None
+    suspect_above: Annotated[float | None, Entry("suspect-above")] = None
+    interval: Literal["required", "optional"] = "required"
+
+    def check(self, where: str) -> None:
+        """Check what the types of the entries leave open."""
+        for text in filter(None, (self.name, self.metric, self.each, *self.require)):
+            check_name(text, where)
+        if not (self.name and self.metric):
+            raise PrivacyEvalError(f"{where}: expected a name and a metric")
+        if self.at_least is None and self.at_most is None:
+            raise PrivacyEvalError(f"{where}: expected at-least or at-most, or both")
+        if self.require and not self.each:
+            raise PrivacyEvalError(f"{where}: require: needs each, the column of these values")
+        if unknown := [name for name in self.only if name not in _COLUMNS]:
+            raise PrivacyEvalError(
+                f"{where}: only: unknown column {unknown[0]!r}, expected {', '.join(_COLUMNS)}"
+            )
+        metric = METRICS.get(self.metric)
+        low, high = metric.range if metric else (-math.inf, math.inf)
+        for bound in (self.at_least, self.at_most, self.suspect_above):
+            if bound is not None and not low <= bound <= high:
+                raise PrivacyEvalError(
+                    f"{where}: {bound:g} is not within {low:g} to {high:g}, the range of "
+                    f"{self.metric} (rates are fractions: 30 % is 0.3)"
+                )
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise PrivacyEvalError(f"{where}: at-least is above at-most")
+
+    @property
+    def demand(self) -> str:
+        """What the rule demands of a value."""
+        demands = {"at least": self.at_least, "at most": self.at_most}
+        return " and ".join(f"{t} {b:.10g}" for t, b in demands.items() if b is not None)
+
+    def decide(self, value: float | None, interval: Bounds) -> Decision:
+        """Decide the rule for one value."""
+        optional = self.interval == "optional"
+        bounds = (self.at_least, self.at_most)
+        return decide(value, interval, *bounds, optional, self.suspect_above)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules that must all pass, and the level of the intervals."""
+
+    rules: tuple[Rule, ...]
+    level: float = _LEVEL
+
+
+def read_policy(path: Path) -> Policy:
+    """Read a policy, a YAML file.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable, a missing, unknown or wrong entry, no rules, two rules of one name, a level
+        other than that of the intervals of results.
+    """
+    policy = from_plain(Policy, parse_yaml(read_text(path), str(path)), str(path))
+    if not policy.rules:
+        raise PrivacyEvalError(f"{path}: rules must not be empty")
+    if policy.level != _LEVEL:
+        raise PrivacyEvalError(f"{path}: level: intervals of results have the level {_LEVEL:g}")
+    for number, rule in enumerate(policy.rules):
+        rule.check(f"{path}: rules[{number}]")
+    names = [rule.name for rule in policy.rules]
+    if duplicate := [name for name in names if names.count(name) > 1]:
+        raise PrivacyEvalError(f"{path}: duplicate rule {duplicate[0]!r}")
+    return policy
+
+
+@dataclass(frozen=True)
+class Case:
+    """A value that a rule judged, or one that is missing.
+
+    Attributes
+    ----------
+    of : str
+        Attacker, condition and what else the value is of.
+    reason : str
+    """
+
+    of: str
+    decision: Decision
+    value: float | None
+    interval: tuple[float, float] | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class RuleVerdict:
+    """A rule, the decision, and the cases that it was derived from."""
+
+    rule: Rule
+    decision: Decision
+    cases: tuple[Case, ...]
+
+    @property
+    def deciding(self) -> Case:
+        """The case that led to the decision: of several the one farthest from passing."""
+        cases = [c for c in self.cases if c.decision == self.decision]
+        return min(cases, key=lambda case: _margin(self.rule, case))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the decision and its deciding case as plain values."""
+        case = self.deciding
+        interval = None if case.interval is None else list(case.interval)
+        plain: dict[str, Any] = {"name": self.rule.name, "decision": self.decision}
+        return plain | {
+            "value": case.value,
+            "interval": interval,
+            "of": case.of,
+            "reason": case.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The decision of a policy, and those of its rules."""
+
+    decision: Decision
+    rules: tuple[RuleVerdict, ...]
+
+
+def _margin(rule: Rule, case: Case) -> float:
+    """Return by how much the interval of a case satisfies a rule; a missing value comes first."""
+    if case.value is None:
+        return -math.inf
+    low, high = case.interval or (case.value, case.value)
+    above = math.inf if rule.at_least is None else low - rule.at_least
+    below = math.inf if rule.at_most is None else rule.at_most - high
+    return min(above, below)
+
+
+def judge(policy: Policy, results: Results) -> Verdict:
+    """Judge the results of all their systems by every rule of a policy."""
+    rules = []
+    for rule in policy.rules:
+        cases = tuple(_cases(rule, results))
+        rules.append(RuleVerdict(rule, combine(c.decision for c in cases), cases))
+    return Verdict(combine(r.decision for r in rules), tuple(rules))
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value of results: its columns as in results.csv, and why it must not be judged."""
+
+    columns: Mapping[str, Any]
+    withheld: str
+
+    def column(self, name: str) -> str:
+        """Return the text of a column, "" if there is none."""
+        return str(self.columns.get(name) or "")
+
+
+def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Value]]:
+    """Yield the values of anonymized speech that a rule is about, with the kind of record."""
+    protocol = results.protocol
+    for record in results.records():
+        for row in record.rows():
+            key = str(row["metric"])
+            is_of_recognizer = rule.metric == "wer" and key.startswith("wer_")
+            if key != rule.metric and not is_of_recognizer:
+                continue
+            stored = {v for v in record.variants if record.by_variant().get(v)}
+            is_shown = len(stored) < 2 or row["variant"] == protocol.variant
+            value = _Value(row, _withheld(record, row))
+            within = all(value.column(name) in names for name, names in rule.only.items())
+            if is_shown and within and row.get("trial") != ORIGINAL:
+                yield type(record), value
+
+
+def _withheld(record: AnyRecord, row: Mapping[str, Any]) -> str:
+    """Return why a value must not be judged; "" if it may be."""
+    if row.get("trials_without_score") or row.get("scores_without_trial"):
+        return INCOMPLETE.reason
+    caveat = record.caveat(row["metric"]) if isinstance(record, VerificationRecord) else None
+    return "" if caveat is None else caveat.reason
+
+
+def _cases(rule: Rule, results: Results) -> Iterator[Case]:
+    """Yield a case of every value that a rule is about, then those of missing ones."""
+    if not (
+        rule.metric in METRICS
+        or rule.metric in results.described
+        or _OTHER_METRICS.fullmatch(rule.metric)
+    ):
+        yield _without_value("", f"unknown metric {rule.metric}", "ERROR")
+        return
+    values = list(_values(rule, results))
+    several = len(results.systems) > 1
+    by_system: dict[str, list[tuple[type[AnyRecord], _Value]]] = {s: [] for s in results.systems}
+    for kind, value in values:
+        by_system[value.column("system")].append((kind, value))
+    for system, of_system in by_system.items():
+        name = system if several else ""
+        if rule.each and not all(rule.each in value.columns for _, value in of_system):
+            yield _without_value(name, f"the results have no {rule.metric} by {rule.each}")
+            continue
+        for _, value in of_system:
+            yield _judged(rule, value, name)
+        yield from _missing(rule, results, of_system, name)
+    if not by_system:
+        yield _without_value("", "the results are empty")
+
+
+def _judged(rule: Rule, value: _Value, system: str) -> Case:
+    """Judge one value."""
+    columns = ("attacker", "attack_model", *_PLACE, "results_folder")
+    parts = [system, *(value.column(name) for name in columns)]
+    if rule.each not in (*columns, ""):
+        parts.insert(1, value.column(rule.each))
+    if value.columns["metric"] != rule.metric:
+        parts.append(str(value.columns["metric"]))
+    of = ", ".join(filter(None, parts))
+    number = value.columns["value"]
+    low, high = value.columns.get("low_95"), value.columns.get("high_95")
+    # One that is equal in all replicates says nothing about the uncertainty of the value.
+    interval = None if low is None or high is None or low == high else (low, high)
+    if value.withheld:
+        return Case(of, "UNDECIDED", number, interval, value.withheld)
+    decision = rule.decide(number, interval)
+    return Case(of, decision, number, interval, _reason(rule, number, interval, decision))
+
+
+def _reason(
+    rule: Rule, value: float, interval: tuple[float, float] | None, decision: Decision
+) -> str:
+    """Say why a value led to a decision."""
+    if rule.suspect_above is not None and value > rule.suspect_above:
+        return f"{value:.10g} is above {rule.suspect_above:.10g}: suspect"
+    if interval is None and rule.interval == "required":
+        return "no interval (--bootstrap), which the rule requires"
+    low, high = interval or (value, value)
+    text = f"[{low:.10g}, {high:.10g}]" if interval else f"{value:.10g} (without interval)"
+    verbs = {"PASS": "satisfies", "FAIL": "violates", "UNDECIDED": "may or may not satisfy"}
+    return f"{text} {verbs.get(decision, 'cannot be judged by')}: {rule.demand}"
+
+
+def _missing(
+    rule: Rule,
+    results: Results,
+    values: Sequence[tuple[type[AnyRecord], _Value]],
+    system: str,
+) -> Iterator[Case]:
+    """Yield undecided cases of what is required and absent, and of trial sets without a value."""
+    present = {value.column(rule.each) for _, value in values} if rule.each else set()
+    for name in rule.require:
+        if name not in present:
+            of = ", ".join(filter(None, (system, name)))
+            yield _without_value(of, f"required {rule.each} without a value of {rule.metric}")
+    if not values and not rule.require:
+        yield _without_value(system, f"the results have no value of {rule.metric}")
+    series: dict[tuple[type[AnyRecord], tuple[str, ...]], set[tuple[str, ...]]] = {}
+    fixed = ("metric", "attacker", "attack_model", "model", "results_folder")
+    for kind, value in values:
+        label = tuple(value.column(name) for name in fixed)
+        place = tuple(filter(None, (value.column(name) for name in _PLACE)))
+        series.setdefault((kind, label), set()).add(place)
+    for (kind, label), places in series.items():
+        absent = sorted(_places(kind, rule, results) - places)
+        if absent:
+            sets = abbreviate([" ".join(place) for place in absent])
+            reason = f"no value of {counted(len(absent), 'trial set')}: {sets}"
+            yield _without_value(", ".join(filter(None, (system, *label[1:]))), reason)
+
+
+def _places(kind: type[AnyRecord], rule: Rule, results: Results) -> AbstractSet[tuple[str, ...]]:
+    """Return the places under the protocol of the results to which a rule is not restricted."""
+    assert kind in RECORD_KINDS.values()
+    return {
+        place
+        for place in kind.places(results.protocol)
+        if all(
+            name not in rule.only or part in rule.only[name]
+            for name, part in zip(_PLACE, place, strict=False)
+        )
+    }
+
+
+def _without_value(of: str, reason: str, decision: Decision = "UNDECIDED") -> Case:
+    return Case(of, decision, None, None, reason)
