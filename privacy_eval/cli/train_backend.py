@@ -15,11 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree(stage, common=parser)
     add(parser, "--out", help="output folder of the back end; not needed over a tree")
     add(parser, "--allow-pipes")
+    dimension = "dimension of LDA; default: 200, or that of the x-vectors"
+    parser.add_argument("--lda-dim", **value("D", dimension, type=positive))
     add(stage, "--details")
     add(files, "--scp-base")
     add(files, "--utt2spk", required=True, help="speakers of the x-vectors")
     files.add_argument("--vectors", required=True, **path("SCP"))
-    files.add_argument("--lda-dim", **value("D", "default: 200, or all", type=positive))
     files.add_argument("--total-covariance-factor", **value("F", type=float, default=0.0))
 
 
@@ -57,4 +58,6 @@ def _stage(arguments: argparse.Namespace) -> int:
         return 0
     asv = load_asv_systems(arguments, protocol, anonymized=False)
     log_notes(asv.notes)
-    return report_outcome(arguments, train_backends(asv), "back ends", "trained")
+    return report_outcome(
+        arguments, train_backends(asv, lda_dim=arguments.lda_dim), "back ends", "trained"
+    )

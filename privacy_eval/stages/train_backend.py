@@ -4,7 +4,7 @@ attackers whose ASV model is trained on anonymized speech."""
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..asv.tree_vectors import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
@@ -26,10 +26,13 @@ from ..protocol.protocol import AsvModel
 from .access import AsvSystems
 
 
-def train_backends(asv: AsvSystems, run: Run = Run()) -> Outcome:
+def train_backends(asv: AsvSystems, run: Run = Run(), *, lda_dim: int | None = None) -> Outcome:
     """Train every missing or stale back end that the systems' results folders need and whose
-    training set has x-vectors."""
-    products = [training.product() for training in _trainings(asv)]
+    training set has x-vectors.
+
+    `lda_dim`: dimension of LDA, by default as `train_backend`.
+    """
+    products = [replace(training, lda_dim=lda_dim).product() for training in _trainings(asv)]
     return bring_up_to_date(products, asv.access.inputs, run)
 
 
@@ -61,6 +64,7 @@ class _Training:
     model: AsvModel
     suffix: str
     asv: AsvSystems
+    lda_dim: int | None = None
 
     @property
     def folder(self) -> Path:
@@ -85,6 +89,7 @@ class _Training:
             tuple(self.folder / name for name in ("mean.vec", "transform.mat", "plda")),
             self.find,
             self.make,
+            options={} if self.lda_dim is None else {"lda_dim": self.lda_dim},
             guarded=True,
             absent=self.absent,
         )
@@ -103,7 +108,8 @@ class _Training:
         from ..asv.model_folder import save_backend, train_from_vectors
 
         vectors = self.asv.read_vectors(paths["vectors"])
-        trained = train_from_vectors(vectors, inputs.load(paths["utt2spk"]))
+        utt2spk = inputs.load(paths["utt2spk"])
+        trained = train_from_vectors(vectors, utt2spk, lda_dim=self.lda_dim)
         with tempfile.TemporaryDirectory() as scratch:
             save_backend(Path(scratch), trained)
             files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}

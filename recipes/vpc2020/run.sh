@@ -28,6 +28,7 @@ per_set=false        # mcadams of 2022: draw different coefficients for every da
 extractor=           # extractor of x-vectors: kaldi, with KALDI_ROOT, or a command (see local/xvectors.sh; default: built in)
 encoder=             # instead: ge2e, ge2e-raw, d-vector or FILE.onnx (models: privacy-eval get-model)
 front_end=           # of FILE.onnx: wespeaker, sherpa, 3dspeaker or a YAML file (default: its metadata)
+lda_dim=             # dimension of LDA of back ends that stages 2 and 5 train (default: 200, or that of the x-vectors)
 anon_suffix=         # suffixes of anonymized data sets, blank-separated (default: from folders)
 all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition

@@ -108,7 +108,7 @@ def recipe(tmp_path: Path) -> Recipe:
 
 OPTIONS = {
     "vpc2020": "stage stop-stage tree results out conf nj cmd system anonymizer "
-    "variant coefficient per-set extractor encoder front-end anon-suffix "
+    "variant coefficient per-set extractor encoder front-end lda-dim anon-suffix "
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "by-strongest "
     "ratings bootstrap seed utt2spk keys attackers distractors allow-missing allow-outside "

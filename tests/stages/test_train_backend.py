@@ -101,6 +101,18 @@ def test_a_back_end_is_trained_again_after_its_speech_changed(tree: SpeechTree) 
     assert trained(tree).current == [OWN]
 
 
+def test_another_lda_dimension_trains_a_back_end_again(tree: SpeechTree) -> None:
+    trained(tree)
+    config = lines_to(tree.root / "options.conf", ["--stage=2", "--lda-dim=3", "--nj=2"])
+    run = tree.run("train-backend", "--config", config)
+    assert run.code == 0 and "1 trained" in run.out, run
+    transform = load_backend(tree.root / OWN_BACK_END).model.transform
+    assert transform is not None and transform.shape == (3, DIMENSION + 1)
+    assert "1 current" in tree.run("train-backend", "--config", config).out
+    assert trained(tree).made == [OWN]
+    assert f"1 to {DIMENSION}" in tree.run("train-backend", "--lda-dim", 99).err
+
+
 @pytest.mark.parametrize("whose", ["given", "in the model folder", "edited", "no note"])
 def test_external_back_ends_are_kept(tree: SpeechTree, whose: str) -> None:
     if whose == "given":
