@@ -20,6 +20,7 @@ from .confidence import (
     Interval,
     difference_p_value,
     expanded_interval,
+    least_replicates,
     speaker_bootstrap,
 )
 from .evaluation import Speakers, trial_sides
@@ -357,6 +358,60 @@ def subtract(first: ArrayLike, second: ArrayLike) -> FloatArray:
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return np.where(a == b, 0.0, a - b)
+
+
+def paired_bounds(
+    first: ArrayLike, second: ArrayLike, n_speakers: int
+) -> tuple[float, float] | None:
+    """Compute the 95 % bounds of the difference of two values, from replicates of the same draws.
+
+    Parameters
+    ----------
+    first, second : array_like, shape (replicates,)
+        Bootstrap replicates of the values.
+    n_speakers : int
+        Number of speakers drawn.
+
+    Returns
+    -------
+    tuple of float, or None
+        Bounds of the first minus the second; None if the replicates are too few for 95 %.
+
+    Examples
+    --------
+    >>> paired_bounds([0.5, 0.75] * 50, [0.25, 0.25] * 50, n_speakers=1000)
+    (0.25, 0.5)
+    >>> paired_bounds([0.5, 0.75], [0.25, 0.25], n_speakers=1000) is None
+    True
+    """
+    differences = subtract(first, second)
+    if n_speakers < 2 or differences.size < least_replicates(n_speakers):
+        return None
+    bounds = expanded_interval(differences, n_speakers)
+    return bounds.low, bounds.high
+
+
+def is_weaker(value: float, other: float, bounds: Sequence[float] | None) -> bool:
+    """Tell whether an attacker is weaker than another: by the paired difference of their EERs where
+    enough replicates tell it, else by the EERs.
+
+    Parameters
+    ----------
+    value, other : float
+        EERs of the attacker and of the other one.
+    bounds : tuple of float, or None
+        As of `paired_bounds`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_weaker(0.31, 0.30, None), is_weaker(0.31, 0.30, (-0.02, 0.04))
+    (True, False)
+    """
+    return value > other if bounds is None else bounds[0] > 0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

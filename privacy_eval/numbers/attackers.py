@@ -11,7 +11,7 @@ import numpy as np
 
 from ..attackers.strongest import Strongest, strongest
 from ..metrics import describe
-from ..metrics.comparison import holm
+from ..metrics.comparison import holm, is_weaker, paired_bounds
 from ..protocol.protocol import AttackModel, Protocol
 from ..results.arrays import StoredArrays
 from ..results.records import Results, VerificationRecord
@@ -202,22 +202,22 @@ class Tried:
         return tuple(weaker)
 
     def is_weaker(self, one: AttackerEer, other: AttackerEer) -> bool:
-        """Tell whether an attacker is weaker: by the paired difference if there is one from enough
-        replicates, else by the EERs."""
-        for pair in self.pairs:
-            if pair.difference.too_few:
-                continue
-            if (pair.one.title, pair.other.title) == (one.title, other.title):
-                return pair.difference.interval[0] > 0
-            if (pair.one.title, pair.other.title) == (other.title, one.title):
-                return pair.difference.interval[1] < 0
-        return one.value > other.value
+        """Tell whether an attacker is weaker than another, as in the caveats of records."""
+        return is_weaker(one.value, other.value, _paired_bounds(one, other))
 
     @property
     def how_compared(self) -> str:
         """How attackers are compared."""
-        tested = any(not pair.difference.too_few for pair in self.pairs)
+        tested = any(_paired_bounds(pair.one, pair.other) for pair in self.pairs)
         return "paired by bootstrap replicate" if tested else "by point estimates, not tested"
+
+
+def _paired_bounds(one: AttackerEer, other: AttackerEer) -> tuple[float, float] | None:
+    """Return 95 % bounds of the difference of two EERs; None unless of enough of the same draws."""
+    first, second = one.eer.replicates, other.eer.replicates
+    if first is None or second is None or not is_paired(one.eer, other.eer):
+        return None
+    return paired_bounds(first.values, second.values, first.n_speakers)
 
 
 def tried(

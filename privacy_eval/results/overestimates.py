@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..choices import LEVEL
-from ..metrics.comparison import subtract
-from ..metrics.confidence import expanded_interval
+from ..metrics.comparison import paired_bounds
 from .arrays import Arrays, StoredArrays
 from .records import Results, compared_attackers
 
@@ -29,14 +27,12 @@ def with_differences(results: Results, arrays: StoredArrays) -> Results:
 
 
 def _paired_bounds(one: Arrays, other: Arrays, name: str) -> tuple[float, float] | None:
-    """Return 95 % bounds of the difference of two EERs; None unless of the same draws."""
+    """Return 95 % bounds of the difference of two EERs; None unless of enough of the same draws."""
     if not all({name, *_DESIGN} <= arrays.keys() for arrays in (one, other)):
         return None
     if any(str(one[entry]) != str(other[entry]) for entry in _DESIGN):
         return None
     first, second = (arrays[name].astype(np.float64) for arrays in (one, other))
-    n_speakers = int(one["bootstrap_speakers"])
-    if first.shape != second.shape or first.size < 2 or n_speakers < 2:
+    if first.shape != second.shape:
         return None
-    bounds = expanded_interval(subtract(first, second), n_speakers, LEVEL)
-    return bounds.low, bounds.high
+    return paired_bounds(first, second, int(one["bootstrap_speakers"]))

@@ -37,6 +37,7 @@ from ..metrics.caveats import (
     WEAKER_THAN_WORDS,
     marked_text,
 )
+from ..metrics.comparison import is_weaker
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -966,9 +967,7 @@ def _eer(record: VerificationRecord, protocol: Protocol) -> float:
 
 def _is_above(record: VerificationRecord, other: VerificationRecord, protocol: Protocol) -> bool:
     bounds = record.above.get(other.condition.attacker)
-    if bounds is not None:
-        return bounds[0] > 0
-    return _eer(record, protocol) > _eer(other, protocol)
+    return is_weaker(_eer(record, protocol), _eer(other, protocol), bounds)
 
 
 def _reason(

@@ -21,7 +21,7 @@ from support import (
 
 from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
 from privacy_eval.numbers.attackers import AttackerEer, AttackerPair, Tried
-from privacy_eval.numbers.means import Mean
+from privacy_eval.numbers.means import Mean, MeanReplicates
 from privacy_eval.numbers.paired import Difference
 from privacy_eval.numbers.rankings import RankedSystem, Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
@@ -183,15 +183,17 @@ def test_the_first_screen_says_what_the_words_reach(tree: Tree) -> None:
 
 
 class Replicates:
-    """Stored arrays whose EERs are given by attacker and condition."""
+    """Stored arrays whose EERs are given by attacker, and repeated."""
 
-    def __init__(self, eers: dict[str, list[float]], seeds: dict[str, int] | None = None) -> None:
-        self.eers, self.seeds = eers, seeds or {}
+    def __init__(
+        self, eers: dict[str, list[float]], seeds: dict[str, int] | None = None, times: int = 25
+    ) -> None:
+        self.eers, self.seeds, self.times = eers, seeds or {}, times
 
     def replicates(self, record: VerificationRecord, variant: str) -> dict[str, Any]:
         attacker = record.condition.attacker
         return {
-            f"bootstrap_{variant}_eer": np.array(self.eers[attacker]),
+            f"bootstrap_{variant}_eer": np.tile(self.eers[attacker], self.times),
             "bootstrap_design": np.array("design"),
             "bootstrap_seed": np.array(self.seeds.get(attacker, 0)),
             "bootstrap_speakers": np.array(1000),
@@ -222,9 +224,12 @@ def test_the_paired_difference_decides_where_there_are_replicates(
     assert read_results(path) == results
 
 
-def test_other_draws_leave_point_estimates(tree: Tree) -> None:
+@pytest.mark.parametrize(("seeds", "times"), [({"words": 1}, 25), ({}, 2)])
+def test_other_or_few_draws_leave_point_estimates(
+    tree: Tree, seeds: dict[str, int], times: int
+) -> None:
     results = with_words(tree, "perfect")
-    arrays = Replicates({"plda": [0.3] * 4, "words": [0.4] * 4}, seeds={"words": 1})
+    arrays = Replicates({"plda": [0.3] * 4, "words": [0.4] * 4}, seeds, times)
     assert with_differences(results, cast(Any, arrays)) == results
     assert '"above"' not in to_json(results)
 
@@ -306,6 +311,9 @@ def test_attackers_of_some_trial_sets_are_not_compared() -> None:
 def test_attackers_are_like_the_strongest_only_by_a_test(too_few: bool) -> None:
     one, other = of_attacker("one", 0.3, "f"), of_attacker("other", 0.1, "f")
     row = Tried("now", "dev", (one, other), CONFIG)
+    for attacker, low in ((one, -0.1), (other, 0.1)):
+        drawn = np.tile([low, 0.4], 2 if too_few else 50)
+        cast(Any, attacker.eer).replicates = MeanReplicates(drawn, 1000, ())
     interval = (0.1, 0.3) if too_few else (-0.1, 0.5)
     tested = Difference("other", 0.2, interval, 0.1, too_few, False, too_few)
     vars(row)["pairs"] = (AttackerPair(one, other, tested, 0.1),)
