@@ -6,8 +6,9 @@ utility. Words are aligned by kaldialign, the extra `wer` of the package.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -17,7 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..choices import NORMALIZATIONS as NORMALIZATIONS
 from ..choices import Normalization as Normalization
 from ..errors import PrivacyEvalError, missing_library
-from .confidence import BootstrapReplicates, seeded_by, text_digest
+from .confidence import (
+    BootstrapReplicates,
+    Interval,
+    difference_p_value,
+    expanded_interval,
+    seeded_by,
+    text_digest,
+)
 
 #: Characters that VoicePrivacy 2026 (track 2) deletes without a blank. Inverted marks of Spanish
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
@@ -319,7 +327,7 @@ def ratio_bootstrap(
         raise ValueError(f"replicates must be at least 2, not {replicates}")
     least = np.atleast_2d(counts).min(axis=0)
     if np.count_nonzero(least) < 2:
-        raise PrivacyEvalError("a bootstrap over speakers needs at least two speakers with words")
+        raise PrivacyEvalError("a bootstrap over speakers needs at least two speakers")
     generator = seeded_by(seed, [list(speakers)])
     drawn: list[NDArray[Any]] = []
     while len(drawn) < replicates:
@@ -334,4 +342,158 @@ def ratio_bootstrap(
         n_speakers=int(least.size),
         design=text_digest([list(speakers), counts.tolist()]),
         seed=seed,
+    )
+
+
+@dataclass(frozen=True)
+class SpeakerSums:
+    """Sums of a measure of utterances by speaker, and how the bootstrap draws speakers.
+
+    Attributes
+    ----------
+    speakers : tuple of str
+    counts : tuple of int
+        Utterances, or phones, of each speaker.
+    sums : tuple of float
+        Of the values, or errors, of each speaker.
+    replicates, seed : int
+
+    Examples
+    --------
+    >>> of_speakers = SpeakerSums(("a", "b"), (2, 1), (6.0, 1.5), replicates=10, seed=0)
+    >>> of_speakers.rate, of_speakers.bootstrap().interval("rate").low
+    (2.5, 1.5)
+    """
+
+    speakers: tuple[str, ...]
+    counts: tuple[int, ...]
+    sums: tuple[float, ...]
+    replicates: int
+    seed: int
+
+    @property
+    def rate(self) -> float:
+        """Sum by count of all speakers: a mean over utterances, or a rate."""
+        return math.fsum(self.sums) / sum(self.counts)
+
+    @classmethod
+    def of(
+        cls,
+        values: Mapping[str, float],
+        speaker_of: Mapping[str, str],
+        *,
+        counts: Mapping[str, int] | None = None,
+        replicates: int,
+        seed: int,
+    ) -> SpeakerSums:
+        """Sum the values of utterances by speaker.
+
+        Parameters
+        ----------
+        values : mapping
+            Value, or number of errors, by utterance.
+        speaker_of : mapping
+            Speaker of every utterance.
+        counts : mapping, optional
+            Phones, or words, by utterance; by default utterances are counted.
+        replicates, seed : int
+
+        Returns
+        -------
+        SpeakerSums
+            Speakers sorted by name.
+        """
+        by_speaker: dict[str, list[str]] = {}
+        for utterance in values:
+            by_speaker.setdefault(speaker_of[utterance], []).append(utterance)
+        names = sorted(by_speaker)
+        return cls(
+            tuple(names),
+            tuple(sum(1 if counts is None else counts[u] for u in by_speaker[s]) for s in names),
+            tuple(math.fsum(values[u] for u in by_speaker[s]) for s in names),
+            replicates,
+            seed,
+        )
+
+    def bootstrap(self) -> BootstrapReplicates:
+        """Compute the replicates, see `ratio_bootstrap`.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Fewer than two speakers with counts.
+        """
+        return ratio_bootstrap(
+            np.asarray(self.counts, dtype=np.int64),
+            np.asarray(self.sums, dtype=np.float64),
+            name="rate",
+            speakers=self.speakers,
+            replicates=self.replicates,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True)
+class RateDifference:
+    """Comparison of the rates or means of two systems for the same utterances.
+
+    Attributes
+    ----------
+    difference : float
+        The second system's minus the first's.
+    interval : Interval
+        Over speakers.
+    p_value : float
+        Two-sided, for the null hypothesis of no difference.
+    """
+
+    difference: float
+    interval: Interval
+    p_value: float
+
+
+def rate_difference(
+    counts: ArrayLike, sums: ArrayLike, *, speakers: Sequence[str], replicates: int, seed: int
+) -> RateDifference:
+    """Compare the rates or means of two systems by a paired bootstrap over speakers.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (2, S)
+        Words, phones or utterances of each speaker, by system.
+    sums : array_like, shape (2, S)
+        Errors, or sums of values, of each speaker, by system.
+    speakers : sequence of str
+        Distinct names.
+    replicates : int
+        At least 2; 1000 is usual.
+    seed : int
+
+    Returns
+    -------
+    RateDifference
+
+    Raises
+    ------
+    PrivacyEvalError
+        Fewer than two speakers with counts.
+
+    Examples
+    --------
+    >>> options = {"speakers": ["a", "b"], "replicates": 100, "seed": 0}
+    >>> rate_difference([[1, 1], [1, 1]], [[3.0, 4.0], [2.5, 3.5]], **options).difference
+    -0.5
+    """
+    of_systems = np.asarray(counts, dtype=np.int64), np.asarray(sums, dtype=np.float64)
+    drawn = ratio_bootstrap(
+        *of_systems, name="rate", speakers=speakers, replicates=replicates, seed=seed
+    )
+    first, second = (
+        math.fsum(row) / int(count.sum()) for count, row in zip(*of_systems, strict=True)
+    )
+    differences = drawn.values["rate 1"] - drawn.values["rate 0"]
+    return RateDifference(
+        second - first,
+        expanded_interval(differences, drawn.n_speakers),
+        difference_p_value(differences, drawn.n_speakers),
     )

@@ -12,13 +12,14 @@ from ..io.files import Loaded
 from ..io.json_text import load_json
 from ..io.schema import from_plain
 from ..io.transcripts import pair_transcripts, speakers_of
-from ..metrics.confidence import Interval, difference_p_value, expanded_interval
+from ..metrics.confidence import Interval
 from ..metrics.wer import (
     Normalization,
+    RateDifference,
     SpeakerErrors,
     WordErrors,
+    rate_difference,
     total,
-    wer_bootstrap,
     word_errors,
 )
 
@@ -44,25 +45,6 @@ class WordErrorCounts:
     speakers: Mapping[str, WordErrors]
     missing: int
     extra: int
-
-
-@dataclass(frozen=True)
-class WerDifference:
-    """Comparison of two files of hypotheses for the same utterances.
-
-    Attributes
-    ----------
-    difference : float
-        Word error rate of the second minus that of the first.
-    interval : Interval
-        Over speakers.
-    p_value : float
-        Two-sided, for the null hypothesis of no difference.
-    """
-
-    difference: float
-    interval: Interval
-    p_value: float
 
 
 def count_word_errors(
@@ -121,7 +103,7 @@ def _by_speaker(counted: WordErrorCounts, replicates: int, seed: int) -> Speaker
 
 def compare(
     first: WordErrorCounts, second: WordErrorCounts, *, replicates: int, seed: int
-) -> WerDifference:
+) -> RateDifference:
     """Compare two hypotheses of the same utterances by a paired bootstrap over speakers.
 
     Raises
@@ -132,18 +114,12 @@ def compare(
     if first.utterances.keys() != second.utterances.keys():
         raise PrivacyEvalError("the two files of hypotheses have different utterances")
     names = list(first.speakers)
-    drawn = wer_bootstrap(
+    return rate_difference(
         [[counted.speakers[s].words for s in names] for counted in (first, second)],
         [[counted.speakers[s].errors for s in names] for counted in (first, second)],
         speakers=names,
         replicates=replicates,
         seed=seed,
-    )
-    differences = drawn.values["wer 1"] - drawn.values["wer 0"]
-    return WerDifference(
-        second.counts.errors / second.counts.words - first.counts.errors / first.counts.words,
-        expanded_interval(differences, drawn.n_speakers),
-        difference_p_value(differences, drawn.n_speakers),
     )
 
 

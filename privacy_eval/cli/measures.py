@@ -1,0 +1,180 @@
+"""measures: means of other tools' measures of utterances, and comparisons of two systems."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .options import add, few_replicates, log, path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..io.measures import Measures
+
+EXAMPLE = "--file nisqa.csv --utt2spk data/libri_test/utt2spk --versus nisqa_original.csv"
+
+_COLUMNS = (
+    "measure utterances speakers mean low_95 high_95 versus difference difference_low_95 "
+    "difference_high_95 p_value"
+).split()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.set_defaults(parser=parser)
+    file = "CSV with a header (ids in the column utterance or the first one), or lines 'UTT VALUE'"
+    parser.add_argument("--file", required=True, **path("F", file))
+    versus = "the same measures of a second system: paired test over speakers"
+    parser.add_argument("--versus", **path("G", versus))
+    add(parser, "--utt2spk", help="speakers of the utterances, for intervals and tests")
+    add(parser, "--allow-missing", "--seed")
+    add(parser, "--bootstrap", default=1000)
+    add(parser, "--format", choices=["text", "json", "csv"], help="csv: a row per measure")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..io.csv_text import csv_text
+    from ..io.data_dir import read_utt2spk
+    from ..io.measures import read_measures
+    from ..io.transcripts import speakers_of
+
+    if arguments.versus is not None and (arguments.utt2spk is None or not arguments.bootstrap):
+        arguments.parser.error("--versus needs --utt2spk and --bootstrap")
+    first = read_measures(arguments.file)
+    _log_ignored(arguments.file, first)
+    second: dict[str, dict[str, float]] = {}
+    if arguments.versus is not None:
+        second = _paired(arguments, first)
+    ids = list(next(iter(first.values.values())))
+    speaker_of: dict[str, str] = {}
+    if arguments.utt2spk is not None:
+        speakers = speakers_of(ids, read_utt2spk(arguments.utt2spk), arguments.utt2spk)
+        speaker_of = dict(zip(ids, speakers, strict=True))
+    number = len(set(speaker_of.values()))
+    if not speaker_of:
+        log("privacy-eval: no intervals without --utt2spk")
+    elif number < 2:
+        log("privacy-eval: no intervals, as there is one speaker only")
+    elif arguments.bootstrap:
+        for caveat in few_replicates(arguments.bootstrap, number):
+            log(f"privacy-eval: {caveat}")
+    plain: dict[str, Any] = {"utterances": len(ids), "speakers": number or None}
+    plain["measures"] = {
+        name: _described(arguments, values, second.get(name), speaker_of)
+        for name, values in first.values.items()
+    }
+    if arguments.format == "json":
+        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+    elif arguments.format == "csv":
+        print(csv_text([_COLUMNS, *_rows(plain)]), end="")
+    else:
+        for name, of in plain["measures"].items():
+            print(_line(name, of, plain))
+            if "versus" in of:
+                print(_versus_line(arguments.versus, of["versus"]))
+    return 0
+
+
+def _log_ignored(file: Path, measures: Measures) -> None:
+    from ..errors import abbreviate
+
+    if measures.ignored:
+        log(
+            f"privacy-eval: {file}: columns without numbers ignored: {abbreviate(measures.ignored)}"
+        )
+
+
+def _paired(arguments: argparse.Namespace, first: Measures) -> dict[str, dict[str, float]]:
+    """Read the measures of the second system that the first has, too, of the same utterances;
+    with --allow-missing, both are left with the utterances that both have."""
+    from ..errors import PrivacyEvalError, abbreviate
+    from ..io.measures import read_measures
+    from ..io.transcripts import refuse_utterances
+
+    others = read_measures(arguments.versus)
+    _log_ignored(arguments.versus, others)
+    theirs = others.values
+    if len(first.values) == len(theirs) == 1:  # whatever their names
+        theirs = dict(zip(first.values, theirs.values(), strict=True))
+    shared = [name for name in first.values if name in theirs]
+    if not shared:
+        raise PrivacyEvalError(
+            f"{arguments.versus}: none of the measures of {arguments.file} "
+            f"({abbreviate(list(first.values))}), only {abbreviate(list(theirs))}"
+        )
+    if alone := [name for name in first.values if name not in theirs]:
+        log(f"privacy-eval: {arguments.versus}: no {abbreviate(alone)}: not compared")
+    own, other = first.values[shared[0]], theirs[shared[0]]
+    missing, extra = ([u for u in a if u not in b] for a, b in ((own, other), (other, own)))
+    if not arguments.allow_missing:
+        refuse_utterances(arguments.versus, "have no value", missing, len(own))
+        refuse_utterances(arguments.file, "have no value", extra, len(other))
+    if missing or extra:
+        log(f"privacy-eval: left out utterances of one file only: {len(missing) + len(extra)}")
+    both = [u for u in own if u in other]
+    if not both:
+        raise PrivacyEvalError(f"{arguments.versus}: no utterance of {arguments.file}")
+    for of_system in (first.values, theirs):
+        of_system.update({name: {u: of[u] for u in both} for name, of in of_system.items()})
+    return {name: theirs[name] for name in shared}
+
+
+def _described(
+    arguments: argparse.Namespace,
+    values: Mapping[str, float],
+    other: Mapping[str, float] | None,
+    speaker_of: Mapping[str, str],
+) -> dict[str, Any]:
+    """Compute mean and interval of a measure, and its difference of another system."""
+    import math
+
+    from ..io.schema import to_plain
+    from ..metrics.wer import SpeakerSums, rate_difference
+
+    plain: dict[str, Any] = {"mean": math.fsum(values.values()) / len(values), "interval": None}
+    drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
+    if arguments.bootstrap and len(set(speaker_of.values())) > 1:
+        plain["interval"] = to_plain(
+            SpeakerSums.of(values, speaker_of, **drawn).bootstrap().interval("rate")
+        )
+    if other is not None:
+        sums = [SpeakerSums.of(of, speaker_of, **drawn) for of in (values, other)]
+        tested = rate_difference(
+            [one.counts for one in sums],
+            [one.sums for one in sums],
+            speakers=sums[0].speakers,
+            **drawn,
+        )
+        plain["versus"] = {"mean": math.fsum(other.values()) / len(other), **to_plain(tested)}
+    return plain
+
+
+def _rows(plain: Mapping[str, Any]) -> Iterable[list[object]]:
+    for name, of in plain["measures"].items():
+        interval, versus = of["interval"] or {}, of.get("versus", {})
+        difference = versus.get("interval", {})
+        yield [
+            *(name, plain["utterances"], plain["speakers"], of["mean"]),
+            *(interval.get("low"), interval.get("high")),
+            *(versus.get("mean"), versus.get("difference")),
+            *(difference.get("low"), difference.get("high"), versus.get("p_value")),
+        ]
+
+
+def _line(name: str, of: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    text = f"{name} {of['mean']:.4g} ({plain['utterances']} utterances)"
+    if of["interval"]:
+        low, high = of["interval"]["low"], of["interval"]["high"]
+        text += f", 95 % interval over {plain['speakers']} speakers: {low:.4g} .. {high:.4g}"
+    return text
+
+
+def _versus_line(file: Path, versus: Mapping[str, Any]) -> str:
+    low, high = versus["interval"]["low"], versus["interval"]["high"]
+    return (
+        f"  {file.name} {versus['mean']:.4g}, difference {versus['difference']:.4g}, 95 % interval "
+        f"{low:.4g} .. {high:.4g}, p = {versus['p_value']:.3g}"
+    )
