@@ -6,6 +6,7 @@ from .asv.backend import train_backend as train_backend
 from .asv.model_folder import load_backend as load_backend
 from .attackers.alignment import align as align
 from .attackers.alignment import unit_vectors as unit_vectors
+from .attackers.attributes import infer_attribute as infer_attribute
 from .attackers.fusion import fuse_scores as fuse_scores
 from .attackers.normalization import Cohorts as Cohorts
 from .attackers.normalization import aligned_scores as aligned_scores

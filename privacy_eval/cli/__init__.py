@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
         "phones": "compute phone error rates of speech, with intervals over speakers",
         "measures": "average measures of utterances that other tools left, and compare systems",
+        "attributes": "infer gender or another attribute of speakers from x-vectors",
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree, stage by stage": {

@@ -1,0 +1,149 @@
+"""attributes: what vectors give away about gender or another attribute of speakers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import PrivacyEvalError, UsageError
+from .options import add, log, path, positive, value
+
+if TYPE_CHECKING:
+    from ..attackers.attributes import AttributeInference
+    from ..io.scp import Vectors
+
+EXAMPLE = (
+    "--vectors original.scp --anon-vectors anonymized.scp --utt2spk data/libri_test/utt2spk "
+    "--labels speakers.csv:gender"
+)
+
+#: What each situation is, for the text.
+_TITLES = {
+    "orig_to_orig": "original speech (what there is to protect)",
+    "orig_to_anon": "anonymized speech, classifier of original (ignorant attacker)",
+    "anon_to_anon": "anonymized speech, classifier of anonymized (informed attacker)",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("--vectors", required=True, **path("SCP", "of original speech"))
+    parser.add_argument("--anon-vectors", **path("SCP", "of the same utterances, anonymized"))
+    add(parser, "--utt2spk", required=True, help="speakers of the utterances")
+    labels = "CSV, whose first column is speaker or utterance, and its column; or spk2gender"
+    parser.add_argument("--labels", required=True, **value("FILE:COLUMN", labels))
+    folds = "of speakers, who are never in training and test; default: 5"
+    parser.add_argument("--folds", **value("N", folds, type=positive, default=5))
+    parser.add_argument("--out", **path("CSV", "where to write the predictions"))
+    add(parser, "--bootstrap", default=1000)
+    add(parser, "--seed", "--scp-base", "--allow-missing", "--allow-pipes", "--allow-outside")
+    add(parser, "--format")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..attackers.attributes import few_speakers, infer_attribute, reported_situation
+    from ..io.data_dir import read_utt2spk
+    from ..io.labels import read_labels
+    from .inputs import load_vectors
+
+    if arguments.folds < 2 or not arguments.bootstrap:
+        raise UsageError("--folds and --bootstrap must be at least 2")
+    labels = read_labels(arguments.labels)
+    utt2spk = read_utt2spk(arguments.utt2spk)
+    files = [arguments.vectors, *filter(None, [arguments.anon_vectors])]
+    vectors = [load_vectors(arguments, file) for file in files]
+    label_of = labels.of_speakers(utt2spk)
+    if unlabelled := len(set(utt2spk.values())) - len(label_of):
+        log(f"privacy-eval: left out {unlabelled} speakers without {labels.column}")
+    utterances = _utterances(arguments, vectors, utt2spk, label_of)
+    speakers = [utt2spk[utterance] for utterance in utterances]
+    matrices = [v.matrix[v.rows(utterances, str(arguments.utt2spk))] for v in vectors]
+    try:
+        results = infer_attribute(
+            matrices[0],
+            [label_of[speaker] for speaker in speakers],
+            speakers,
+            anon=matrices[1] if len(matrices) > 1 else None,
+            folds=arguments.folds,
+            bootstrap=(arguments.bootstrap, arguments.seed),
+        )
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{arguments.labels}: {error}") from error
+    if arguments.out:
+        _write_predictions(arguments, results, utterances, label_of, utt2spk)
+    tested = {speaker: label_of[speaker] for speaker in speakers}
+    if caveat := few_speakers(tested):
+        log(f"privacy-eval: {caveat}")
+    reported = reported_situation(results)
+    if arguments.format == "json":
+        print(json.dumps({**_plain(results), "reported": reported}, indent=1, allow_nan=False))
+    else:
+        classes = sorted(set(tested.values()))
+        print(
+            f"{labels.column}: {len(utterances)} utterances of {len(tested)} speakers, "
+            f"{len(classes)} classes ({', '.join(classes)}); chance {1 / len(classes):.1%}"
+        )
+        _print_text(results, reported)
+    return 0
+
+
+def _utterances(
+    arguments: argparse.Namespace,
+    vectors: Sequence[Vectors],
+    utt2spk: Mapping[str, str],
+    label_of: Mapping[str, str],
+) -> list[str]:
+    """List the utterances of labelled speakers; with `--allow-missing` those with all vectors."""
+    utterances = [name for name, speaker in utt2spk.items() if speaker in label_of]
+    if arguments.allow_missing:
+        there = [name for name in utterances if all(name in v for v in vectors)]
+        if len(there) < len(utterances):
+            log(f"privacy-eval: left out {len(utterances) - len(there)} utterances without vectors")
+        utterances = there
+    if not utterances:
+        raise PrivacyEvalError(f"{arguments.utt2spk}: no utterance has a label and vectors")
+    return utterances
+
+
+def _plain(results: Mapping[str, AttributeInference]) -> dict[str, dict[str, object]]:
+    return {
+        name: {
+            "uar": result.uar,
+            "interval": list(result.interval),
+            "bits": result.bits,
+            "risk": result.risk.value,
+            "risk_interval": [result.risk.low, result.risk.high],
+        }
+        for name, result in results.items()
+    }
+
+
+def _print_text(results: Mapping[str, AttributeInference], reported: str) -> None:
+    for name, result in results.items():
+        (low, high), risk = result.interval, result.risk
+        print(
+            f"{_TITLES[name]}: UAR {result.uar:.1%}, {low:.1%} .. {high:.1%}; "
+            f"{result.bits:.3f} bit; risk per speaker {risk.value:.2f}, "
+            f"{risk.low:.2f} .. {risk.high:.2f}" + (" (reported)" if name == reported else "")
+        )
+
+
+def _write_predictions(
+    arguments: argparse.Namespace,
+    results: Mapping[str, AttributeInference],
+    utterances: Sequence[str],
+    label_of: Mapping[str, str],
+    utt2spk: Mapping[str, str],
+) -> None:
+    """Write the prediction of each utterance in each situation."""
+    from ..io.csv_text import csv_text
+    from ..io.files import write_text
+
+    rows: list[tuple[object, ...]] = [("set", "utterance", "speaker", "reference", "prediction")]
+    for name, result in results.items():
+        for utterance, prediction in zip(utterances, result.predictions.tolist(), strict=True):
+            speaker = utt2spk[utterance]
+            rows.append((name, utterance, speaker, label_of[speaker], prediction))
+    write_text(arguments.out, csv_text(rows))

@@ -1,0 +1,110 @@
+"""Labels of speakers or utterances: a column of a CSV, or a Kaldi file such as `spk2gender`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, UsageError, abbreviate
+from .csv_text import csv_rows
+from .files import read_text
+from .names import is_printable
+from .text_table import line_number, read_columns
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels by speaker or by utterance.
+
+    Attributes
+    ----------
+    path : Path
+    column : str
+        What the labels are: the name of the column.
+    by_id : mapping of str to str
+        By speaker or utterance; "" where the cell is empty.
+    """
+
+    path: Path
+    column: str
+    by_id: Mapping[str, str]
+
+    def of_speakers(self, utt2spk: Mapping[str, str]) -> dict[str, str]:
+        """Return the label of each speaker, sorted; those with an empty cell are left out.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A speaker without a label, or whose utterances have several.
+        """
+        labels: dict[str, str] = {}
+        unknown = set()
+        for utterance, speaker in utt2spk.items():
+            label = self.by_id.get(speaker, self.by_id.get(utterance))
+            if label is None:
+                unknown.add(speaker)
+            elif labels.setdefault(speaker, label) != label:
+                both = " and ".join(repr(name) for name in (labels[speaker], label))
+                raise PrivacyEvalError(
+                    f"{self.path}: speaker {speaker!r} has several labels of {self.column}: {both}"
+                )
+        if unknown:
+            raise PrivacyEvalError(
+                f"{self.path}: {len(unknown)} of {len(set(utt2spk.values()))} speakers have no "
+                f"{self.column}: {abbreviate(sorted(unknown))} (an empty cell leaves one out)"
+            )
+        return {speaker: label for speaker, label in sorted(labels.items()) if label}
+
+
+def read_labels(text: str) -> Labels:
+    """Read labels.
+
+    Parameters
+    ----------
+    text : str
+        `FILE:COLUMN`: a CSV with a header, whose first column is the speaker or the utterance. Or a
+        file of two fields per line, such as `spk2gender`.
+
+    Raises
+    ------
+    UsageError
+        No such column.
+    PrivacyEvalError
+        With file and line: malformed, a duplicate speaker or utterance.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "speakers.csv")
+    >>> _ = path.write_text("speaker,gender,accent\\na,f,us\\nb,m,\\n")
+    >>> read_labels(f"{path}:accent").by_id
+    {'a': 'us', 'b': ''}
+    """
+    name, colon, column = text.rpartition(":")
+    if not colon or Path(text).is_file():
+        path = Path(text)
+        (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
+        column = path.name.rpartition("2")[2]
+        pairs = zip(ids.tolist(), labels.tolist(), strict=True)
+        rows = ((line_number(ids, row), *pair) for row, pair in enumerate(pairs))
+    else:
+        path = Path(name)
+        lines = csv_rows(read_text(path), path)
+        _, header = next(lines, (1, []))
+        if header[1:].count(column) != 1:
+            columns = abbreviate([repr(cell) for cell in header[1:]]) or "none"
+            raise UsageError(f"{path}:1: expected one column {column!r}, found {columns}")
+        place = header.index(column, 1)
+        rows = ((line, cells[0].strip(), cells[place].strip()) for line, cells in lines)
+    by_id: dict[str, str] = {}
+    for line, key, label in rows:
+        if not key or not is_printable(key + label):
+            raise PrivacyEvalError(f"{path}:{line}: not a name and a label: {key!r}, {label!r}")
+        if key in by_id:
+            contradiction = "" if by_id[key] == label else " with another label"
+            raise PrivacyEvalError(f"{path}:{line}: duplicate {key!r}{contradiction}")
+        by_id[key] = label
+    if not by_id:
+        raise PrivacyEvalError(f"{path}: no labels")
+    return Labels(path, column, by_id)
