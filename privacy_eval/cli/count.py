@@ -27,17 +27,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.counts import count_shard, write_counts
+    from ..io.counts import count_labelled, count_shard, write_counts
     from ..io.scores import read_trials
-    from .metrics import read_file
+    from .metrics import read_file, read_without_ids
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:
         raise UsageError(f"--out: {arguments.out} is an input")
-    scores, trials = read_file(arguments, arguments.scores), None
-    if arguments.trials is not None:
-        trials = read_trials(arguments.trials, format=arguments.key_format)
-    shard = count_shard(scores, trials, arguments.bits)
+    labelled = read_without_ids(arguments)
+    if labelled is not None:
+        shard = count_labelled(labelled, arguments.scores, arguments.bits)
+    else:
+        scores, trials = read_file(arguments, arguments.scores), None
+        if arguments.trials is not None:
+            trials = read_trials(arguments.trials, format=arguments.key_format)
+        shard = count_shard(scores, trials, arguments.bits)
     write_counts(arguments.out, shard)
     log_counts(arguments.out, shard.counts.n_target, shard.counts.n_nontarget, shard.missing)
     return 0

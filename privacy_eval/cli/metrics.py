@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..io.score_blocks import LabelledScores
     from ..io.scores import PairedTrials, ScoreFile
     from ..metrics import Evaluation, Metric, Variant
     from ..metrics.comparison import Comparison
@@ -44,6 +46,9 @@ _OF_FILES = (
     "speakers",
     "versus",
 )
+
+#: Options that need the speakers or utterances of the trials.
+_OF_IDS = ("bootstrap", "versus", "strongest", "speakers", "allow_missing")
 
 SCORES = path("F", "score file; - is stdin")
 
@@ -106,9 +111,46 @@ def read_file(arguments: argparse.Namespace, path: Path) -> ScoreFile:
 
     path = Path("/dev/fd/0") if path == Path("-") else path
     scores = read_scores(path, format=arguments.score_format, distance=arguments.distance)
-    if arguments.score_format is None and scores.format != "kaldi":
-        log(f"privacy-eval: {path}: read as the format {scores.format}")
+    _log_format(arguments, path, scores.format)
     return scores
+
+
+def read_without_ids(arguments: argparse.Namespace) -> LabelledScores | None:
+    """Read scores and labels in little memory, if the files list the same trials in one order."""
+    from ..io.score_blocks import read_in_key_order
+
+    labelled = read_in_key_order(
+        arguments.scores,
+        arguments.trials,
+        formats=(arguments.score_format, arguments.key_format),
+        distance=arguments.distance,
+    )
+    if labelled is None:
+        _warn_of_memory(arguments)
+    else:
+        _log_format(arguments, arguments.scores, labelled.format)
+    return labelled
+
+
+def _warn_of_memory(arguments: argparse.Namespace) -> None:
+    """Warn before the work that whole files need more memory than the machine has."""
+    from ..io.score_blocks import memory_of_whole_files
+
+    files = [path for path in (arguments.scores, arguments.trials) if path is not None]
+    needed = memory_of_whole_files(files)
+    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > installed:
+        log(
+            f"privacy-eval: warning: about {needed >> 30} GiB of memory are needed, and the "
+            f"machine has {installed >> 30} GiB: bring the scores into the order of the trials, "
+            "which are then read in blocks, or count parts of them (privacy-eval count, merge)"
+        )
+
+
+def _log_format(arguments: argparse.Namespace, path: Path, format: str) -> None:
+    """Log the format of a score file if it was detected and is not Kaldi's."""
+    if arguments.score_format is None and format != "kaldi":
+        log(f"privacy-eval: {path}: read as the format {format}")
 
 
 def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTrials:
@@ -253,6 +295,8 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
 
     if arguments.versus and not arguments.bootstrap:
         raise UsageError("--versus compares bootstrap replicates: give --bootstrap N, too")
+    if not any(vars(arguments).get(name) for name in _OF_IDS) and _run_without_ids(arguments):
+        return 0
     options = metric_options(arguments, Path())
     trials = read_paired(arguments, options.allow_missing)
     speakers = (
@@ -287,6 +331,24 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
             _show(arguments, evaluated, more, compared)
         _write_plot(arguments, evaluated, compared)
     return 0
+
+
+def _run_without_ids(arguments: argparse.Namespace) -> bool:
+    """Print the metrics of a file whose trials are in the key's order; False of any other."""
+    from ..metrics import TrialScores
+    from ..metrics.registry import registered
+    from ..stages.privacy_metrics import evaluate_scores
+
+    labelled = read_without_ids(arguments)
+    if labelled is None:
+        return False
+    with registered(operating_points(arguments)):
+        _check_keys(arguments)
+        scores = TrialScores.from_labels(labelled.score, labelled.is_target)
+        evaluated = evaluate_scores(scores)
+        _show(arguments, evaluated, {})
+        _write_plot(arguments, evaluated)
+    return True
 
 
 def _read_same_trials(

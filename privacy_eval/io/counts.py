@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..metrics.counts import KEY_BITS, ScoreCounts, count_scores, merge_counts, sortable_key
 from .files import Loaded, atomic_path, read_bytes
 from .json_text import load_json
+from .score_blocks import LabelledScores
 from .scores import ScoreFile, TrialKey, pair_shard
 
 _FORMAT = "privacy_eval counts 1"
@@ -57,11 +59,29 @@ def count_shard(scores: ScoreFile, trials: TrialKey | None, bits: int) -> Counte
     """
     key = scores.key() if trials is None else trials
     target, nontarget = pair_shard(scores, key)
-    try:
-        counts = count_scores(target, nontarget, bits=bits)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{scores.path}: {error}") from error
+    counts = _counted(scores.path, target, nontarget, bits)
     return _finished(counts, {key.digest: (len(key.speaker), target.size + nontarget.size)})
+
+
+def count_labelled(labelled: LabelledScores, path: Path, bits: int) -> CountedShards:
+    """Count the scores of all trials of a list.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A score beyond float32.
+    """
+    score, is_target = labelled.score, labelled.is_target
+    return CountedShards(_counted(path, score[is_target], score[~is_target], bits))
+
+
+def _counted(
+    path: Path, target: NDArray[np.float64], nontarget: NDArray[np.float64], bits: int
+) -> ScoreCounts:
+    try:
+        return count_scores(target, nontarget, bits=bits)
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
 
 
 def merge_shards(shards: Mapping[Path, CountedShards]) -> CountedShards:

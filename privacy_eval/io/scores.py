@@ -287,7 +287,7 @@ def read_scores(
         if "score" not in columns:
             raise PrivacyEvalError(f"{path}:1: no column of scores")
         speaker, utterance, score = (columns[field] for field in (*_ID, "score"))
-        values = _parse_numbers(score, path)
+        values = parse_scores(score, path)
         labels = parse_labels(columns["label"], path) if "label" in columns else None
         open_end = name != "bosaris" and not content.endswith(b"\n")
         values = -values if distance else values
@@ -591,8 +591,14 @@ def _join_by_dictionary(
     return rows[:, 0], rows[:, 1]
 
 
-def _parse_numbers(field: Column, path: Path) -> NDArray[np.float64]:
-    """Decimal numbers of a column; parsed by NumPy, or one by one if it fails."""
+def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
+    """Parse a column of decimal numbers, by NumPy or, if it fails, one by one.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: a score that is not a decimal number, NaN or infinite.
+    """
     width = int(field.size.max())
     values: NDArray[np.float64] | None = None
     if width <= _USUAL_NUMBER_BYTES:

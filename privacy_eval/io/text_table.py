@@ -70,8 +70,8 @@ class Column:
         ends = (self.start + self.size).tolist()
         return [raw[a:b].decode("utf-8") for a, b in zip(self.start.tolist(), ends, strict=True)]
 
-    def take(self, rows: IndexArray) -> Column:
-        """Select rows, by an int array of shape (R,)."""
+    def take(self, rows: IndexArray | slice) -> Column:
+        """Select rows, by a slice or an int array of shape (R,)."""
         return Column(self.data, self.start[rows], self.size[rows])
 
     @cached_property

@@ -1,0 +1,216 @@
+"""Large score files whose trials are in the key's order, read in blocks without keeping the ids.
+
+Only regular text takes this way: for everything else, also for every error, `scores` reads whole
+files, pairs them by id, and tells what is wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from .files import (
+    GZIP_MAGIC,
+    UTF8_BOM,
+    BinaryStream,
+    max_unpacked_bytes,
+    opened,
+    reading,
+)
+from .score_formats import (
+    KEY_FORMATS,
+    LABELS,
+    SCORE_FORMATS,
+    guess_key_format,
+    guess_score_format,
+    parse_labels,
+    split_format,
+)
+from .scores import parse_scores
+from .text_table import hash_rows, same_fields
+
+if TYPE_CHECKING:
+    from .score_formats import Columns, Formats
+
+_BLOCK_BYTES = 8 << 20
+#: Bytes of memory per byte of a file that is read as a whole, plain and gzip; measured.
+_MEMORY, _MEMORY_PACKED = 5, 40
+
+
+@dataclass(frozen=True)
+class LabelledScores:
+    """Scores and labels in the order of the files.
+
+    Attributes
+    ----------
+    format : str
+        Of the score file, one of `SCORE_FORMATS`.
+    score : float64 array, shape (trials,)
+    is_target : bool array, shape (trials,)
+    """
+
+    format: str
+    score: NDArray[np.float64]
+    is_target: NDArray[np.bool_]
+
+
+@dataclass
+class _Table:
+    """The columns of a file, block by block.
+
+    Attributes
+    ----------
+    format : str or None
+        None until the first block tells.
+    """
+
+    path: Path
+    format: str | None
+    formats: Formats
+    guess: Callable[[bytes, Path], str]
+
+    def __iter__(self) -> Iterator[Columns]:
+        for block in _blocks(self.path):
+            self.format = self.format or self.guess(block, self.path)
+            fields = self.formats[self.format]
+            if callable(fields):
+                raise _IrregularError
+            yield split_format(block, self.path, fields)
+
+
+class _IrregularError(Exception):
+    """A file that must be read as a whole."""
+
+
+def read_in_key_order(
+    scores: Path,
+    trials: Path | None,
+    *,
+    formats: tuple[str | None, str | None] = (None, None),
+    distance: bool = False,
+) -> LabelledScores | None:
+    """Read the scores and labels of all trials, if both files list them in one order.
+
+    Beside the arrays, only a hash of each trial is kept: 17 bytes for a trial in all.
+
+    Parameters
+    ----------
+    scores : Path
+    trials : Path or None
+        None if the scores have labels.
+    formats : (str or None, str or None)
+        Formats of scores and trials; None detects them.
+    distance : bool
+        The scores are distances, and are negated.
+
+    Returns
+    -------
+    LabelledScores or None
+        None for any other order, any error, and anything but plain lines of text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "scores").write_text("s1 u1 1.5\\ns1 u2 -2\\n")
+    >>> _ = (folder / "trials").write_text("s1 u1 target\\ns1 u2 nontarget\\n")
+    >>> read_in_key_order(folder / "scores", folder / "trials").is_target
+    array([ True, False])
+    """
+    table = _Table(scores, formats[0], SCORE_FORMATS, guess_score_format)
+    key = None if trials is None else _Table(trials, formats[1], KEY_FORMATS, guess_key_format)
+    values, labels, hashes = [], [], []
+    pairs: tuple[tuple[bytes, bytes], ...] = LABELS
+    try:
+        for block, labelled in _in_step(table, key):
+            if key is not None and key.format == "kaldi":
+                pairs = LABELS[:1]
+            pairs = tuple(p for p in pairs if labelled["label"].text(0).encode() in p)
+            labels.append(parse_labels(labelled["label"], table.path, pairs))
+            if labelled is not block and "label" in block:
+                own = parse_labels(block["label"], table.path)
+                if not np.array_equal(own, labels[-1]):
+                    raise _IrregularError
+            values.append(parse_scores(block["score"], scores))
+            hashes.append(hash_rows((block["speaker"], block["utterance"])))
+    except (PrivacyEvalError, _IrregularError, KeyError, IndexError):
+        return None
+    if not values or table.format is None or _repeats(np.concatenate(hashes)):
+        return None
+    score, is_target = np.concatenate(values), np.concatenate(labels)
+    if is_target.all() or not is_target.any():
+        return None
+    return LabelledScores(table.format, -score if distance else score, is_target)
+
+
+def memory_of_whole_files(paths: Iterable[Path]) -> int:
+    """Estimate the bytes of memory that reading and pairing whole files takes."""
+    needed = 0
+    for path in paths:
+        with contextlib.suppress(OSError, PrivacyEvalError), opened(path, path) as file:
+            packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            needed += file.seek(0, os.SEEK_END) * (_MEMORY_PACKED if packed else _MEMORY)
+    return needed
+
+
+def _in_step(table: _Table, key: _Table | None) -> Iterator[tuple[Columns, Columns]]:
+    """Pair blocks of equally many rows of the same trials; without a key, of the table itself."""
+    if key is None:
+        yield from ((block, block) for block in table)
+        return
+    left: list[Columns | None] = [None, None]
+    sides = iter(table), iter(key)
+    while True:
+        for place, side in enumerate(sides):
+            left[place] = left[place] or next(side, None)
+        first, second = left
+        if first is None and second is None:
+            return
+        if first is None or second is None:
+            raise _IrregularError
+        rows = min(len(first["speaker"]), len(second["speaker"]))
+        a, b = ({n: c.take(slice(rows)) for n, c in of.items()} for of in (first, second))
+        if not all(same_fields(a[name], b[name]) for name in ("speaker", "utterance")):
+            raise _IrregularError
+        yield a, b
+        left = [_rest(first, rows), _rest(second, rows)]
+
+
+def _rest(columns: Columns, rows: int) -> Columns | None:
+    """Return the rows behind the first ones, if there are any."""
+    if len(columns["speaker"]) == rows:
+        return None
+    return {name: column.take(slice(rows, None)) for name, column in columns.items()}
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Read a file, plain or gzip, in blocks of whole lines."""
+    with opened(path, path) as raw, reading(path):
+        packed = raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        left = max_unpacked_bytes(raw.seek(0, os.SEEK_END)) if packed else sys.maxsize
+        raw.seek(0)
+        file: BinaryStream = gzip.GzipFile(fileobj=raw) if packed else raw
+        block = file.read(_BLOCK_BYTES).removeprefix(UTF8_BOM)
+        while block:
+            left -= len(block)
+            end = block.rfind(b"\n") + 1
+            if not end or left < 0:  # no end of the last line or of a very long one; a gzip bomb
+                raise _IrregularError
+            yield block[:end]
+            block = block[end:] + file.read(_BLOCK_BYTES)
+
+
+def _repeats(hashes: NDArray[np.uint64]) -> bool:
+    """Tell whether two trials may be the same; sorts the hashes in place."""
+    hashes.sort()
+    return bool(np.any(hashes[1:] == hashes[:-1]))
