@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 LOW_EER = 0.10
 TOO_LOW = f"below {100 * LOW_EER:.0f} % intervals are too short"
 
+OUTSIDE = "too few speakers: the interval does not hold the corrected value"
+
 _TAIL = 0.025
 
 #: Standard deviations of the difference from the lowest within which an attacker is its rival.
@@ -53,7 +55,7 @@ class Strongest:
     @property
     def is_too_low(self) -> bool:
         """Whether the interval is too short, as the EER is low."""
-        return self.corrected < LOW_EER
+        return min(self.minimum, self.corrected) < LOW_EER
 
     @property
     def is_outside(self) -> bool:

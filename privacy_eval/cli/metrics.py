@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -326,7 +326,9 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
             given: evaluate_trials(other, options, *speakers) for given, other in others.items()
         }
         if vars(arguments).get("strongest"):
-            _show_strongest(arguments, {attackers[0]: evaluated, **compared}, more)
+            from .strongest_attacker import show_strongest
+
+            show_strongest(arguments, {attackers[0]: evaluated, **compared}, more)
         else:
             _show(arguments, evaluated, more, compared)
         _write_plot(arguments, evaluated, compared)
@@ -393,7 +395,7 @@ def _show(
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     comparisons = {v: _compare([evaluated, *compared.values()], v) for v in variants if compared}
     if arguments.format == "json":
-        plain = _plain(evaluated, variants) | dict(more)
+        plain = evaluated.to_plain(variants) | dict(more)
         if comparisons:
             plain["versus"] = _plain_versus(comparisons, list(compared))
         print(json.dumps(plain, indent=1, allow_nan=False))
@@ -485,6 +487,9 @@ def _print_versus(
             print(f"\n# {title}")
             if different:
                 print(tabulate(different, headers="keys", disable_numparse=True))
+    _print_if_without_width(
+        row for c in comparisons.values() for n in range(len(compared)) for row in c.to_rows(n)
+    )
     for name, other in compared.items():
         for reason in _withholding_reasons(other):
             print(f"caveat of {name}: {reason}")
@@ -501,81 +506,12 @@ def _print_versus(
         )
 
 
-def _show_strongest(
-    arguments: argparse.Namespace,
-    attackers: Mapping[str, ConditionMetrics],
-    more: Mapping[str, object],
-) -> None:
-    """Print the EERs of all attackers, and the lowest one corrected for having been picked."""
-    from tabulate import tabulate
-
-    from ..attackers.strongest import LOW_EER, strongest
-    from ..io.schema import to_plain
-    from ..metrics import METRICS, VARIANTS, withholding_caveat
-
-    names = list(attackers)
-    systems = list(attackers.values())
-    drawn = [s.replicates for s in systems if s.replicates is not None]
-    result = strongest(
-        [s.metrics["exact"]["eer"] for s in systems], [d.values["exact eer"] for d in drawn]
-    )
-    caveats = few_replicates(arguments.bootstrap, drawn[0].n_speakers)
-    if result.minimum < LOW_EER:
-        caveats.append(f"the interval is too short for an EER below about {100 * LOW_EER:.0f} %")
-    if arguments.format == "json":
-        variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
-        rivals = [names[rival] for rival in result.rivals]
-        plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
-        each = {name: _plain(of, variants) for name, of in attackers.items()}
-        everything = {"strongest": plain, "caveats": caveats, "attackers": each, **more}
-        print(json.dumps(everything, indent=1, allow_nan=False))
-        return
-
-    def percent(value: float) -> str:
-        return METRICS["eer"].format(value, detailed=True)
-
-    rows = []
-    for place, (name, system) in enumerate(attackers.items()):
-        own = system.intervals["exact"]["eer"]
-        mark = "not told from it" if place in result.rivals else ""
-        interval = f"[{percent(own.low)}, {percent(own.high)}]"
-        eer = percent(system.metrics["exact"]["eer"])
-        rows.append((name, eer, interval, "strongest" if place == result.name else mark))
-    headers = ("attacker", "EER, %", "95 % interval", "")
-    print(tabulate(rows, headers=headers, disable_numparse=True))
-    print(
-        f"strongest of {counted(result.attackers, 'attacker')}: {names[result.name]}, EER "
-        f"{percent(result.minimum)} %; corrected for having been picked: "
-        f"{percent(result.corrected)} % [{percent(result.lower)}, {percent(result.upper)}]"
-    )
-    for text in caveats:
-        print(f"caveat: {text}")
-    for name, system in attackers.items():
-        if caveat := withholding_caveat(system.caveats, "eer"):
-            print(f"caveat of {name}: {caveat.reason}")
-
-
 def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Comparison:
     from ..metrics.comparison import paired_comparison
 
     replicates = [s.replicates for s in systems if s.replicates is not None]
     values, caveats = [s.metrics[variant] for s in systems], [s.caveats for s in systems]
     return paired_comparison(values, replicates, variant, caveats)
-
-
-def _plain(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> dict[str, Any]:
-    from ..io.schema import to_plain
-
-    scores, intervals = evaluated.scores, evaluated.intervals
-    plain: dict[str, Any] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
-    plain["caveats"] = evaluated.caveats
-    for variant in variants:
-        plain[variant] = to_plain(evaluated.metrics[variant])
-        if "zebra_individual" in plain[variant]:
-            plain[variant]["zebra_tag"] = evaluated.tags[variant]
-    if intervals:
-        plain["intervals"] = to_plain({v: intervals[v] for v in variants})
-    return plain
 
 
 def _plain_versus(
@@ -613,6 +549,7 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
             table = [tuple(row.values()) for row in different]
             print(tabulate(table, tablefmt="plain", disable_numparse=True))
     print(counts)
+    _print_if_without_width(row for of_variant in rows.values() for row in of_variant)
     for reason in _withholding_reasons(evaluated):
         print(f"caveat: {reason}")
     if replicates is not None:
@@ -624,6 +561,14 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
         size = next(iter(replicates.values.values())).size
         for caveat in few_replicates(size, replicates.n_speakers):
             print(f"caveat: {caveat}")
+
+
+def _print_if_without_width(rows: Iterable[Mapping[str, str]]) -> None:
+    """Explain what is printed in place of intervals without width, if there are any."""
+    from ..metrics import NO_WIDTH, NO_WIDTH_NOTE
+
+    if any(NO_WIDTH in row.values() for row in rows):
+        print(NO_WIDTH_NOTE)
 
 
 def _withholding_reasons(evaluated: ConditionMetrics) -> list[str]:

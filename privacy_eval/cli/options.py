@@ -370,10 +370,13 @@ def few_replicates(replicates: int, n_speakers: int) -> list[str]:
     least = least_replicates(n_speakers)
     if replicates >= least:
         return []
-    needed = f"at least {least:.0f}" if least < 1e6 else "more speakers"
+    if least >= MOST_REPLICATES:
+        return [
+            f"too few speakers ({n_speakers}) for a 95 % interval: those printed are too narrow"
+        ]
     return [
         f"{replicates} replicates are too few for 95 % intervals with {n_speakers} speakers "
-        f"(needed: {needed})"
+        f"(needed: at least {least:.0f})"
     ]
 
 

@@ -57,6 +57,7 @@ from .pav import PavBlocks as PavBlocks
 from .pav import pav as pav
 from .registry import METRICS as METRICS
 from .registry import NO_WIDTH as NO_WIDTH
+from .registry import NO_WIDTH_NOTE as NO_WIDTH_NOTE
 from .registry import Label as Label
 from .registry import Metric as Metric
 from .registry import MetricDescription as MetricDescription

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from .caveats import CAVEATS, NOT_AVAILABLE, find_caveats, marked_text, withholding_key
+from .caveats import (
+    CAVEATS,
+    NOT_AVAILABLE,
+    WEAKER_THAN_VARIANT,
+    find_caveats,
+    marked_text,
+    withholding_key,
+)
 from .confidence import (
     BootstrapReplicates,
     Interval,
@@ -130,18 +137,15 @@ class Comparison:
 
     def _tested(self, key: str, difference: Difference) -> dict[str, str]:
         """Format a difference with its interval and p-values."""
-        own, low, high = (
-            METRICS[key].format(x, detailed=True)
-            for x in (difference.difference, difference.interval.low, difference.interval.high)
-        )
+        metric, bounds = METRICS[key], difference.interval
         # Rounded up: a bound must stay one, also times Holm's factor.
         bound = "<= " if difference.p_value <= self.least_p_value else ""
         p_values = {"p": difference.p_value}
         if len(self.differences) > 1:
             p_values["p (Holm)"] = difference.p_value_holm
         return {
-            "difference": own,
-            "95 % interval": f"[{low}, {high}]",
+            "difference": metric.format(difference.difference, detailed=True),
+            "95 % interval": metric.interval((bounds.low, bounds.high), detailed=True),
             **{name: f"{bound}{np.ceil(1000 * p) / 1000:.3f}" for name, p in p_values.items()},
         }
 
@@ -412,6 +416,41 @@ def is_weaker(value: float, other: float, bounds: Sequence[float] | None) -> boo
     (True, False)
     """
     return value > other if bounds is None else bounds[0] > 0
+
+
+def overestimate_reason(
+    key: str, metric: str, value: float, bounds: Sequence[float] | None, attacker: str
+) -> str:
+    """Say by whom privacy is overestimated, and whether that was tested.
+
+    Parameters
+    ----------
+    key : str
+        In `CAVEATS`: `WEAKER_THAN_WORDS` or `WEAKER_THAN_VARIANT`.
+    metric : str
+        In `METRICS`.
+    value : float
+        Of the stronger attacker.
+    bounds : sequence of float, or None
+        As of `paired_bounds`.
+    attacker : str
+        Name of a stronger variant.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> overestimate_reason("weaker_than_variant", "eer", 0.11, None, "procrustes")[-57:]
+    'EER: 11.00 % (procrustes), by point estimates, not tested'
+    """
+    tested = "by point estimates, not tested"
+    if bounds is not None:
+        tested = f"difference {METRICS[metric].interval(bounds)} points"
+    named = f" ({attacker})" * (key == WEAKER_THAN_VARIANT)
+    text = METRICS[metric].format(value)
+    return f"{CAVEATS[key].reason}: {text} %{named}, {tested}"
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

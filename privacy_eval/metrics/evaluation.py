@@ -20,10 +20,6 @@ from .trial_scores import TrialScores, Variant
 Speakers = tuple[ArrayLike, ArrayLike]
 
 
-#: Printed instead of an interval without width.
-_SAME = f"{NOT_AVAILABLE} (equal in all replicates)"
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """Values of every metric on one set of scores, printed as a table.
@@ -68,9 +64,8 @@ class Evaluation:
                 bounds = self.intervals.get(key)
                 row["95 % interval"] = ""
                 if bounds is not None and (caveat is None or caveat.printed):
-                    ends = (metric.format(x, detailed=True) for x in (bounds.low, bounds.high))
-                    same = bounds.low == bounds.high  # no variation between draws
-                    row["95 % interval"] = _SAME if same else f"[{', '.join(ends)}]"
+                    ends = (bounds.low, bounds.high)
+                    row["95 % interval"] = metric.interval(ends, detailed=True)
             rows.append(row)
         return rows
 

@@ -48,6 +48,7 @@ SUBJECTIVE = "subjective_"
 
 #: Printed instead of an interval without width.
 NO_WIDTH = "[n/a]"
+NO_WIDTH_NOTE = f"{NO_WIDTH}: no interval, as the value is equal in all bootstrap replicates"
 
 _ROUNDING = decimal.Context(rounding=decimal.ROUND_HALF_UP)
 

@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -240,6 +240,16 @@ class Attacker:
     fuses: tuple[str, ...] = ()
 
 
+def is_variant(other: str, attacker: str, own: Collection[str]) -> bool:
+    """Tell by their ids whether an attacker is an aligned or normalized variant of another one: of
+    the challenge's own all aligned ones are.
+
+    `own`: ids of the challenge's own attacker.
+    """
+    plain = other.removesuffix("-snorm").removesuffix("-asnorm")
+    return other != attacker and (plain == attacker or (plain in ALIGNMENTS and attacker in own))
+
+
 @dataclass(frozen=True)
 class DataFolder:
     """A data folder derived from others: a subset selected by an utterance list, or several
@@ -390,11 +400,8 @@ class Protocol:
         one, own = declared.get(other), declared.get(attacker)
         if one is not None and own is not None:
             return one.alignment == own.alignment and bool(one.norm) and not own.norm
-        plain = other.removesuffix("-snorm").removesuffix("-asnorm")
-        is_aligned = one is not None or plain in ALIGNMENTS
-        return other != attacker and (
-            plain == attacker or is_aligned and attacker == self.own_attacker
-        )
+        of_own = one is not None and attacker == self.own_attacker
+        return of_own or is_variant(other, attacker, (self.own_attacker,))
 
     @property
     def attacker_training(self) -> str:

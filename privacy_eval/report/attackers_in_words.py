@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..attackers.strongest import TOO_LOW
+from ..attackers.strongest import OUTSIDE, TOO_LOW
 from ..errors import counted
 from ..numbers.attackers import Tried
 from ..numbers.report_data import ReportData
@@ -15,8 +15,6 @@ LIKE_LOWEST = "\u2248"
 
 #: Mark of attackers without scores of all trial sets.
 PARTIAL = " (part)"
-
-_OUTSIDE = "too few speakers: the interval does not hold the corrected value"
 
 _CORRECTED = (
     "Strongest: the lowest EER of all attackers that were tried, without the optimism of having "
@@ -81,7 +79,7 @@ def _too_short(row: Tried) -> str:
     """Warn of an interval that cannot be trusted."""
     if row.is_too_low or row.strongest is None:
         return f"; {TOO_LOW}" * row.is_too_low
-    return f"; {_OUTSIDE}" * row.strongest.is_outside
+    return f"; {OUTSIDE}" * row.strongest.is_outside
 
 
 def _tried(data: ReportData) -> Iterator[str]:
@@ -162,7 +160,7 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     """Explain corrected EERs, if there are any, and warn of low ones and of those without."""
     notes = [_CORRECTED] if any(row.strongest is not None for row in rows) else []
     if any(row.strongest is not None and row.strongest.is_outside for row in rows):
-        notes.append(f"{_OUTSIDE[:1].upper()}{_OUTSIDE[1:]}")
+        notes.append(f"{OUTSIDE[:1].upper()}{OUTSIDE[1:]}")
     if any(row.is_too_low for row in rows):
         notes.append(f"{TOO_LOW[:1].upper()}{TOO_LOW[1:]}")
     if any(row.strongest is None and row.lowest is not None for row in rows):

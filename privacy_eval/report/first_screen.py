@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..errors import abbreviate, counted
-from ..metrics import NO_WIDTH, Metric, describe
+from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.rankings import RankedSystem
@@ -18,7 +18,6 @@ from .attackers_in_words import attackers_in_words
 from .identification_tables import basis_text, group_text, rate_text
 from .notes import front_notes
 from .page import Front
-from .table import NO_WIDTH_NOTE
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from ..metrics.registry import NO_WIDTH, Label
+from ..metrics.registry import NO_WIDTH, NO_WIDTH_NOTE, Label
 
 Style = Literal["challenge", "booktabs"]
 Fit = Literal["as is", "shrunk", "landscape"]
@@ -28,9 +28,6 @@ FILES_ONLY = "Files only"
 
 #: First cell of a row of averages, which stays last where rows are sorted.
 AVERAGE = "Weighted average"
-
-#: Of intervals without width.
-NO_WIDTH_NOTE = f"{NO_WIDTH}: no interval, as the value is equal in all bootstrap replicates"
 
 #: Flag of the titles of highlighted columns, in formats without shading.
 _FLAG = "\u2020"

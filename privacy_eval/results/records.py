@@ -37,7 +37,7 @@ from ..metrics.caveats import (
     WEAKER_THAN_WORDS,
     marked_text,
 )
-from ..metrics.comparison import is_weaker
+from ..metrics.comparison import is_weaker, overestimate_reason
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -974,14 +974,9 @@ def _reason(
     key: str, record: VerificationRecord, other: VerificationRecord, protocol: Protocol
 ) -> str:
     """Say by how much another attacker is stronger, and whether that was tested."""
-    metric, attacker = METRICS[protocol.eer], other.condition.attacker
+    attacker = other.condition.attacker
     bounds = record.above.get(attacker)
-    tested = "by point estimates, not tested"
-    if bounds is not None:
-        tested = f"difference {metric.interval(bounds)} points"
-    named = f" ({attacker})" * (key == WEAKER_THAN_VARIANT)
-    text = metric.format(_eer(other, protocol))
-    return f"{CAVEATS[key].reason}: {text} %{named}, {tested}"
+    return overestimate_reason(key, protocol.eer, _eer(other, protocol), bounds, attacker)
 
 
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:

@@ -6,7 +6,7 @@ Each condition has a record (JSON) and its arrays (.npz) below `<out>/records/`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..io.scores import PairedTrials
-    from ..metrics import Interval, TrialScores
+    from ..metrics import Interval, TrialScores, Variant
     from ..metrics.confidence import BootstrapReplicates
 
 #: Incremented when the same inputs yield different numbers or arrays.
@@ -104,6 +104,21 @@ class ConditionMetrics:
                 variant, metric = name.split(" ", 1)
                 intervals.setdefault(variant, {})[metric] = replicates.interval(name)
         return intervals
+
+    def to_plain(self, variants: Sequence[Variant]) -> dict[str, Any]:
+        """Return counts, caveats, metrics and intervals as plain values for JSON."""
+        from ..io.schema import to_plain
+
+        scores, intervals = self.scores, self.intervals
+        plain: dict[str, Any] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
+        plain["caveats"] = self.caveats
+        for variant in variants:
+            plain[variant] = to_plain(self.metrics[variant])
+            if "zebra_individual" in plain[variant]:
+                plain[variant]["zebra_tag"] = self.tags[variant]
+        if intervals:
+            plain["intervals"] = to_plain({v: intervals[v] for v in variants})
+        return plain
 
 
 def evaluate_tree(

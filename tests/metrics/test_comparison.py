@@ -197,4 +197,4 @@ def test_an_interval_without_width_is_not_printed() -> None:
     result = pe.evaluate(target + 100, nontarget, speakers=(OWN, PAIRS), bootstrap=5)
     rows = {row["metric"]: row["95 % interval"] for row in result.to_rows()}
     assert (result.intervals["eer"].low, result.intervals["eer"].high) == (0, 0)
-    assert rows["EER"].startswith("n/a") and rows["Cllr"].startswith("[")
+    assert rows["EER"] == "[n/a]" and rows["Cllr"].startswith("[")
