@@ -146,15 +146,13 @@ def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
     PrivacyEvalError
         With file and line: a malformed line, a duplicate speaker, another gender.
     """
-    from .text_table import line_number
-
     speakers, genders = _read_unique(path, "speaker", "f|m")
     lower = (gender.lower() for gender in genders.tolist())
     gender_of = dict(zip(speakers.tolist(), lower, strict=True))
     for row, (speaker, gender) in enumerate(gender_of.items()):
         if gender not in SPEAKER_GENDERS:
             raise PrivacyEvalError(
-                f"{path}:{line_number(genders, row)}: gender of {speaker!r} must be f or m, "
+                f"{path}:{genders.line(row)}: gender of {speaker!r} must be f or m, "
                 f"not {genders.tolist()[row]!r}"
             )
     return gender_of
@@ -162,13 +160,13 @@ def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
 
 def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Column]:
     """Read a file of two columns whose keys are distinct."""
-    from .text_table import line_number, read_columns
+    from .text_table import read_columns
 
     (keys, values), _ = read_columns(path, (key, value))
     seen: set[str] = set()
     for row, name in enumerate(keys.tolist()):
         if name in seen:
-            raise PrivacyEvalError(f"{path}:{line_number(keys, row)}: duplicate {key} {name!r}")
+            raise PrivacyEvalError(f"{path}:{keys.line(row)}: duplicate {key} {name!r}")
         seen.add(name)
     return keys, values
 

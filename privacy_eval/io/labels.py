@@ -10,7 +10,7 @@ from ..errors import PrivacyEvalError, UsageError, abbreviate
 from .csv_text import csv_rows
 from .files import read_text
 from .names import is_printable
-from .text_table import line_number, read_columns
+from .text_table import read_columns
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def read_labels(text: str) -> Labels:
         (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
         column = path.name.rpartition("2")[2]
         pairs = zip(ids.tolist(), labels.tolist(), strict=True)
-        rows = ((line_number(ids, row), *pair) for row, pair in enumerate(pairs))
+        rows = ((ids.line(row), *pair) for row, pair in enumerate(pairs))
     else:
         path = Path(name)
         lines = csv_rows(read_text(path), path)

@@ -73,6 +73,8 @@ _HEADERS = {
     "label": ("targettype", "label", "key"),
 }
 
+_FIELD_OF = {alias: field for field, aliases in _HEADERS.items() for alias in aliases}
+
 #: A cell between tabs that is blank or several words.
 _ODD_CELL = re.compile(r"[ \v\f]|\t(?=[\t\r\n]|\Z)|\n\t")
 
@@ -86,8 +88,7 @@ def _with_header(content: bytes, path: Path) -> Columns:
     first, _, rest = text.partition("\n")
     separator = next((mark for mark in (",", "\t") if mark in first), None)
     names = [name.strip(' "\r') for name in first.split(separator)]
-    field_of = {alias: field for field, aliases in _HEADERS.items() for alias in aliases}
-    fields = tuple(field_of.get(name.lower(), f"({name})") for name in names)
+    fields = tuple(_FIELD_OF.get(name.lower(), f"({name})") for name in names)
     kept = [n for n, field in enumerate(fields) if field in _HEADERS]
     if not {"speaker", "utterance"} <= set(fields) or len({fields[n] for n in kept}) < len(kept):
         raise PrivacyEvalError(
@@ -157,6 +158,18 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     return dict(zip(fields, split, strict=True))
 
 
+def _arrow(content: bytes, path: Path) -> Columns:
+    """Read a Parquet or Arrow table with columns of the names that headers have."""
+    from .arrow import parse_arrow
+
+    columns = parse_arrow(content, path, _FIELD_OF)
+    if not {"speaker", "utterance"} <= set(columns):
+        raise PrivacyEvalError(
+            f"{path}: expected the columns enroll and test, and score or label or both"
+        )
+    return columns
+
+
 def _has_header(first: bytes) -> bool:
     """Tell whether a line names the columns of speaker, utterance and something else."""
     names = set(first.decode("utf-8", "replace").lower().replace(",", " ").split())
@@ -166,6 +179,8 @@ def _has_header(first: bytes) -> bool:
 
 _NIST = RecognizedFormat(_with_header, lambda first: b"," not in first and _has_header(first))
 _CSV = RecognizedFormat(_with_header, lambda first: b"," in first and _has_header(first))
+_ARROW = RecognizedFormat(_arrow, lambda first: first.startswith((b"PAR1", b"ARROW1")))
+_BOSARIS = RecognizedFormat(_bosaris, lambda first: first.startswith(b"\x89HDF"))
 
 #: Formats of score files by name.
 SCORE_FORMATS: Formats = {
@@ -176,7 +191,8 @@ SCORE_FORMATS: Formats = {
     "voxceleb_trainer": ("score", "speaker", "utterance"),
     "nist": _NIST,
     "csv": _CSV,
-    "bosaris": RecognizedFormat(_bosaris, lambda first: first.startswith(b"\x89HDF")),
+    "bosaris": _BOSARIS,
+    "arrow": _ARROW,
 }
 
 #: Formats of trial keys by name.
@@ -186,7 +202,14 @@ KEY_FORMATS: Formats = {
     "voxceleb": ("label", "speaker", "utterance"),
     "nist": _NIST,
     "csv": _CSV,
+    "arrow": _ARROW,
 }
+
+
+def ends_open(content: bytes) -> bool:
+    """Tell whether the last line of a file lacks the newline; formats without lines never do."""
+    has_lines = not any(format.recognizes(content[:8]) for format in (_ARROW, _BOSARIS))
+    return has_lines and not content.endswith(b"\n")
 
 
 def split_format(content: bytes, path: Path, format: Fields | Split) -> Columns:
@@ -248,11 +271,9 @@ def parse_labels(
     is_target = label.equals(target)
     (unknown,) = (~(is_target | label.equals(nontarget))).nonzero()
     if unknown.size:
-        from .text_table import line_number
-
         row = int(unknown[0])
         raise PrivacyEvalError(
-            f"{path}:{line_number(label, row)}: expected the label {target.decode()} or "
+            f"{path}:{label.line(row)}: expected the label {target.decode()} or "
             f"{nontarget.decode()}, found {label.text(row)!r}"
         )
     return is_target
@@ -366,7 +387,9 @@ def guess_list_format(content: bytes, path: Path) -> Fields | Split:
 
 
 def _first_line(content: bytes) -> bytes:
-    return content.lstrip().split(b"\n", 1)[0] + b"\n"
+    text = content.lstrip()
+    end = text.find(b"\n")
+    return text[: end if end >= 0 else None] + b"\n"
 
 
 def _recognized(first: bytes, formats: Formats) -> str | None:

@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
+from .arrow import NumberColumn
 from .files import LineLimit, Loaded, digest, digesting, read_bytes
 from .score_formats import (
     KEY_FORMATS,
     LABELS,
     SCORE_FORMATS,
+    ends_open,
     guess_key_format,
     guess_list_format,
     guess_score_format,
@@ -33,7 +35,6 @@ from .text_table import (
     WordArray,
     hash_rows,
     is_number,
-    line_number,
     same_fields,
 )
 from .trial_speakers import trial_speakers
@@ -69,7 +70,7 @@ class TrialList:
 
     def where(self, row: int) -> str:
         """Return file and line of a trial, as messages begin."""
-        return f"{self.path}:{line_number(self.speaker, row)}"
+        return f"{self.path}:{self.speaker.line(row)}"
 
     def quote(self, rows: Sequence[int]) -> str:
         """Quote some trials for a message, non-ASCII ids also by their codes."""
@@ -289,10 +290,9 @@ def read_scores(
         speaker, utterance, score = (columns[field] for field in (*_ID, "score"))
         values = parse_scores(score, path)
         labels = parse_labels(columns["label"], path) if "label" in columns else None
-        open_end = name != "bosaris" and not content.endswith(b"\n")
         values = -values if distance else values
         scores = ScoreFile(
-            path, speaker, utterance, sha256(), values, name, labels, ends_open=open_end
+            path, speaker, utterance, sha256(), values, name, labels, ends_open=ends_open(content)
         )
     _check_unique(scores, "score")
     return scores
@@ -350,8 +350,8 @@ def read_trials(path: Path | Loaded, *, format: str | None = None) -> TrialKey:
         except PrivacyEvalError as error:
             swapped = all(map(is_number, label.tolist()))
             raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
-        open_end = not content.endswith(b"\n")
-        key = TrialKey(path, speaker, utterance, sha256(), is_target, ends_open=open_end)
+        fields = (path, speaker, utterance, sha256(), is_target)
+        key = TrialKey(*fields, ends_open=ends_open(content))
     _check_unique(key, "trial")
     return key
 
@@ -367,8 +367,7 @@ def read_trial_list(path: Path | Loaded) -> TrialList:
     content, path = read_bytes(path), Path(path)
     columns = split_format(content, path, guess_list_format(content, path))
     speaker, utterance = (columns[field] for field in _ID)
-    open_end = not content.endswith(b"\n")
-    trials = TrialList(path, speaker, utterance, digest(content), ends_open=open_end)
+    trials = TrialList(path, speaker, utterance, digest(content), ends_open=ends_open(content))
     _check_unique(trials, "trial")
     return trials
 
@@ -599,9 +598,10 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
     PrivacyEvalError
         With file and line: a score that is not a decimal number, NaN or infinite.
     """
-    width = int(field.size.max())
     values: NDArray[np.float64] | None = None
-    if width <= _USUAL_NUMBER_BYTES:
+    if isinstance(field, NumberColumn):
+        values = field.values.astype(np.float64)
+    elif int(field.size.max()) <= _USUAL_NUMBER_BYTES:
         grid = field.first_words
         text, underscore = grid.view(np.uint8), ord("_")
         # Digit groups of Python are no number.
@@ -615,7 +615,7 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
     if bad.size:
         row = int(bad[0])
         raise PrivacyEvalError(
-            f"{path}:{line_number(field, row)}: expected a finite decimal number as score, "
+            f"{path}:{field.line(row)}: expected a finite decimal number as score, "
             f"found {field.text(row)!r} ({bad.size} such lines)"
             + _SWAPPED
             * (field.text(row) in ("target", "nontarget"))

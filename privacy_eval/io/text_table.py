@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,7 +27,8 @@ IndexArray = NDArray[np.int64]
 _MAX_LINE_BYTES = 1 << 20
 
 _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
-_PADDING = MAX_FIELD_BYTES + 16
+#: Zero bytes behind the last field: more than the longest field.
+PADDING = MAX_FIELD_BYTES + 16
 # Bytes split at a time; they fit in the cache of a processor.
 _BLOCK = 1 << 18
 #: Words stored for every row: ids of challenges have up to 32 bytes.
@@ -72,7 +73,12 @@ class Column:
 
     def take(self, rows: IndexArray | slice) -> Column:
         """Select rows, by a slice or an int array of shape (R,)."""
-        return Column(self.data, self.start[rows], self.size[rows])
+        return replace(self, start=self.start[rows], size=self.size[rows])
+
+    def line(self, row: int) -> int:
+        """Return the number, from 1, of the line of the file that holds a row."""
+        before = self.data[: int(self.start[row])]
+        return int(np.count_nonzero(before == _NEWLINE)) + 1
 
     @cached_property
     def first_words(self) -> WordArray:
@@ -259,9 +265,9 @@ def split_columns(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[
 
 def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column, ...]:
     ends_open = not content.endswith(b"\n")
-    padded = content + (b"\n" if ends_open else b"") + bytes(_PADDING)
+    padded = content + (b"\n" if ends_open else b"") + bytes(PADDING)
     data = np.frombuffer(padded, dtype=np.uint8)
-    text = data[: data.size - _PADDING]
+    text = data[: data.size - PADDING]
     _check_characters(content, text, path)
     blocks: list[IndexArray] = []
     begin = lines = 0
@@ -336,18 +342,6 @@ def _fields(
     table = np.ascontiguousarray(bounds.reshape(-1, 2 * len(fields)).T)
     table[1::2] -= table[0::2]
     return table
-
-
-def line_number(column: Column, row: int) -> int:
-    """Find the line of the file that holds a row.
-
-    Returns
-    -------
-    int
-        From 1.
-    """
-    before = column.data[: int(column.start[row])]
-    return int(np.count_nonzero(before == _NEWLINE)) + 1
 
 
 def _check_lines(content: bytes, path: Path) -> None:

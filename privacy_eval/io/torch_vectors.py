@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from .files import Loaded, read_bytes
-from .text_table import line_number, read_columns
+from .text_table import read_columns
 from .torch_files import ZIP_MAGIC, TensorView, read_torch
 from .vector_digest import MAX_DIMENSION
 
@@ -39,7 +39,7 @@ def read_torch_vectors(path: Path | Loaded) -> tuple[list[str], NDArray[np.float
     named: set[str] = set()
     for number, (name, text) in enumerate(zip(ids.tolist(), rows.tolist(), strict=True)):
         row = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-        where = f"{table}:{line_number(ids, number)}"
+        where = f"{table}:{ids.line(number)}"
         if not 0 <= row < len(matrix):
             raise PrivacyEvalError(f"{where}: {path.name} has {len(matrix)} rows, no row {text}")
         if row in names or name in named:

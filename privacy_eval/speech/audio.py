@@ -31,7 +31,7 @@ from ..errors import PrivacyEvalError, missing_library, shorten
 from ..io.confine import check_inside
 from ..io.files import opened, reading
 from ..io.scp import ScpLine, read_scp
-from ..io.text_table import is_number, line_number, read_columns
+from ..io.text_table import is_number, read_columns
 
 Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
 
@@ -312,7 +312,7 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
     seen = set()
     fields = (column.tolist() for column in (names, *others))
     for row, (name, recording, start, end) in enumerate(zip(*fields, strict=True)):
-        where = f"{path}:{line_number(names, row)}: {name}"
+        where = f"{path}:{names.line(row)}: {name}"
         if name in seen:
             raise PrivacyEvalError(f"{where}: duplicate utterance")
         seen.add(name)

@@ -15,7 +15,6 @@ from privacy_eval.io import text_table
 from privacy_eval.io.text_table import (
     Column,
     hash_rows,
-    line_number,
     same_fields,
     split_columns,
     unique_fields,
@@ -72,7 +71,7 @@ def test_fields_and_line_numbers_round_trip(rows: list[list[str]], data: st.Data
     assert [c.tolist() for c in columns] == [list(c) for c in zip(*rows, strict=True)]
     # The line that a row stands on, counted the simple way.
     filled = [i for i, line in enumerate(text.split("\n"), 1) if line.strip(" \t\r")]
-    assert [line_number(columns[2], r) for r in range(len(rows))] == filled
+    assert [columns[2].line(r) for r in range(len(rows))] == filled
 
 
 # Errors
