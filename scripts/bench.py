@@ -3,6 +3,7 @@
 
     scripts/bench.py score             metrics; reading and pairing; bootstrap
     scripts/bench.py identification    linkage in all gallery sizes, and its peak memory
+    scripts/bench.py disclosure        error rates by the amount of speech
     scripts/bench.py similarity        voice similarity of a trial set, and its peak memory
     scripts/bench.py system            stages 5 to 10 of a whole system, twice
     scripts/bench.py speech            features and McAdams anonymization, per second of speech;
@@ -68,6 +69,7 @@ from privacy_eval.metrics import (
     score_metrics,
     speaker_bootstrap,
 )
+from privacy_eval.metrics.amount import AMOUNTS, LengthScores, amount_curve
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate import (
     Anonymization,
@@ -92,6 +94,7 @@ from privacy_eval.speech.xvector import Extractor, utterance_vector
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
 GE2E_GOAL, ONNX_GOAL, FBANK_GOAL = 3.0, 1.1, 0.002
 IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
+AMOUNT_GOAL = 3.0
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 4.0
 WORDS_GOAL, RIDGE_GOAL, NORMALIZATION_GOAL, ATTACKERS_GIB = 2.0, 2.0, 2.0, 1.0
 # Of real time, on one core: set OPENBLAS_NUM_THREADS=1.
@@ -125,7 +128,7 @@ def main() -> int:
         "what",
         choices=[
             *("score", "identification", "similarity", "system", "speech", "attackers"),
-            *("models", "help", "growth"),
+            *("models", "disclosure", "help", "growth"),
         ],
     )
     parser.add_argument("--repeats", type=int, default=5)
@@ -157,6 +160,8 @@ def main() -> int:
             met = models(arguments.repeats)
         else:
             met = attackers(scale, arguments.repeats)
+    elif arguments.what == "disclosure":
+        met = disclosure(scale, arguments.repeats)
     elif arguments.what == "help":
         met = show([help_row(arguments.repeats)])
     elif arguments.what == "growth":
@@ -214,6 +219,38 @@ def identification(tests: int, enrolled: int, repeats: int) -> bool:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of this process: {peak:.2f} GiB (goal {IDENTIFICATION_GIB:g})")
     return met and peak <= IDENTIFICATION_GIB
+
+
+def disclosure(scale: int, repeats: int) -> bool:
+    """What else is disclosed."""
+    return show([amount_row(22_000 // scale, 5_000 // scale, repeats)])
+
+
+def amount_row(tests: int, enrolled: int, repeats: int) -> Row:
+    """Error rates of tests of six lengths against the identification of single utterances."""
+    generator = np.random.default_rng(9)
+    voices = generator.standard_normal((enrolled, 512), dtype=np.float32)
+    own = np.arange(tests) // 100  # a hundred utterances of each test speaker
+    spoken = voices[own] + 6 * generator.standard_normal((tests, 512), dtype=np.float32)
+
+    def curve() -> None:
+        runs = {}
+        for length in AMOUNTS:
+            of_speakers = (np.flatnonzero(own == speaker) for speaker in np.unique(own))
+            whole = [rows[: rows.size - rows.size % length] for rows in of_speakers]
+            runs[length] = np.concatenate(whole).reshape(-1, length)
+        amount_curve(
+            (
+                LengthScores(n, spoken[rows].mean(axis=1) @ voices.T, own[rows[:, 0]])
+                for n, rows in runs.items()
+            ),
+            [str(speaker) for speaker in range(enrolled)],
+        )
+
+    sizes = np.arange(1, enrolled + 1)
+    times = in_turn(curve, lambda: closed_set_linkage(spoken @ voices.T, own, sizes), repeats)
+    work = f"{len(AMOUNTS)} amounts of speech, {tests} x {enrolled} scores"
+    return Row(work, "identification", *times, AMOUNT_GOAL)
 
 
 def similarity(utterances: int, repeats: int) -> bool:

@@ -5,7 +5,8 @@ Trial lists are not used: they rarely compare every test with every enrolled spe
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+import contextlib
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,6 +71,82 @@ class Gallery:
     def size(self) -> int:
         """Number of enrollment utterances."""
         return sum(map(len, self.enrollment.members.values()))
+
+
+@dataclass(frozen=True)
+class Conversations:
+    """Tests of several utterances each.
+
+    Attributes
+    ----------
+    vectors : Vectors
+    utterances : mapping of str to list of str
+        Of each test speaker, in whole tests.
+    length : int
+        Utterances per test: consecutive ones, whose vectors are averaged.
+    """
+
+    vectors: Vectors
+    utterances: Mapping[str, Sequence[str]]
+    length: int
+
+    @property
+    def used(self) -> list[str]:
+        """All utterances."""
+        return [u for of_speaker in self.utterances.values() for u in of_speaker]
+
+    @property
+    def speaker(self) -> IntArray:
+        """Number of the speaker of each test, shape (tests,)."""
+        tests = [len(u) // self.length for u in self.utterances.values()]
+        return np.repeat(np.arange(len(tests)), tests)
+
+    def score(
+        self,
+        galleries: Sequence[Gallery],
+        utt2spk: Path | Loaded,
+        backend: BackendName = "plda",
+        model: PldaBackend | None = None,
+    ) -> FloatMatrix:
+        """Score every speaker of the galleries with every test.
+
+        Returns
+        -------
+        float array, shape (enrolled, tests)
+
+        Raises
+        ------
+        PrivacyEvalError
+            An utterance without vector; inconsistent dimensions.
+        """
+        vectors = self.vectors.matrix[self.vectors.rows(self.used, str(utt2spk))]
+        averaged = _conversations(vectors, self.length, backend)
+        means, counts = map(np.concatenate, zip(*map(_enrolled, galleries), strict=True))
+        return score_matrix(means, counts, averaged, backend=backend, model=model)
+
+
+@contextlib.contextmanager
+def in_files(gallery: Gallery, tests: Vectors) -> Iterator[None]:
+    """Put the files of the vectors before the message of an error.
+
+    Parameters
+    ----------
+    gallery : Gallery
+    tests : Vectors
+
+    Returns
+    -------
+    context manager
+
+    Raises
+    ------
+    PrivacyEvalError
+        What was raised within.
+    """
+    try:
+        yield
+    except (PrivacyEvalError, ValueError) as error:
+        raise PrivacyEvalError(f"{gallery.vectors.path}, {tests.path}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,40 +306,34 @@ def identify(
     if distractors is not None:
         _check_distractors(distractors, members, speaker_of)
         n_distractors = len(distractors.enrollment.members)
-    utterances = _test_utterances(speaker_of, members, length)
+    utterances = whole_tests(speaker_of, members, length)
     tested = list(utterances)
     if not tested:
         raise PrivacyEvalError(
             f"{utt2spk}: no speaker is enrolled in {gallery.enrollment.path} and has {length} "
             "utterances"
         )
-    used = [u for of_speaker in utterances.values() for u in of_speaker]
-    of_test = np.repeat(np.arange(len(tested)), [len(u) // length for u in utterances.values()])
+    conversations = Conversations(tests, utterances, length)
+    used, of_test = conversations.used, conversations.speaker
     place = {s: i for i, s in enumerate(members)}
     rows = [place[s] for s in tested]
-    where = f"{gallery.vectors.path}, {tests.path}"
-    try:
-        conversations = _conversations(
-            tests.matrix[tests.rows(used, str(utt2spk))], length, backend
-        )
-        galleries = [gallery, *([] if distractors is None else [distractors])]
-        means, counts = map(np.concatenate, zip(*map(_enrolled, galleries), strict=True))
-        scores = score_matrix(means, counts, conversations, backend=backend, model=model)
+    galleries = [gallery, *([] if distractors is None else [distractors])]
+    with in_files(gallery, tests):
+        scores = conversations.score(galleries, utt2spk, backend, model)
         beaten = beaters(scores.T, np.array(rows)[of_test])
-    except (PrivacyEvalError, ValueError) as error:
-        raise PrivacyEvalError(f"{where}: {error}") from error
     singled = singling_out_curve(scores[rows], of_test, sizes or GALLERY_SIZES, seed=seed)
-    wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < len(means)), len(means)))
+    n_gallery = scores.shape[0]
+    wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
     return Identification(
         tuple(tested),
         of_test,
         beaten,
-        len(means),
+        n_gallery,
         n_distractors,
         tuple(sorted({*speaker_of.values()} - members.keys())),
         len(listed) - len(used),
         wanted,
-        linkage_of_beaters(beaten, len(means), wanted, rank),
+        linkage_of_beaters(beaten, n_gallery, wanted, rank),
         rank,
         length,
         len(listed) - len(speaker_of) + n_enrollment - gallery.size,
@@ -271,10 +342,23 @@ def identify(
     )
 
 
-def _test_utterances(
+def whole_tests(
     speaker_of: Mapping[str, str], enrolled: Container[str], length: int
 ) -> dict[str, list[str]]:
-    """Return the utterances of each enrolled test speaker, sorted and cut to whole tests."""
+    """Return the utterances of each enrolled test speaker, sorted and cut to whole tests.
+
+    Parameters
+    ----------
+    speaker_of : mapping of str to str
+        By utterance.
+    enrolled : container of str
+    length : int
+        Utterances per test.
+
+    Returns
+    -------
+    dict of str to list of str
+    """
     utterances: dict[str, list[str]] = {}
     for utterance, speaker in speaker_of.items():
         utterances.setdefault(speaker, []).append(utterance)

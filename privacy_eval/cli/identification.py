@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, counted
 from .options import (
     JOBS,
     add,
     add_tree,
+    check_plot,
     fill,
     log,
     path,
@@ -23,8 +24,9 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..asv.galleries import Identification
+    from ..asv.galleries import Gallery, Identification
     from ..metrics import Interval
+    from ..metrics.amount import Amount, AmountCurve
 
 EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
 
@@ -48,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
     sizes = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=_sizes)
     files.add_argument("--gallery-sizes", **sizes)
+    amounts = "utterances per test, such as 1,2,3,5,10,30: error rates by the amount of speech"
+    files.add_argument("--sentences", **value("L,L,...", amounts, type=_sizes))
+    scores = "with --trials: the amount of speech from scores, averaged, where there are no vectors"
+    files.add_argument("--scores", **path("F", scores))
+    files.add_argument("--trials", **path("F", "trial key of the scores"))
+    plotted = "also plot the error rates by the amount of speech: a pdf, png or tex file"
+    files.add_argument("--plot", **path("FILE", plotted))
     add(files, "--model", "--scp-base", "--format")
 
 
@@ -56,7 +65,14 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
+    if scores_only := hasattr(arguments, "scores"):
+        arguments.usages[1].needed[:] = ["--scores", "--trials", "--utt2spk", "--sentences"]
+    if runs_as_stage(arguments):
+        return _stage(arguments)
+    check_plot(arguments.plot)
+    if arguments.plot is not None and arguments.sentences is None:
+        raise UsageError("--plot goes with --sentences")
+    return _scores(arguments) if scores_only else _files(arguments)
 
 
 def check_distractors(arguments: argparse.Namespace) -> None:
@@ -97,8 +113,9 @@ def _files(arguments: argparse.Namespace) -> int:
         )
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
+    enrolled = gallery("enroll_vectors", "spk2utt")
     attack = identify(
-        gallery("enroll_vectors", "spk2utt"),
+        enrolled,
         load_vectors(arguments, arguments.trial_vectors),
         arguments.utt2spk,
         backend=arguments.backend,
@@ -109,6 +126,7 @@ def _files(arguments: argparse.Namespace) -> int:
         distractors=more,
         seed=arguments.seed,
     )
+    curve = _amount_of_vectors(arguments, enrolled)
     intervals = attack.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
     if attack.utterances_left_out:
         log(
@@ -136,10 +154,129 @@ def _files(arguments: argparse.Namespace) -> int:
         plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
         if intervals:
             plain["intervals"] = to_plain(intervals)
+        plain |= _plain(curve) if curve else {}
         print(json.dumps(plain, indent=1, allow_nan=False))
     else:
         _print_text(attack, intervals)
+        if curve:
+            _print_amount(curve, "vectors")
     return 0
+
+
+def _amount_of_vectors(arguments: argparse.Namespace, gallery: Gallery) -> AmountCurve | None:
+    """Compute and plot the curve over the amount of speech, if it was asked for."""
+    from ..asv.amount import amount_of_vectors
+    from .inputs import load_model, load_vectors
+
+    if arguments.sentences is None:
+        return None
+    if arguments.distractors is not None:
+        raise UsageError("--sentences goes without --distractors")
+    curve = amount_of_vectors(
+        gallery,
+        load_vectors(arguments, arguments.trial_vectors),
+        arguments.utt2spk,
+        arguments.sentences,
+        backend=arguments.backend,
+        model=load_model(arguments),
+        replicates=arguments.bootstrap,
+        seed=arguments.seed,
+    )
+    _plot(arguments, curve)
+    return curve
+
+
+def _scores(arguments: argparse.Namespace) -> int:
+    from ..asv.amount import amount_of_scores
+    from ..errors import PrivacyEvalError
+    from ..io.scores import pair, read_scores, read_trials
+
+    given = vars(arguments)
+    vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes")
+    if others := [name for name in vectors if given.get(name) is not None]:
+        raise UsageError(f"--scores and --{others[0].replace('_', '-')} exclude each other")
+    trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
+    try:
+        curve = amount_of_scores(
+            trials,
+            arguments.utt2spk,
+            arguments.sentences,
+            replicates=arguments.bootstrap,
+            seed=arguments.seed,
+        )
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{arguments.scores}: {error}") from error
+    _plot(arguments, curve)
+    if arguments.format == "json":
+        print(json.dumps(_plain(curve), indent=1, allow_nan=False))
+    else:
+        _print_amount(curve, "scores")
+    return 0
+
+
+def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
+    if arguments.plot is None:
+        return
+    from ..report.figures.amount import amount_plot
+    from ..report.figures.drawing import Drawing, write
+
+    file: Path = arguments.plot
+    drawing = Drawing(file.stem, "Error rates by the amount of speech.", amount_plot(curve))
+    write(drawing, file.parent, [file.suffix[1:]])
+
+
+def _plain(curve: AmountCurve) -> dict[str, object]:
+    """Plain values: with all speakers at each length, and with the same ones at all lengths."""
+    names = ("conversations", "speakers", "eer", "rank1")
+    intervals = (*names, "eer_interval", "rank1_interval")
+    return {
+        "amount": {str(a.length): {n: getattr(a, n) for n in names} for a in curve.all},
+        "amount_of_equal_speakers": {
+            str(a.length): {n: getattr(a, n) for n in intervals} for a in curve.equal
+        },
+    }
+
+
+def _print_amount(curve: AmountCurve, averaged: str) -> None:
+    print(f"amount of speech ({averaged} of the sentences of a test averaged), all speakers:")
+    for amount in curve.all:
+        print(f"  {_amount_line(amount)}")
+    first, last = curve.equal[0], curve.equal[-1]
+    if any(amount.speakers not in (0, last.speakers) for amount in curve.all):
+        print(f"the same {last.speakers} speakers at every length:")
+    elif last.eer_interval or last.rank1_interval:
+        print(f"{last.speakers} speakers at every length, with 95 % intervals:")
+    else:
+        return _print_change(first, last)
+    for amount in curve.equal:
+        print(f"  {_amount_line(amount)}")
+    return _print_change(first, last)
+
+
+def _print_change(first: Amount, last: Amount) -> None:
+    if first.length != last.length and first.rank1 is not None and last.rank1 is not None:
+        print(
+            f"with {counted(last.length, 'sentence')} instead of {first.length}, the right one of "
+            f"the enrolled people is found {last.rank1:.1%} instead of {first.rank1:.1%} of the "
+            "time"
+        )
+
+
+def _amount_line(amount: Amount) -> str:
+    beginning = f"{counted(amount.length, 'sentence')}: {counted(amount.conversations, 'test')}"
+    if amount.rank1 is None:
+        return f"{beginning}; no speaker has as many"
+
+    def rate(value: float | None, interval: tuple[float, float] | None) -> str:
+        if value is None:
+            return "n/a"
+        return f"{value:.1%}" + (f" ({interval[0]:.1%} .. {interval[1]:.1%})" if interval else "")
+
+    return (
+        f"{beginning} of {counted(amount.speakers, 'speaker')}; EER "
+        f"{rate(amount.eer, amount.eer_interval)}; right person first "
+        f"{rate(amount.rank1, amount.rank1_interval)}"
+    )
 
 
 def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .options import (
-    FIGURE_FORMATS,
     METRIC_OPTIONS,
     Options,
     add,
     add_metric,
+    check_plot,
     choice,
     few_replicates,
     flag,
@@ -206,7 +206,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = vars(arguments)
     if given.get("counts") is not None:
         return _run_on_counts(arguments)
-    _check_plot(arguments.plot)
+    check_plot(arguments.plot)
     beside = [name for name in ("strongest", "speakers", "dialects") if given.get(name)]
     if beside and arguments.format in ("csv", "latex"):
         raise UsageError(f"--{beside[0]} goes with --format text or json")
@@ -605,9 +605,3 @@ def _write_plot(
     plot = score_plot({name: _evaluation(of, variant) for name, of in named.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
-
-
-def _check_plot(file: Path | None) -> None:
-    """Refuse a plot of another format than those that can be written."""
-    if file is not None and file.suffix[1:] not in FIGURE_FORMATS:
-        raise UsageError(f"--plot: {file}: expected a name that ends in pdf, png or tex")

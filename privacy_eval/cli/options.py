@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ..choices import FIGURE_FORMATS as FIGURE_FORMATS
 from ..choices import MOST_REPLICATES
-from ..errors import PrivacyEvalError, in_job, printable
+from ..errors import PrivacyEvalError, UsageError, in_job, printable
 
 T = TypeVar("T")
 
@@ -389,3 +389,9 @@ def log(text: str) -> None:
     if "warning: " in lines and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
         lines = f"\033[33m{lines}\033[0m"
     print(lines, file=sys.stderr)
+
+
+def check_plot(file: Path | None) -> None:
+    """Refuse a plot of another format than those that can be written."""
+    if file is not None and file.suffix[1:] not in FIGURE_FORMATS:
+        raise UsageError(f"--plot: {file}: expected a name that ends in pdf, png or tex")

@@ -1,0 +1,286 @@
+"""Amount of speech: error rates of tests of several numbers of utterances.
+
+An utterance more in a test averages out what varies between utterances, so an attacker with more
+speech errs less. Tests are runs of consecutive utterances of a speaker that do not overlap.
+
+Reference: Vauquier, Srivastava, Hosseini, Vincent, "Legally validated evaluation framework for
+voice anonymization" (Interspeech 2025), whose tests have 1, 3 and 30 utterances.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from .confidence import BootstrapReplicates, speaker_bootstrap
+from .eer import kaldi_eer
+from .identification import wilson_interval
+from .pav import IntArray
+from .trial_scores import TrialScores
+from .wer import ratio_bootstrap
+
+#: Numbers of utterances per test.
+AMOUNTS = (1, 2, 3, 5, 10, 30)
+
+#: Most comparisons whose EER has an interval; a bootstrap of more would take too long.
+MOST_RESAMPLED = 2_000_000
+
+#: Scores compared at a time, and scores that tell roughly where the EER is.
+_CACHED, _SAMPLE = 1 << 18, 1_000_000
+
+_Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class LengthScores:
+    """Scores of tests of one number of utterances against all enrolled speakers.
+
+    Attributes
+    ----------
+    length : int
+        Utterances per test.
+    scores : float array, shape (tests, enrolled)
+        NaN where a pair was not compared.
+    own : int array, shape (tests,)
+        Column of each test's speaker.
+    """
+
+    length: int
+    scores: NDArray[np.floating]
+    own: IntArray
+
+    def of_speakers(self, columns: Iterable[int]) -> LengthScores:
+        """Select the tests of some speakers."""
+        kept = np.isin(self.own, list(columns))
+        return self if kept.all() else replace(self, scores=self.scores[kept], own=self.own[kept])
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether the right speaker alone scores highest, shape (tests,)."""
+        hits = np.empty(self.own.size, dtype=np.bool_)
+        rows = max(1, _CACHED // self.scores.shape[1])
+        for start in range(0, self.own.size, rows):
+            block = self.scores[start : start + rows]
+            best = np.take_along_axis(block, self.own[start : start + rows, None], axis=1)
+            hits[start : start + rows] = np.count_nonzero(block >= best, axis=1) == 1
+        return hits
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Error rates with one number of utterances per test.
+
+    Attributes
+    ----------
+    length, conversations, speakers : int
+        Utterances per test, tests, and speakers with a test.
+    eer : float or None
+        Kaldi's; None where there is no target or no nontarget.
+    rank1 : float or None
+        Share of tests whose speaker alone scores highest among all enrolled; a tie is lost.
+    eer_interval, rank1_interval : (float, float) or None
+        95 % bounds over speakers.
+    """
+
+    length: int
+    conversations: int
+    speakers: int
+    eer: float | None
+    rank1: float | None
+    eer_interval: tuple[float, float] | None = None
+    rank1_interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class AmountCurve:
+    """Error rates by the number of utterances per test.
+
+    Attributes
+    ----------
+    all : tuple of Amount
+        Each with all speakers who have a test of its length: not comparable with each other.
+    equal : tuple of Amount
+        Each with the speakers of the largest length that has tests.
+    """
+
+    all: tuple[Amount, ...]
+    equal: tuple[Amount, ...]
+
+
+def amount_curve(
+    tests: Iterable[LengthScores],
+    speakers: Sequence[str],
+    *,
+    replicates: int = 0,
+    seed: int = 0,
+) -> AmountCurve:
+    """Compute error rates by the number of utterances per test.
+
+    Parameters
+    ----------
+    tests : iterable of LengthScores
+        Of ascending lengths.
+    speakers : sequence of str
+        Names of the columns.
+    replicates : int
+        Bootstrap replicates of speakers, for intervals over equal speakers; 0: none.
+    seed : int
+
+    Returns
+    -------
+    AmountCurve
+
+    Raises
+    ------
+    PrivacyEvalError
+        No test at all; intervals of fewer than two speakers.
+
+    Examples
+    --------
+    >>> one = LengthScores(1, np.array([[2.0, 1.0], [1.5, 1.0], [3.0, 2.0]]), np.array([0, 0, 1]))
+    >>> two = LengthScores(2, np.array([[1.75, 1.0]]), np.array([0]))
+    >>> curve = amount_curve([one, two], ["a", "b"])
+    >>> [(a.length, a.conversations, round(a.rank1, 2)) for a in curve.all]
+    [(1, 3, 0.67), (2, 1, 1.0)]
+    >>> [a.conversations for a in curve.equal]
+    [2, 1]
+    """
+    ordered = sorted(tests, key=lambda one: one.length)
+    some = [one for one in ordered if one.own.size]
+    if not some:
+        raise PrivacyEvalError("no enrolled speaker has as many test utterances as one test")
+    remaining = np.unique(some[-1].own)
+    of_all = tuple(error_rates(one) for one in ordered)
+    equal = []
+    for one, amount in zip(ordered, of_all, strict=True):
+        if one.own.size:
+            kept = one.of_speakers(remaining.tolist())
+            same = amount if kept is one else error_rates(kept)
+            if replicates:
+                same = _with_intervals(kept, same, speakers, replicates, seed)
+            equal.append(same)
+    return AmountCurve(of_all, tuple(equal))
+
+
+def error_rates(tests: LengthScores) -> Amount:
+    """Compute the error rates of tests of one number of utterances.
+
+    Parameters
+    ----------
+    tests : LengthScores
+
+    Returns
+    -------
+    Amount
+        Without intervals.
+
+    Examples
+    --------
+    >>> error_rates(LengthScores(1, np.array([[2.0, 1.0]]), np.array([0]))).rank1
+    1.0
+    """
+    if not tests.own.size:
+        return Amount(tests.length, 0, 0, None, None)
+    counts = tests.own.size, np.unique(tests.own).size
+    return Amount(tests.length, *counts, matrix_eer(tests), float(np.mean(tests.right)))
+
+
+def matrix_eer(tests: LengthScores) -> float | None:
+    """Compute Kaldi's EER of all comparisons of a matrix, without sorting the nontargets.
+
+    Parameters
+    ----------
+    tests : LengthScores
+
+    Returns
+    -------
+    float or None
+        As `kaldi_eer`; None without a nontarget.
+
+    Examples
+    --------
+    >>> matrix_eer(LengthScores(1, np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([0, 1])))
+    0.5
+    """
+    with np.errstate(over="ignore"):
+        single = tests.scores.astype(np.float32, copy=False)
+    target = np.sort(np.take_along_axis(single, tests.own[:, None], axis=1).ravel())
+    among_targets, end = np.searchsorted(target, target), target.size - 1
+
+    def search(first: int, last: int, n: float, below: Callable[[int], float]) -> int:
+        """Find the first threshold with fewer false alarms than misses, see `kaldi_eer`."""
+
+        def stops(i: int) -> bool:
+            rank = max(0, n - 1 - int(n * i / target.size))
+            return below(i) - int(among_targets[i]) > rank
+
+        return bisect.bisect_left(range(end), True, first, last, key=stops)
+
+    # A part of the tests tells roughly where: only scores near are sorted.
+    sample = single[:: max(1, single.size // _SAMPLE)]
+    scale = single.size / sample.size
+    roughly = scale * np.count_nonzero(sample == sample) - target.size
+    guess = search(0, end, roughly, lambda i: scale * np.count_nonzero(sample < target[i]))
+    low, high = max(0, guess - end // 50 - 1), min(end, guess + end // 50 + 1)
+    near, below, compared = [], 0, 0
+    rows = max(1, _CACHED // single.shape[1])
+    for start in range(0, len(single), rows):
+        block = single[start : start + rows]
+        near.append(block[(block >= target[low]) & (block <= target[high])])
+        below += int(np.count_nonzero(block < target[low]))
+        compared += int(np.count_nonzero(block == block))  # not NaN
+    n = compared - target.size
+    if not n:
+        return None
+    ascending = np.sort(np.concatenate(near))
+    index = search(low, high, n, lambda i: below + int(np.searchsorted(ascending, target[i])))
+    if (index == low > 0) or (index == high < end):
+        index = search(0, end, n, lambda i: int(np.count_nonzero(single < target[i])))
+    return index / target.size
+
+
+def _with_intervals(
+    tests: LengthScores, amount: Amount, speakers: Sequence[str], replicates: int, seed: int
+) -> Amount:
+    columns, place, counts = np.unique(tests.own, return_inverse=True, return_counts=True)
+    drawn = ratio_bootstrap(
+        counts,
+        np.bincount(place, tests.right).astype(np.int64),
+        name="rank1",
+        speakers=[speakers[column] for column in columns],
+        replicates=replicates,
+        seed=seed,
+    )
+    rank1 = _bounds(drawn, "rank1")
+    if np.ptp(drawn.values["rank1"]) == 0 and amount.rank1 is not None:
+        rank1 = wilson_interval(amount.rank1, tests.own.size)
+    names = np.asarray(speakers, dtype=np.str_)
+    compared = ~np.isnan(tests.scores)
+    eer = None
+    if amount.eer is not None and np.count_nonzero(compared) <= MOST_RESAMPLED:
+        row, column = np.nonzero(compared)
+        of_eer = speaker_bootstrap(
+            tests.scores[row, column],
+            tests.own[row] == column,
+            names[column],
+            names[tests.own[row]],
+            statistic=_kaldi,
+            replicates=replicates,
+            seed=seed,
+        )
+        eer = _bounds(of_eer, "eer")
+    return replace(amount, eer_interval=eer, rank1_interval=rank1)
+
+
+def _kaldi(scores: TrialScores) -> dict[str, float]:
+    return {"eer": kaldi_eer(scores).value}
+
+
+def _bounds(drawn: BootstrapReplicates, name: str) -> _Bounds:
+    interval = drawn.interval(name)
+    return interval.low, interval.high
