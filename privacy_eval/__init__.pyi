@@ -32,6 +32,7 @@ from .metrics import similarity_matrix as similarity_matrix
 from .metrics import speaker_bootstrap as speaker_bootstrap
 from .metrics import speechbrain_eer as speechbrain_eer
 from .metrics import voice_similarity as voice_similarity
+from .metrics import worst_case as worst_case
 from .metrics import zebra as zebra
 from .numbers.gate import decide as decide
 from .protocol.protocol import load_protocol as load_protocol

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
+from .metric_extras import print_worst_case, worst_case_of_scores, worst_case_of_trials
 from .options import (
     METRIC_OPTIONS,
     Options,
@@ -50,6 +51,9 @@ _OF_FILES = (
 #: Options that need the speakers or utterances of the trials.
 _OF_IDS = ("bootstrap", "versus", "strongest", "speakers", "allow_missing")
 
+#: Options that print more than metrics.
+_BESIDE = ("strongest", "speakers", "dialects", "worst_case")
+
 SCORES = path("F", "score file; - is stdin")
 
 EXAMPLE = "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000"
@@ -68,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strongest", **flag(corrected))
     dialects = "also the EER as Kaldi, SpeechBrain, scikit-learn, NIST and others define it"
     parser.add_argument("--dialects", **flag(dialects))
+    four_ways = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
+    parser.add_argument("--worst-case", **flag(four_ways))
     add_files(parser)
     add(parser, *METRIC_OPTIONS)
     add_metric(parser)
@@ -207,9 +213,10 @@ def run(arguments: argparse.Namespace) -> int:
     if given.get("counts") is not None:
         return _run_on_counts(arguments)
     check_plot(arguments.plot)
-    beside = [name for name in ("strongest", "speakers", "dialects") if given.get(name)]
+    beside = [name for name in _BESIDE if given.get(name)]
     if beside and arguments.format in ("csv", "latex"):
-        raise UsageError(f"--{beside[0]} goes with --format text or json")
+        option = beside[0].replace("_", "-")
+        raise UsageError(f"--{option} goes with --format text or json")
     if given.get("target") is None:
         if given.get("nontarget") is not None:
             arguments.usage_error("--nontarget goes with --target")
@@ -236,7 +243,7 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
     from ..io.schema import to_plain
     from ..metrics.counts import Bracket, count_metrics
 
-    names = (*_OF_FILES, "strongest", "dialects", "bootstrap", "nontarget", "distance", "plot")
+    names = (*_OF_FILES, *_BESIDE, "bootstrap", "nontarget", "distance", "plot")
     for name in (*names, "metrics", "p_target", "user_metrics"):
         if vars(arguments)[name]:
             option = {"user_metrics": "metric"}.get(name, name.replace("_", "-"))
@@ -274,11 +281,10 @@ def _attackers(arguments: argparse.Namespace) -> list[str]:
             "several --scores go with --strongest; --versus tests two against each other"
         )
     if arguments.strongest:
-        conflicting = [
-            n for n in ("versus", "speakers", "metrics", "dialects") if vars(arguments)[n]
-        ]
+        conflicting = [n for n in ("versus", *_BESIDE[1:], "metrics") if vars(arguments)[n]]
         if conflicting:
-            raise UsageError(f"--{conflicting[0]} does not go with --strongest")
+            option = conflicting[0].replace("_", "-")
+            raise UsageError(f"--{option} does not go with --strongest")
         if not arguments.bootstrap:
             raise UsageError("--strongest needs bootstrap replicates: give --bootstrap N, too")
         if len({first, *others}) <= len(others):
@@ -319,6 +325,8 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
         more = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
     if arguments.speakers:
         more["speakers"] = _speakers(trials)
+    if vars(arguments).get("worst_case"):
+        more["worst_case"] = worst_case_of_trials(trials, arguments.seed)
     with registered(operating_points(arguments)):
         _check_keys(arguments)
         evaluated = evaluate_trials(trials, options, *speakers)
@@ -385,6 +393,7 @@ def _show(
     compared: Mapping[str, ConditionMetrics] = MappingProxyType({}),
 ) -> None:
     """Print metrics, intervals and comparisons, with the additional fields `more`."""
+    from ..io.schema import to_plain
     from ..metrics import VARIANTS, eer_dialects
     from ..metrics.eer import eer_percent
 
@@ -392,10 +401,12 @@ def _show(
     compared = {given: _only(other, arguments.metrics) for given, other in compared.items()}
     if vars(arguments).get("dialects"):  # of the verb `metrics` only
         more = {**more, "dialects": eer_dialects(evaluated.scores)}
+    if vars(arguments).get("worst_case") and "worst_case" not in more:
+        more = {**more, "worst_case": worst_case_of_scores(evaluated.scores, arguments.seed)}
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     comparisons = {v: _compare([evaluated, *compared.values()], v) for v in variants if compared}
     if arguments.format == "json":
-        plain = evaluated.to_plain(variants) | dict(more)
+        plain = evaluated.to_plain(variants) | to_plain(more)
         if comparisons:
             plain["versus"] = _plain_versus(comparisons, list(compared))
         print(json.dumps(plain, indent=1, allow_nan=False))
@@ -413,6 +424,8 @@ def _show(
         print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
     if "dialects" in more:
         _print_dialects(more["dialects"])
+    if "worst_case" in more:
+        print_worst_case(more["worst_case"], evaluated.scores)
     if comparisons:
         _print_versus(arguments, comparisons, compared)
 
@@ -552,6 +565,10 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
     _print_if_without_width(row for of_variant in rows.values() for row in of_variant)
     for reason in _withholding_reasons(evaluated):
         print(f"caveat: {reason}")
+    if any("zebra_individual" in evaluated.metrics[variant] for variant in variants):
+        from ..report.notes import CHANCE_OF_ZEBRA
+
+        print(f"caveat: {CHANCE_OF_ZEBRA}")
     if replicates is not None:
         from ..report.notes import bias_notes
 

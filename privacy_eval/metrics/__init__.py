@@ -75,6 +75,8 @@ from .similarity import voice_similarity as voice_similarity
 from .trial_scores import VARIANTS as VARIANTS
 from .trial_scores import TrialScores as TrialScores
 from .trial_scores import Variant as Variant
+from .worst_case import WorstCase as WorstCase
+from .worst_case import worst_case as worst_case
 from .zebra import CATEGORICAL_TAGS as CATEGORICAL_TAGS
 from .zebra import EceProfile as EceProfile
 from .zebra import Zebra as Zebra

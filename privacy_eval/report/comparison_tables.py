@@ -23,7 +23,7 @@ from ..numbers.means import Means
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, PublishedSystems
 from .latex_text import escape_latex
-from .notes import OTHER_SOURCE_MARK, directions_text, evaluated_text
+from .notes import CHANCE_OF_ZEBRA, OTHER_SOURCE_MARK, directions_text, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -350,6 +350,7 @@ class _SplitTable:
         if any(metric.key == "zebra_individual" for metric, _ in pairs):
             odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
             yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
+            yield CHANCE_OF_ZEBRA
         if any(row[0] == AVERAGE for rows in groups for row in rows):
             yield f"{AVERAGE}: {weights_text(self.means.protocol)}, blank where a value is missing"
         caveats = (cell.caveat for _, cell in printed)

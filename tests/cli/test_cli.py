@@ -155,7 +155,8 @@ def test_metrics_as_text(files: Pair) -> None:
     counts = lines.index(f"{plain['n_target']} target and {plain['n_nontarget']} nontarget trials")
     assert counts == second + 1
     assert "fewer than 20 target scores" in lines[counts + 1]
-    assert all(line.startswith("caveat: The miss rate") for line in lines[counts + 2 :])
+    assert all(line.startswith("caveat: The miss rate") for line in lines[counts + 2 : -1])
+    assert "without any information" in lines[-1] and "tag B in 12 to 13 %" in lines[-1]
 
 
 def test_bootstrap(files: Pair) -> None:
