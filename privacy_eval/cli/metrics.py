@@ -49,7 +49,7 @@ _OF_FILES = (
 )
 
 #: Options that need the speakers or utterances of the trials.
-_OF_IDS = ("bootstrap", "versus", "strongest", "speakers", "allow_missing")
+_OF_IDS = ("bootstrap", "versus", "strongest", "speakers", "worst_case", "allow_missing")
 
 #: Options that print more than metrics.
 _BESIDE = ("strongest", "speakers", "dialects", "worst_case")
