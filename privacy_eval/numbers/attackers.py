@@ -29,8 +29,9 @@ class AttackerEer:
     ----------
     attacker : str
         Id.
-    title : str
-        The attack model of the challenge's own attacker, the title of another one.
+    phrase : str
+        Title within a sentence: the attack model of the challenge's own attacker, the title of
+        another one.
     model : AttackModel
     eer : Mean
     is_words : bool
@@ -38,10 +39,15 @@ class AttackerEer:
     """
 
     attacker: str
-    title: str
+    phrase: str
     model: AttackModel
     eer: Mean
     is_words: bool = False
+
+    @property
+    def title(self) -> str:
+        """Title at the begin of a sentence."""
+        return self.phrase[:1].upper() + self.phrase[1:]
 
     @property
     def value(self) -> float:
@@ -247,7 +253,7 @@ def tried(
         ]
         if beside:
             attackers = [
-                AttackerEer(protocol.own_attacker, a.model.title, a.model, a.eer)
+                AttackerEer(protocol.own_attacker, a.model.phrase, a.model, a.eer)
                 for a in own[system]
                 if a.split == split and not a.model.is_original
             ]
@@ -268,12 +274,12 @@ def _of_attacker(
     attacker = next((a for a in protocol.other_attackers if a.id == name), None)
     title, is_words = name, False
     if attacker is not None:
-        title = attacker.title[:1].upper() + attacker.title[1:]
+        title = attacker.title
         is_words = attacker.scoring == "words"
     models = [m for m in protocol.attack_models if not m.is_original]
     eers = {m.id: means.of(protocol.eer, m.id, split, system_column(system)) for m in models}
     several = sum(eer.of_present is not None for eer in eers.values()) > 1
     for model in models:
         if eers[model.id].of_present is not None:
-            named = f"{title}, {model.title.lower()}" if several else title
+            named = f"{title}, {model.phrase}" if several else title
             yield AttackerEer(name, named, model, eers[model.id], is_words)

@@ -81,6 +81,12 @@ class SpeechPair:
     trial: str
 
 
+def _within_sentence(title: str) -> str:
+    """Return a title without its initial capital, if the rest of the word is in lower case."""
+    word = title.partition(" ")[0]
+    return title[:1].lower() + title[1:] if word[1:].islower() else title
+
+
 @dataclass(frozen=True)
 class AttackModel:
     """Enrollment and trial speech of an attack, and the training speech of its ASV model."""
@@ -90,6 +96,11 @@ class AttackModel:
     enrollment: str
     trial: str
     asv_model: str
+
+    @property
+    def phrase(self) -> str:
+        """The title within a sentence."""
+        return _within_sentence(self.title)
 
     @property
     def is_original(self) -> bool:
@@ -340,8 +351,7 @@ class Protocol:
 
     def split_name(self, split: str) -> str:
         """Return the heading of a split within a sentence."""
-        title = self.split_title(split)
-        return title[:1].lower() + title[1:]
+        return _within_sentence(self.split_title(split))
 
     def evaluation(self, system: str, results_folder: str) -> str:
         """Name one of the evaluations of a system, by what its models were trained on if there are

@@ -67,7 +67,7 @@ def _verdict(data: ReportData) -> str:
 def _strongest(row: Tried) -> str:
     """Describe what the strongest attacker leaves, in words that follow the system."""
     assert row.lowest is not None
-    title, corrected = row.lowest.title.lower(), row.corrected_text
+    title, corrected = row.lowest.phrase, row.corrected_text
     if not corrected:
         why = "not corrected for having been picked, so rather too low"
         return f"{row.lowest.eer.text()} % ({title}; {why})"
@@ -93,10 +93,10 @@ def _tried(data: ReportData) -> Iterator[str]:
     tried = [titles.get(name, name) for name in others]
     if attacks:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
-        tried.insert(0, f"{own} ({', '.join(a.title.lower() for a in attacks)})")
+        tried.insert(0, f"{own} ({', '.join(a.phrase for a in attacks)})")
     yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
     partial = [
-        f"{a.title.lower()} ({row.system})"
+        f"{a.phrase} ({row.system})"
         for row in data.tried.values()
         if row.split == data.main_split
         for a in row.partial
@@ -127,22 +127,22 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         if challenge is not None and challenge in row.weaker_than_words:
             yield (
                 f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
-                f"the {challenge.title.lower()} attacker ({row.how_compared})."
+                f"the {challenge.phrase} attacker ({row.how_compared})."
             )
         else:
             yield f"{reached[:1].upper()}{reached[1:]}."
     for one, other in row.weaker_than_variant:
         if one.attacker == data.protocol.own_attacker:
             yield (
-                f"Privacy is overestimated: an attacker with {other.title.lower()} reaches "
+                f"Privacy is overestimated: an attacker with {other.phrase} reaches "
                 f"{other.eer.text()} % instead of the {one.eer.text()} % of the "
-                f"{one.title.lower()} attacker ({row.how_compared})."
+                f"{one.phrase} attacker ({row.how_compared})."
             )
     if row.lowest is not None:
         how = f"; corrected for having been picked {row.corrected_text}" * bool(row.corrected_text)
         yield (
             f"The strongest of {len(row.compared)} attackers that were tried: "
-            f"{row.lowest.title.lower()}, {row.lowest.eer.text()} %{how}{_too_short(row)}."
+            f"{row.lowest.phrase}, {row.lowest.eer.text()} %{how}{_too_short(row)}."
         )
 
 
@@ -180,11 +180,11 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
     for row in rows:
         where = f"{row.system}, {data.protocol.split_name(row.split)}"
         if row.words is not None and (weaker := row.weaker_than_words):
-            named = ", ".join(f"{a.title.lower()} {a.eer.text()} %" for a in weaker)
+            named = ", ".join(f"{a.phrase} {a.eer.text()} %" for a in weaker)
             words.append(f"{where}: {named}, words {row.words.eer.text()} %")
             how.add(row.how_compared)
         for one, other in row.weaker_than_variant:
-            texts = (f"{a.title.lower()} {a.eer.text()} %" for a in (one, other))
+            texts = (f"{a.phrase} {a.eer.text()} %" for a in (one, other))
             variants.append(f"{where}: {', '.join(texts)}")
             how.add(row.how_compared)
     than = {"the words alone": words, "the same with alignment or score normalization": variants}

@@ -323,7 +323,7 @@ class _SplitTable:
 
     def _title(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
         names = enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
-        titles = [a.title[:1].lower() + a.title[1:] for a in attacks if a]
+        titles = [a.phrase for a in attacks if a]
         models = ""
         if titles:
             plural = "s" if len(titles) > 1 else ""

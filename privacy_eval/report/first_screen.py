@@ -77,7 +77,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     yield (
         "Protocol",
         f"{protocol.title} ({protocol.name}), variant {protocol.variant}; ranked by EER, "
-        f"{attack.title.lower()} attacker; the first screen shows the {protocol.split_name(split)}",
+        f"{attack.phrase} attacker; the first screen shows the {protocol.split_name(split)}",
     )
     yield (
         "Contents",
@@ -118,7 +118,7 @@ def _verdict(data: ReportData) -> str:
         return ""
     if len(ranked) == 1:
         protocol = data.protocol
-        attack = protocol.average_attack.title.lower()
+        attack = protocol.average_attack.phrase
         under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
         interval = f"{eer} {metric.interval(first.mean.interval)}".rstrip()
         return f"{first.system} leaves an {interval}{under}; 50 % is chance{published}."
@@ -254,7 +254,7 @@ def _worst(
     if speakers:
         worst, record = max(speakers, key=lambda entry: entry[0].linkage)
         low, high = wilson_interval(worst.linkage, worst.n_tests)
-        titles = {a.id: a.title.lower() for a in data.protocol.attack_models}
+        titles = {a.id: a.phrase for a in data.protocol.attack_models}
         attack = titles[record.condition.attack_model or ""]
         yield (
             f"Worst protected under any attack: speaker {worst.speaker} "
@@ -295,7 +295,7 @@ def attacker(attack: AttackModel) -> str:
     """Describe an attacker in words that follow "an attacker"."""
     knowledge = (attack.enrollment, attack.trial, attack.asv_model)
     other = f"with {attack.enrollment} enrollment, {attack.trial} trials, {attack.asv_model} model"
-    return f"{_ATTACKERS.get(knowledge, other)} ({attack.title.lower()})"
+    return f"{_ATTACKERS.get(knowledge, other)} ({attack.phrase})"
 
 
 def contents(data: ReportData) -> str:

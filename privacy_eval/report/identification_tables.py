@@ -154,8 +154,7 @@ def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[lis
     """Describe in plain words how far the most often found speakers agree between two attack models
     or, under a single one, between systems; and name the statistics."""
     attacks = {
-        a.id: "original-speech" if a.is_original else a.title.lower()
-        for a in protocol.attack_models
+        a.id: "original-speech" if a.is_original else a.phrase for a in protocol.attack_models
     }
     sentences, statistics = [], []
     for overlap in overlaps:
@@ -219,7 +218,7 @@ def identification_sentences(data: ReportData) -> list[str]:
         if attack not in attacks or split != main:
             continue
         kind = attacks[attack]
-        speech = "original speech" if kind.is_original else f"{kind.title.lower()} attacker"
+        speech = "original speech" if kind.is_original else f"{kind.phrase} attacker"
         picks = (
             "picks the right person"
             if rates.rank == 1
@@ -233,7 +232,7 @@ def identification_sentences(data: ReportData) -> list[str]:
         if rates.singled_out is not None:
             sentences[-1] += _singled(*rates.singled_out)
         if not kind.is_original:
-            text = f"{kind.title.lower()}: {rate_text(rates)} in a group of {rates.size}"
+            text = f"{kind.phrase}: {rate_text(rates)} in a group of {rates.size}"
             reached.setdefault(system, []).append((rates.rate, text))
     for system, of_system in reached.items():
         if len(of_system) > 1:

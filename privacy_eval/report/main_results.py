@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
+from .attackers_in_words import strongest_notes
 from .notes import averaged_text, caveat_notes, too_few_replicates, words_not_resampled
 from .table import ANSWER, Column, Table
 
@@ -16,8 +17,9 @@ _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar")
 
 
 def main_results_table(data: ReportData) -> Table | None:
-    """Make a row for every system, split and attack model, below those of original speech; columns
-    of the metrics that any system has. None without evaluated systems."""
+    """Make a row for every system, split and attack model, below those of original speech, then one
+    for the strongest of several attackers; columns of the metrics that any system has. None without
+    evaluated systems."""
     results, protocol = data.results, data.protocol
     systems = [data.attacks[system] for system in data.systems_by_rank]
     original = {a.split: a for of in systems[::-1] for a in of if a.model.is_original}
@@ -31,7 +33,9 @@ def main_results_table(data: ReportData) -> Table | None:
     keys = (protocol.eer, *others)
     models = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in models]
-    rows = tuple(tuple(_row(a, m, keys, data) for a, m in group) for group in groups if group)
+    rows = [[_row(a, m, keys, data) for a, m in group] for group in groups]
+    for system, of_system in zip(data.systems_by_rank, rows[1:], strict=True):
+        of_system += _strongest_rows(system, len(others), data)
     caption = (
         f"{protocol.title}: {averaged_text(protocol)}, of "
         f"the available conditions (all: {len(protocol.data_sets) * len(protocol.genders)})."
@@ -47,6 +51,7 @@ def main_results_table(data: ReportData) -> Table | None:
     ):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += too_few_replicates(data.lacking_replicates.values())
+    notes += strongest_notes([tried for tried in data.tried.values() if tried.lowest is not None])
     resampled = {"wer" for _, means in evaluated if means["wer"].interval}
     titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
     unresampled = [a.system for a, m in evaluated if m["wer"].value and not m["wer"].interval]
@@ -63,7 +68,7 @@ def main_results_table(data: ReportData) -> Table | None:
         "summary",
         caption,
         columns,
-        rows,
+        tuple(tuple(group) for group in rows if group),
         notes=tuple(notes),
         fit="shrunk",
         section=ANSWER,
@@ -89,6 +94,19 @@ def _row(
     system, model = ("Original speech", "") if attack.model.is_original else names
     place = (system, data.protocol.split_title(attack.split), model)
     return (*place, str(len(attack.eer.parts)), eer, interval, *others)
+
+
+def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tuple[str, ...]]:
+    """Yield the EER of the strongest of several attackers for every split; `others`: number of the
+    metrics beside it, which are not of that attacker."""
+    for split in data.protocol.splits:
+        tried = data.tried.get((system, split))
+        if tried is not None and tried.lowest is not None:
+            title = f"Strongest of {len(tried.compared)}: {tried.lowest.phrase}"
+            eer, _, bounds = tried.corrected_text.partition(" ")
+            place = (system, data.protocol.split_title(split), title)
+            number = str(len(tried.lowest.eer.parts))
+            yield (*place, number, eer or tried.lowest.eer.text(), bounds, *[""] * others)
 
 
 def _independent(keys: Sequence[str]) -> list[str]:

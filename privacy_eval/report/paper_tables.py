@@ -269,7 +269,7 @@ def _caption(protocol: Protocol, blocks: Sequence[_Block], splits: Sequence[str]
     metrics = dict.fromkeys(block.metric for block in blocks if block.metric)
     under = ""
     if any(metric.kind == "scores" for metric in metrics):
-        titles = list(dict.fromkeys(b.attack.title.lower() for b in blocks if b.attack))
+        titles = list(dict.fromkeys(b.attack.phrase for b in blocks if b.attack))
         plural = "s" if len(titles) > 1 else ""
         under = f" (EER: {enumerated(titles)} attack model{plural})"
         if all(metric.kind == "scores" for metric in metrics):

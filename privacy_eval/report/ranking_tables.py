@@ -144,7 +144,7 @@ def _bound_text(p_value: float) -> str:
 def _title(ranking: Ranking) -> str:
     if ranking.by_strongest:
         return f"Ranking by {METRICS[ranking.metric].name} of the strongest attacker"
-    titles = {a.id: a.title[:1].lower() + a.title[1:] for a in ranking.protocol.attack_models}
+    titles = {a.id: a.phrase for a in ranking.protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""
     return f"Ranking by {METRICS[ranking.metric].name}{under}"
@@ -166,7 +166,7 @@ def _tests(ranking: Ranking) -> str:
     """Say how systems are compared, or why they are not."""
     metric = METRICS[ranking.metric]
     if ranking.by_strongest:
-        own = ranking.protocol.average_attack.title.lower()
+        own = ranking.protocol.average_attack.phrase
         return (
             f"In the order of the corrected EER; beside it that of the challenge's {own} attacker. "
             "Differences are not tested: the attackers differ, and were picked"

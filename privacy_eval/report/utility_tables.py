@@ -101,7 +101,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
             for row in group:
                 row.insert(1, "submitted" if row[0] in own else "published")
     groups = [group or [["none", *[""] * (len(columns) - 1)]] for group in groups]
-    attack = protocol.average_attack.title.lower()
+    attack = protocol.average_attack.phrase
     title = f"Systems by the thresholds of the average EER ({attack})"
     return Table(
         f"thresholds_{split}",

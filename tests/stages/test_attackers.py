@@ -31,6 +31,7 @@ from privacy_eval.protocol.protocol import Attacker, load_protocol
 from privacy_eval.report.attacker_tables import attackers_table, pairs_table
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
+from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
@@ -182,6 +183,18 @@ def test_the_first_screen_says_what_the_words_reach(tree: Tree) -> None:
     assert "The strongest of 3 attackers that were tried: words alone" in said
 
 
+def test_sentences_keep_the_case_of_titles(tree: Tree) -> None:
+    lines = (line.split() for line in trial_lines())
+    folder = tree.root / f"exp/results-now/{O_A}/listeners"
+    lines_to(folder / "scores", (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
+    results = evaluated(tree)
+    *others, _ = results.protocol.attackers
+    named = replace(results.protocol, attackers=(*others, Attacker("listeners", "WavLM by ACME")))
+    shown = front(report_data(replace(results, protocol=named), tree.root / "out"))
+    said = " ".join([shown.verdict, *(s for _, sentences in shown.answers for s in sentences)])
+    assert "WavLM by ACME" in said and "(ignorant)" in said and "(Ignorant)" not in said
+
+
 class Replicates:
     """Stored arrays whose EERs are given by attacker, and repeated."""
 
@@ -317,7 +330,7 @@ def test_attackers_are_like_the_strongest_only_by_a_test(too_few: bool) -> None:
     interval = (0.1, 0.3) if too_few else (-0.1, 0.5)
     tested = Difference("other", 0.2, interval, 0.1, too_few, False, too_few)
     vars(row)["pairs"] = (AttackerPair(one, other, tested, 0.1),)
-    assert row.like_lowest == (set() if too_few else {"one"})
+    assert row.like_lowest == (set() if too_few else {"One"})
     assert row.is_weaker(one, other) == too_few  # by the EERs where there is no test
     assert ("not tested" in row.how_compared) == too_few
 
@@ -395,10 +408,15 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
     table = attackers_table(data)
     assert table is not None
     assert ("Strongest" in [c.title for c in table.columns]) == bool(bootstrap)
+    assert row.lowest is not None
     if bootstrap:
-        assert row.strongest is not None and row.lowest is not None
+        assert row.strongest is not None
         assert row.strongest.minimum == row.lowest.value <= row.strongest.corrected
         assert row.strongest.lower <= row.strongest.upper
+    summary = main_results_table(data)
+    assert summary is not None
+    (line,) = (row for row in summary.rows if row[2].startswith("Strongest of 3: "))
+    assert line[4] == (row.corrected_text.split()[0] if bootstrap else row.lowest.eer.text())
     pairs = pairs_table(data, "now")
     assert len(pairs.rows) == (3 if bootstrap else 0)  # of 3 attackers
     eers = {a.title: a.value for a in row.attackers}

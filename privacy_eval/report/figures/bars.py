@@ -255,7 +255,7 @@ def _mean_figures(data: ReportData, attacks: Sequence[str]) -> Iterator[Drawing]
     }
     means, averaged = _means(cells, values)
     originals = [p for p in values if p.system == ORIGINAL_COLUMN]
-    titles = {a.id: a.title.lower() for a in protocol.attack_models}
+    titles = {a.id: a.phrase for a in protocol.attack_models}
     averaged_by: dict[str, list[str]] = {}
     for (attack, gender), over in sorted(averaged.items()):
         label = f"{titles[attack]} {protocol.genders[gender]}"
@@ -348,7 +348,7 @@ def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
         return systems, _AS_ASKED
     ranking = rank(data.means, metric=protocol.eer, split=split)
     ranked = [r.system for r in ranking.ranked]
-    attack = protocol.average_attack.title.lower()
+    attack = protocol.average_attack.phrase
     order = f"Ordered as ranked: by EER, {attack}, {protocol.split_name(split)}"
     return [*ranked, *(s for s in systems if s not in ranked)], order
 

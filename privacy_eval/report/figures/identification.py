@@ -42,7 +42,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         records = by_condition.get((*of_set, attack.id), [])
         if attack.id == original or not records:
             continue
-        title = f"{set_title(protocol, *of_set)}, {attack.title.lower()}"
+        title = f"{set_title(protocol, *of_set)}, {attack.phrase}"
         for page, number, part in style.numbered_pages(records, MOST_SYSTEMS):
             entries = [_Entry(r, r.condition.system, styles[r.condition.system]) for r in page]
             originals = by_condition.get((*of_set, original), [])[:1]

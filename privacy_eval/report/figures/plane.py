@@ -85,7 +85,7 @@ class Plane:
     def caption(self) -> str:
         """Describe what is drawn, and nothing else."""
         data = self.data
-        attack = data.protocol.average_attack.title.lower()
+        attack = data.protocol.average_attack.phrase
         if data.sources.by_strongest:
             attack = "the strongest attacker of each system that was tried, corrected"
         front = " (line: Pareto front)" * any(len(self.front(m)) > 1 for m in self.metrics)
