@@ -22,6 +22,7 @@ from support import (
     Tree,
     cli,
     lines_to,
+    score_lines,
     snapshot,
     three_conditions,
     trial_lines,
@@ -266,6 +267,21 @@ def test_mistyped_folders_of_attackers_are_named_with_the_near_match(
     base = ("--tree", tmp_path, "--results", "exp", "--conf", conf)
     warned = [line for line in cli("privacy-metrics", *base).err.splitlines() if "warning" in line]
     assert [f"{folder}{near} in 2" in warned[0], f"listeners{back}" in warned[1]] == [True, True]
+
+
+@pytest.mark.parametrize("attacker", ["words", "procrustes"])
+def test_words_may_be_the_same_for_all_systems_voices_may_not(
+    tmp_path: Path, attacker: str
+) -> None:
+    """Transcripts of the original speech are those of every system."""
+    tree = three_conditions(tmp_path)
+    tree.libri("exp/results-other")
+    for system in ("now", "other"):
+        folder = tmp_path / f"exp/results-{system}" / OA / attacker
+        lines_to(folder / "scores", score_lines("of both systems"))
+    same = names(items(check(tree), implausible.SAME))
+    by = f"{OA} by {attacker}"
+    assert same == ([] if attacker == "words" else [f"{by} = now {by}"])
 
 
 def test_scores_of_every_attacker_give_no_warning(tmp_path: Path) -> None:
