@@ -12,7 +12,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadline: a busy machine must not fail a test.
 settings.register_profile(
-    "privacy_eval", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "privacy_eval",
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("privacy_eval")
 

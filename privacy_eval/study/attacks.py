@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import scipy.stats
 from numpy.typing import NDArray
 
 from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
@@ -245,6 +244,8 @@ def residual(speech: Utterances, technique: Technique, speakers: int) -> FloatAr
 @functools.cache
 def rotation(dimension: int) -> FloatArray:
     """Draw the rotation of techniques that rotate, shape (D, D)."""
+    import scipy.stats  # slow
+
     return np.asarray(scipy.stats.ortho_group.rvs(dimension, random_state=0))
 
 

@@ -318,7 +318,7 @@ def test_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> N
 
 
 @pytest.mark.parametrize("hashing_function", HASHES)
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(
     pool=st.lists(keys, min_size=2, max_size=14, unique=True),
     complete=st.booleans(),

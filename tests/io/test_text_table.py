@@ -50,7 +50,7 @@ def column(values: list[str]) -> Column:
 # Splitting
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     rows=st.lists(st.lists(fields, min_size=3, max_size=3), min_size=1, max_size=20),
     data=st.data(),
@@ -156,7 +156,7 @@ def test_equals_compares_text(values: list[str], text: str) -> None:
         assert same.tolist() == [value == text for value in values]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(values=st.lists(fields, min_size=1, max_size=12), data=st.data())
 def test_same_fields_compares_text(values: list[str], data: st.DataObject) -> None:
     other = list(values)
@@ -166,7 +166,7 @@ def test_same_fields_compares_text(values: list[str], data: st.DataObject) -> No
     assert same_fields(column(values), column(values))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(values=st.lists(fields, min_size=1, max_size=12), data=st.data())
 def test_same_fields_of_chosen_rows(values: list[str], data: st.DataObject) -> None:
     other = data.draw(st.permutations([*values, "another", "a" * 50]))
@@ -179,7 +179,7 @@ def test_same_fields_of_chosen_rows(values: list[str], data: st.DataObject) -> N
     assert same_fields(column(values), column(other), rows_a, rows_b) is expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     rows=st.lists(st.tuples(fields, fields), min_size=1, max_size=10),
     more=st.lists(st.tuples(fields, fields), max_size=3),

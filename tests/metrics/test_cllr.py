@@ -131,7 +131,7 @@ def test_no_affine_calibration_beats_the_minimum(
     assert min_cllr(TrialScores(*scores)).value <= cllr(calibrated).value + 1e-12
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     target=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
     nontarget=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),

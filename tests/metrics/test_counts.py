@@ -79,7 +79,7 @@ def test_brackets_hold_the_golden_values_and_are_as_narrow(name: str, bits: str)
         assert metrics.zebra_individual is metrics.cllr is None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(scores=any_scores(), bits=st.sampled_from([8, 16, 20, 24, 32]), factor=st.floats(0.1, 10))
 def test_brackets_hold_the_values_of_the_scores(
     scores: ScoreLists, bits: int, factor: float

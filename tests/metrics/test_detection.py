@@ -74,7 +74,7 @@ def test_file_order_at_ties_by_hand() -> None:
     assert min_dcf(TrialScores([1.0], [1.0]), p_target=0.5, variant="challenge").value == 0
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(trials=labelled, p_target=priors)
 @example(trials=[(0.0, True), (0.0, False), (0.0, True)], p_target=0.5)
 @example(trials=[(1.0, True), (0.0, True), (1.0, False), (1.0, True)], p_target=0.9)
@@ -86,7 +86,7 @@ def test_challenge_agrees_with_all_thresholds_in_file_order(
 
 
 @each_variant
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(scores=any_scores(), p_target=priors)
 def test_agrees_with_all_thresholds(scores: ScoreLists, p_target: float, variant: Variant) -> None:
     value = min_dcf(TrialScores(*scores), p_target=p_target, variant=variant).value
@@ -100,7 +100,7 @@ def test_prior_must_lie_between_0_and_1(p_target: float) -> None:
         min_dcf(TrialScores([1.0], [0.0]), p_target=p_target)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(trials=labelled, rate=st.sampled_from([0, 0.001, 0.01, 0.1, 0.25, 1 / 3, 0.5, 0.999]))
 def test_miss_rate_is_that_of_the_best_threshold(
     trials: list[reference.Trial], rate: float

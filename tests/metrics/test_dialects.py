@@ -67,7 +67,7 @@ def corners(counts: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(scores=any_scores(20))
 def test_dialects_agree_with_loops(scores: ScoreLists) -> None:
     target, nontarget = scores

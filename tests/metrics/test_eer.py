@@ -71,7 +71,7 @@ def test_kaldi_beyond_float32() -> None:
     assert kaldi_eer(TrialScores([1e300, 1e299], [1e298])).value == 0.5
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(scores=any_scores())
 def test_kaldi_agrees_with_its_loop(scores: ScoreLists) -> None:
     eer = kaldi_eer(TrialScores(*scores))
@@ -117,7 +117,7 @@ def test_speechbrain_golden_cases_to_the_last_bit() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(scores=any_scores())
 def test_speechbrain_agrees_with_its_loop(scores: ScoreLists) -> None:
     eer = speechbrain_eer(TrialScores(*scores))
@@ -172,7 +172,7 @@ def test_table_1_of_the_comparative_study(case: int) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(scores=any_scores())
 def test_rocch_is_below_every_threshold(scores: ScoreLists, variant: Variant) -> None:
     """The hull lies below the ROC: no threshold has both error rates below the ROCCH-EER."""

@@ -105,7 +105,7 @@ def test_empty_bins_contribute_nothing() -> None:
 
 @each_variant
 @pytest.mark.filterwarnings("error")
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     target=st.lists(st.floats(-1e308, 1e308), min_size=20, max_size=40),
     nontarget=st.lists(st.floats(-1e308, 1e308), min_size=1),

@@ -86,7 +86,7 @@ def test_equal_posteriors_share_a_block(
     assert counts(solve(groups)) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(groups=group_lists.filter(lambda g: all(map(any, zip(*g, strict=True)))))
 @example(groups=[(1, 2), (2, 4), (1, 0), (0, 2), (3, 6)])
 def test_agrees_with_isotonic_regression_in_fractions(groups: list[tuple[int, int]]) -> None:
@@ -147,7 +147,7 @@ def test_blocks_of_dummies_are_removed() -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(scores=any_scores())
 def test_laplace_agrees_with_explicit_dummies(scores: ScoreLists, variant: Variant) -> None:
     trials = reference.trials_of(*scores)
@@ -163,7 +163,7 @@ def test_laplace_agrees_with_explicit_dummies(scores: ScoreLists, variant: Varia
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(scores=any_scores())
 def test_pav_of_scores_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
     trials = reference.trials_of(*scores)

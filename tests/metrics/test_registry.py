@@ -98,7 +98,7 @@ def assert_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:
 
 
 @each_variant
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(scores=any_scores())
 @example(scores=([0.0], [0.0]))
 @example(scores=([0.0] * 3, [0.0] * 5))
@@ -196,7 +196,7 @@ def test_linkability_is_invariant_to_scale(
 
 
 @each_variant
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(scores=any_scores())
 def test_ranges(scores: ScoreLists, variant: Variant) -> None:
     values = score_metrics(TrialScores(*scores), variant=variant)
@@ -214,7 +214,7 @@ def test_ranges(scores: ScoreLists, variant: Variant) -> None:
 
 
 @each_variant
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(scores=any_scores())
 def test_minimum_is_not_above_actual(scores: ScoreLists, variant: Variant) -> None:
     values = score_metrics(TrialScores(*scores), variant=variant)

@@ -42,7 +42,7 @@ def test_matrices_are_refused() -> None:
         TrialScores([[1.0, 2.0]], [0.0])
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(scores=any_scores())
 @example(scores=([-0.0], [0.0]))
 @example(scores=([1.0, 1.0], [0.0, 0.0, 2.0]))
@@ -55,7 +55,7 @@ def test_counts_below_each_target(scores: ScoreLists) -> None:
     assert trials.has_mixed_ties == bool(set(scores[0]) & set(scores[1]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(trials=st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2))
 def test_file_order_is_kept_at_ties(trials: list[tuple[int, bool]]) -> None:
     trials = [*trials, (0, True), (3, False)]

@@ -124,7 +124,7 @@ def test_evidence_function_limits() -> None:
     assert evidence_function([-1e6])[0] == pytest.approx(0.75 - 5e5, rel=1e-15)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(a=st.floats(-600, 600), step=st.floats(1e-9, 1))
 def test_evidence_function_increases(a: float, step: float) -> None:
     low, high = evidence_function([a, a + step])

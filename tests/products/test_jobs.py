@@ -30,7 +30,7 @@ def shares_of(seconds: list[float], jobs: int) -> list[list[int]]:
     return [split(range(len(seconds)), seconds, (j, jobs)) for j in range(1, jobs + 1)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     seconds=st.lists(st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 2.0]), max_size=30),
     jobs=st.integers(1, 8),
