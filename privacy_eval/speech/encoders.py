@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..choices import ENCODERS
 from ..errors import PrivacyEvalError, UsageError
-from ..io.files import read_bytes
+from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
 from .ge2e import read_ge2e
@@ -99,6 +100,29 @@ class EncoderChoice:
         name = self.name if self.name in ENCODERS else "onnx"
         front_end = None if self.front_end_file is not None else self.front_end
         return {"encoder": name, "front_end": front_end, "threads": 1, "batch": "utterance"}
+
+    def identity(self, sha256: str) -> str:
+        """Return the digest that results name vectors by.
+
+        Parameters
+        ----------
+        sha256 : str
+            Digest of the model's file.
+
+        Returns
+        -------
+        str
+            The same, unless the file is also read in another way: without removing silence
+            (`ge2e-raw`), or with another front end than the one that it describes itself.
+        """
+        front_end = self._front_end()
+        if front_end is not None:
+            way = json.dumps(asdict(front_end), sort_keys=True)
+        elif self.name != ENCODERS.get(self.name, self.name):
+            way = self.name
+        else:
+            return sha256
+        return digest(f"{sha256} {way}".encode())
 
     def load(self) -> Encoder:
         """Read the encoder.

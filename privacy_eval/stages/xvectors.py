@@ -195,7 +195,8 @@ class _Shared:
     def network(self, folder: Path, inputs: Inputs) -> Path | Source:
         """The network or model as results name it."""
         if self.encoder is not None:
-            return self.sources(folder, inputs)["model"]
+            sha256 = self.encoder.identity(inputs.sha256(self.encoder.files["model"]))
+            return Source(self.tree / Path(self.encoder.name).name, sha256)
         return network_source(self.extractor_files(folder), inputs)
 
     @cached_property

@@ -12,6 +12,7 @@ from support import cli
 
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.speech import models
+from privacy_eval.speech.encoders import EncoderChoice
 from privacy_eval.speech.models import model_path
 
 
@@ -108,6 +109,18 @@ def test_an_onnx_file_with_a_front_end(data: Path, tmp_path: Path) -> None:
         assert cli(*command, "--allow-outside", "--allow-missing", "--out", out).code == 0
         vectors = read_vectors(out / "xvector.scp", tree=Path())
         assert np.abs(vectors.matrix[0] - golden).max() < 2e-4
+
+
+def test_ways_to_read_one_file_have_digests_of_their_own(tmp_path: Path) -> None:
+    model, file = str(SYNTHETIC / "wespeaker.onnx"), tmp_path / "front_end.yaml"
+    file.write_text("{input: fbank, window: hamming, edges: snip, scaling: 32768, mean: true}")
+    other = tmp_path / "other.yaml"
+    other.write_text("{input: fbank, window: hamming, edges: snip, scaling: 32768, mean: false}")
+    choices = [EncoderChoice(name) for name in ("ge2e", "ge2e-raw", "d-vector", model)]
+    assert [c.identity("0") == "0" for c in choices] == [True, False, True, True]
+    fronts = ("wespeaker", "sherpa", "3dspeaker", str(file), str(other))
+    digests = [EncoderChoice(model, front).identity("0") for front in fronts]
+    assert digests[0] == digests[3] and len({"0", choices[1].identity("0"), *digests}) == 6
 
 
 @pytest.mark.parametrize(
