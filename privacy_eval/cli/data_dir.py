@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..choices import ENCODERS
 from ..version import ROOT
-from .options import path, positive, value
+from .options import log, path, positive, value
 
 if TYPE_CHECKING:
     from ..tree.from_audio import NewTree
@@ -21,21 +21,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     audio = "(wav or flac, also in subfolders; file name: utterance id)"
     parser.add_argument("--original", required=True, **path("DIR", f"audio {audio}"))
-    parser.add_argument("--utt2spk", required=True, **path("F", "speaker of every utterance"))
+    utt2spk = (
+        "speaker of every utterance; without it the folders tell: LibriSpeech's layout, or "
+        "SPEAKER/FILE, SPEAKER/SESSION/FILE"
+    )
+    parser.add_argument("--utt2spk", **path("F", utt2spk))
     anonymized = "the same utterances, anonymized; without it, stage 4 anonymizes them"
     parser.add_argument("--anonymized", **path("DIR", anonymized))
-    spk2gender = "gender of every speaker: f, m, F or M; without it, trials are not split by gender"
+    spk2gender = (
+        "gender of every speaker: f, m, F or M; default: from the folders, else trials are of all"
+    )
     parser.add_argument("--spk2gender", **path("F", spk2gender))
     parser.add_argument("--out", required=True, **path("TREE", "the new experiment tree"))
-    enroll = "enrollment utterances per speaker, the first by id (default: half of them)"
+    enroll = (
+        "enrollment utterances per speaker, the first by session and id (default: half of them)"
+    )
     parser.add_argument("--enroll", **value("N", enroll, type=positive))
     training = "speech of other speakers, to train the attacker's back ends on"
     parser.add_argument("--training", **path("DIR", training))
-    parser.add_argument("--training-utt2spk", **path("F", "speakers of the training utterances"))
+    training_utt2spk = "speakers of the training utterances; default: from the folders"
+    parser.add_argument("--training-utt2spk", **path("F", training_utt2spk))
     model = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
     parser.add_argument("--model", **path("DIR", model))
     text = "what is said in the original audio, as Kaldi's text: for the attacker of the words"
     parser.add_argument("--text", **path("F", text))
+    encoders = (
+        f"in place of x-vectors: {', '.join(ENCODERS)} or FILE.onnx, blank-separated; all attack, "
+        "averages are of the first"
+    )
+    parser.add_argument("--encoders", **value("NAMES", encoders, default=""))
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -43,8 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ..tree.from_audio import AudioFolders, make_tree
 
     given = vars(arguments)
-    if (arguments.training is None) != (arguments.training_utt2spk is None):
-        arguments.usage_error("--training and --training-utt2spk go together")
+    if arguments.training is None and arguments.training_utt2spk is not None:
+        arguments.usage_error("--training-utt2spk needs --training")
+    if arguments.encoders and arguments.model:
+        arguments.usage_error("--encoders and --model exclude each other")
+    arguments.encoders = tuple(dict.fromkeys(arguments.encoders.split()))
     names = AudioFolders.__dataclass_fields__
     new = make_tree(arguments.out, AudioFolders(**{name: given[name] for name in names}))
     print(f"{arguments.out}: {'created' if new.made else 'already exists'}")
@@ -55,21 +72,26 @@ def run(arguments: argparse.Namespace) -> int:
 
         if text := assumed_sizes([path.name for path in arguments.model.iterdir()]):
             print(f"  {arguments.model}: {text}")
-    print("\n".join(_next(arguments.out, new)))
+    for remark in new.remarks:
+        log(f"privacy-eval: {remark}")
+    print("\n".join(_next(arguments, new)))
     return 0
 
 
-def _next(tree: Path, new: NewTree) -> list[str]:
+def _next(arguments: argparse.Namespace, new: NewTree) -> list[str]:
     """Return the next steps for the user, as lines to print."""
     from ..asv.tree_vectors import BACKEND_FILES
     from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
 
+    tree = arguments.out
     needed = [EXTRACTOR_FILES[0], *(() if new.is_trained else BACKEND_FILES)]
+    needed = [] if arguments.encoders else needed
     missing = [name for name in needed if not (tree / MODEL / name).is_file()]
     recipe = os.path.relpath(ROOT / "recipes/vpc2020/run.sh")
     command = [recipe, "--tree", str(tree), "--results", "exp", "--conf", PROTOCOL]
     command += ["--stage", "5"] if new.is_anonymized else ["--stage", "4"]
     command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]
+    command += ["--attackers", "all"] if arguments.encoders else []
     command += ["--allow-outside"] if new.is_outside else []
     first = [f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}"]
     other = "or compare x-vectors of an extractor of yours by cosine: docs/extractors.md"

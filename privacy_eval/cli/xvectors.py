@@ -106,7 +106,8 @@ def _stage(arguments: argparse.Namespace) -> int:
 
     command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
     encoder = _encoder(arguments)
-    outcome = make_vectors(asv, run_settings(arguments), attackers, command, encoder)
+    run = run_settings(arguments)
+    outcome = make_vectors(asv, run, attackers, command, encoder, arguments.cache)
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")

@@ -130,7 +130,8 @@ def averaged_sets(protocol: Protocol, metric: str) -> list[tuple[str, str, float
     decoded sets."""
     if decoded := decoded_sets(protocol, metric):
         return [(d.id, "", d.weight) for d in decoded]
-    return [(d.id, gender, d.weight) for d in protocol.data_sets for gender in protocol.genders]
+    weights = {gender: protocol.gender_weights.get(gender, 1) for gender in protocol.genders}
+    return [(d.id, g, d.weight * w) for d in protocol.data_sets for g, w in weights.items()]
 
 
 def decoded_sets(protocol: Protocol, metric: str) -> Sequence[RecognitionSet]:

@@ -14,13 +14,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal
 
-from ..choices import ALIGNMENTS, AlignmentName, Normalization, Variant
+from ..choices import ALIGNMENTS, ENCODERS, AlignmentName, Normalization, Variant
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
-from ..io.schema import from_plain, to_plain
+from ..io.schema import SPARSE, from_plain, to_plain
 from ..io.yaml_text import parse_yaml
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"
@@ -209,6 +209,9 @@ CHALLENGE_ATTACKERS = ("plda", "cosine")
 #: How many of the training speakers count in AS-norm by default.
 TOP = 100
 
+#: Folder of the vectors of attackers' encoders, below a tree.
+ENCODERS_FOLDER = "exp/models"
+
 #: What an attacker may know, and how it may score.
 Knowledge = Literal["enrollment", "trial", "training", "words"]
 Scoring = Literal["plda", "cosine", "words", "aligned", "fused", "outside"]
@@ -239,6 +242,13 @@ class Attacker:
         Of `asnorm`.
     fuses : tuple of str
         Of `fused`: ids; empty for all others that have scores.
+    encoder : str
+        Of `cosine` and `aligned`: a speaker encoder, `ge2e`, `ge2e-raw`, `d-vector` or an ONNX
+        file, whose vectors are compared; by default those of the ASV model. They are in
+        `exp/models/ENCODER`, which is also the ASV model's folder if it is the challenge's own
+        attacker that names the encoder.
+    front_end : str
+        Of an ONNX file, by default the one that its metadata describe.
     """
 
     id: str
@@ -249,6 +259,15 @@ class Attacker:
     norm: Literal["", "snorm", "asnorm"] = ""
     top: int = TOP
     fuses: tuple[str, ...] = ()
+    encoder: Annotated[str, SPARSE] = ""
+    front_end: Annotated[str, SPARSE] = ""
+
+    @property
+    def vectors(self) -> AsvModel:
+        """The model whose vectors it compares, if it names an encoder."""
+        return AsvModel(
+            ORIGINAL, f"{ENCODERS_FOLDER}/{PurePath(self.encoder).stem}", backend="cosine"
+        )
 
 
 def is_variant(other: str, attacker: str, own: Collection[str]) -> bool:
@@ -339,6 +358,8 @@ class Protocol:
     speaker_vectors: str = ""
     attackers: tuple[Attacker, ...] = ()
     training_set: str = ""
+    gender_weights: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict)
+    remarks: Annotated[tuple[str, ...], SPARSE] = ()
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
@@ -408,10 +429,28 @@ class Protocol:
         protocol declares them or by their ids: of the challenge's own all of them are."""
         declared = {a.id: a for a in self.attackers if a.scoring == "aligned"}
         one, own = declared.get(other), declared.get(attacker)
+        same = self._encoder_of(other) == self._encoder_of(attacker)
         if one is not None and own is not None:
-            return one.alignment == own.alignment and bool(one.norm) and not own.norm
-        of_own = one is not None and attacker == self.own_attacker
-        return of_own or is_variant(other, attacker, (self.own_attacker,))
+            return same and one.alignment == own.alignment and bool(one.norm) and not own.norm
+        by_cosine = {self.own_attacker, *(a.id for a in self.attackers if a.scoring == "cosine")}
+        if one is not None and attacker in by_cosine:
+            return same
+        return is_variant(other, attacker, (self.own_attacker,))
+
+    def _encoder_of(self, attacker: str) -> str:
+        """Name the encoder of an attacker's vectors; "" for those of the ASV model."""
+        encoders = {a.id: a.encoder for a in self.other_attackers}
+        own = next((a.encoder for a in self.attackers[:1]), "")
+        encoder = encoders.get(attacker, "")
+        return "" if encoder == own else encoder
+
+    def encoder_of(self, folder: str) -> tuple[str, str]:
+        """Return the encoder that computes the vectors of a model folder, and its front end; "" if
+        no attacker names one."""
+        for attacker in self.attackers:
+            if attacker.encoder and attacker.vectors.folder == folder:
+                return attacker.encoder, attacker.front_end
+        return "", ""
 
     @property
     def attacker_training(self) -> str:
@@ -463,7 +502,8 @@ class Protocol:
     @cached_property
     def _folders(self) -> tuple[DataFolder, ...]:
         expanded = (_expand(template, self) for template in self.data_folders)
-        return _sort_by_dependency(list(itertools.chain.from_iterable(expanded)))
+        trial_sets = {t.trials_name for t in self.trial_sets()}
+        return _sort_by_dependency(list(itertools.chain.from_iterable(expanded)), trial_sets)
 
     def supersets(self, name: str) -> tuple[str, ...]:
         """List the combined data folders that contain a data folder, the nearest first."""
@@ -478,7 +518,8 @@ class Protocol:
 
     def anonymized_together(self) -> dict[str, list[TrialSet]]:
         """Group trial sets by the data folder that is anonymized: the superset of trial sets of
-        one gender, as in the challenge, otherwise the trial set itself."""
+        one gender, as in the challenge, otherwise the trial set itself; not those that combine
+        others, which stage 5 does after them."""
         sets = {t.trials_name: t for t in self.trial_sets()}
         parts = {f.name: f.combine for f in self.folders()}
         together: dict[str, list[TrialSet]] = {}
@@ -489,7 +530,8 @@ class Protocol:
                 if len(parts[superset]) > 1
                 and all(p in sets and sets[p].gender == trial_set.gender for p in parts[superset])
             )
-            together.setdefault(next(supersets, name), []).append(trial_set)
+            if not parts.get(name):
+                together.setdefault(next(supersets, name), []).append(trial_set)
         return together
 
     def attack(self, name: str) -> AttackModel:
@@ -617,7 +659,8 @@ def _check_entries(protocol: Protocol) -> None:
     for entry in "splits genders results_folders data_sets comparisons anon_suffix".split():
         _need(bool(getattr(p, entry)), f"{entry} must not be empty")
     decoded = (*recognition.data_sets, *p.emotion)
-    for weight in [*(d.weight for d in p.data_sets), *(d.weight for d in decoded)]:
+    weights = [*(d.weight for d in p.data_sets), *(d.weight for d in decoded)]
+    for weight in [*weights, *p.gender_weights.values()]:
         _need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
     ids, attacks = [d.id for d in p.data_sets], [a.id for a in p.attack_models]
     for kind, names in (
@@ -650,7 +693,10 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         all(a.id == a.scoring and a.id in CHALLENGE_ATTACKERS for a in own)
         and not any(a.id in CHALLENGE_ATTACKERS for a in p.other_attackers)
-        and not any(a.scoring in CHALLENGE_ATTACKERS for a in p.other_attackers),
+        and not any(
+            a.scoring in CHALLENGE_ATTACKERS and not (a.encoder and a.scoring == "cosine")
+            for a in p.other_attackers
+        ),
         "attackers: the first, and no other, is the challenge's own: id and scoring are "
         f"{' or '.join(CHALLENGE_ATTACKERS)}; another one whose scores you compute is `outside`",
     )
@@ -673,11 +719,30 @@ def _check_entries(protocol: Protocol) -> None:
 def _check_attackers(protocol: Protocol) -> None:
     """Check the options of attackers, which belong to one way of scoring."""
     single = {a.id for a in protocol.attackers if a.scoring != "fused"}
+    folders = {model.folder for model in protocol.asv_models if model.trained_on == ORIGINAL}
+    for a in protocol.attackers[:1]:
+        _need(
+            not a.encoder or folders == {a.vectors.folder},
+            f"attackers: {a.id}: the ASV model's folder must be {a.vectors.folder}, which its "
+            "encoder's vectors are in",
+        )
     for a in protocol.attackers:
         where = f"attackers: {a.id}"
         aligned = a.alignment != "none" or bool(a.norm) or a.top != TOP
         _need(a.scoring == "aligned" or not aligned, f"{where}: its scoring is not aligned")
         _need(a.scoring == "fused" or not a.fuses, f"{where}: its scoring is not fused")
+        _need(
+            a.scoring in ("cosine", "aligned") or not a.encoder,
+            f"{where}: its scoring has no encoder",
+        )
+        _need(
+            not a.encoder or a.encoder in ENCODERS or a.encoder.endswith(".onnx"),
+            f"{where}: encoder must be {', '.join(ENCODERS)} or a file .onnx, not {a.encoder!r}",
+        )
+        _need(
+            not a.front_end or a.encoder.endswith(".onnx"),
+            f"{where}: front_end belongs to an encoder in an ONNX file",
+        )
         _need(a.top > 0, f"{where}: top must be positive")
         _need(a.norm == "asnorm" or a.top == TOP, f"{where}: top belongs to norm: asnorm")
         _need(
@@ -691,6 +756,7 @@ def _check_file_names(protocol: Protocol) -> None:
     p, decoded = protocol, (*protocol.recognition.data_sets, *protocol.emotion)
     ids = [*(d.id for d in p.data_sets), *(d.id for d in decoded), *(a.id for a in p.attack_models)]
     ids += [a.id for a in p.attackers]
+    ids += [PurePath(a.encoder).stem for a in p.attackers if a.encoder]
     suffixes = [r.suffix for r in p.results_folders if r.suffix]
     models = p.recognition.language_models
     for name in (p.name, *p.splits, *p.genders, *ids, *models, p.anon_suffix, *suffixes):
@@ -764,14 +830,16 @@ def _expand_names(
     return list(names)
 
 
-def _sort_by_dependency(folders: list[DataFolder]) -> tuple[DataFolder, ...]:
-    """Sort data folders so that each follows its parts."""
+def _sort_by_dependency(
+    folders: list[DataFolder], trial_sets: Collection[str]
+) -> tuple[DataFolder, ...]:
+    """Sort data folders so that each follows its parts, which may also be trial sets."""
     names = [f.name for f in folders]
     for folder in folders:
         if names.count(folder.name) > 1:
             raise PrivacyEvalError(f"data_folders: duplicate {folder.name}")
         for part in folder.combine:
-            if part not in names:
+            if part not in names and part not in trial_sets:
                 raise PrivacyEvalError(f"data_folders: {folder.name}: unknown part {part}")
             if folder.combine.count(part) > 1:
                 raise PrivacyEvalError(f"data_folders: {folder.name}: duplicate {part}")

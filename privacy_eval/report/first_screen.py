@@ -8,6 +8,7 @@ from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.means import averaged_sets
 from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
@@ -176,7 +177,7 @@ def _sentences(
 ) -> Iterator[str]:
     """Describe a system; `by_others`: sentences on attackers beside the challenge's own."""
     protocol = data.protocol
-    conditions = len(protocol.data_sets) * len(protocol.genders)
+    conditions = sum(weight > 0 for *_, weight in averaged_sets(protocol, protocol.eer))
     evaluated = [a for a in data.attacks[system] if a.split == split]
     original = any(a.model.is_original for a in evaluated)
     records = [

@@ -222,7 +222,8 @@ def front_notes(data: ReportData, not_evaluated: Iterable[str]) -> tuple[Note, .
 
     `not_evaluated`: warnings on attackers without values.
     """
-    notes: list[Note] = [*((text, ()) for text in data.unsigned), *grouped_cautions(data)]
+    notes: list[Note] = [(text[:1].upper() + text[1:], ()) for text in data.protocol.remarks]
+    notes += [*((text, ()) for text in data.unsigned), *grouped_cautions(data)]
     if data.results.systems:
         notes += omissions(data)
         few = too_few_replicates(data.lacking_replicates.values())

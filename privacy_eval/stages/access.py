@@ -17,7 +17,14 @@ from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import MissingInput, Source
 from ..products.jobs import estimate_lines, scoring_cost
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, AsvModel, Protocol, ResultsFolder
+from ..protocol.protocol import (
+    ANONYMIZED,
+    ORIGINAL,
+    AsvModel,
+    Attacker,
+    Protocol,
+    ResultsFolder,
+)
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
     check_new_results,
@@ -334,6 +341,14 @@ class AsvSystems:
         asv = copy(self)
         asv._exps = system.exps or asv._exps
         asv._original_exps = system.original_exps or asv._original_exps
+        return asv
+
+    def of_attacker(self, attacker: Attacker) -> AsvSystems:
+        """Return these ASV systems with the vectors that an attacker compares."""
+        if not attacker.encoder:
+            return self
+        asv = copy(self)
+        asv.protocol = replace(self.protocol, asv_models=(attacker.vectors,))
         return asv
 
     def model_folder(self, trained_on: str, suffix: str) -> tuple[AsvModel, str]:

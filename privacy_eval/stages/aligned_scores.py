@@ -48,12 +48,12 @@ def aligned_products(asv: AsvSystems) -> list[Product]:
 
 def aligned_sets(asv: AsvSystems, attackers: Collection[str]) -> list[tuple[str, str, str]]:
     """Return the sets whose x-vectors some attackers need: name, suffix and model folder."""
-    model = asv.protocol.asv_model(ORIGINAL)
     return [
         (*name, model.model_folder(scoring.training.suffix))
         for scoring in _scorings(asv)
         if scoring.attacker.id in attackers
         for name in scoring.sets.values()
+        for model in (scoring.asv.protocol.asv_model(ORIGINAL),)
         if model is not None and not scoring.product().is_foreign(asv.access.inputs)
     ]
 
@@ -92,12 +92,12 @@ def score_aligned(
 
 
 def _scorings(asv: AsvSystems) -> Iterator[_AlignedScoring]:
-    training: dict[str, _Training] = {}
+    training: dict[tuple[str, str], _Training] = {}
     for one in attacked(asv, "aligned"):
         if one.is_ignorant:
-            own = asv.of_system(one.system)
+            own = asv.of_system(one.system).of_attacker(one.attacker)
             learnt = _Training(one.system.anon_suffix, own)
-            learnt = training.setdefault(one.system.name, learnt)
+            learnt = training.setdefault((one.system.name, one.attacker.encoder), learnt)
             yield _AlignedScoring(one.folder, one.condition, one.attacker, learnt, own)
 
 

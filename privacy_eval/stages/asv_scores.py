@@ -26,10 +26,11 @@ from ..products.freshness import (
     absent,
     bring_up_to_date,
 )
+from ..protocol.protocol import ORIGINAL
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
 from .aligned_scores import aligned_products, aligned_sets, score_aligned
-from .attackers import score_product
+from .attackers import attacked, score_product
 from .fused_scores import fused_products
 from .train_backend import training_sets
 from .vector_sources import asv_sources
@@ -63,13 +64,14 @@ def make_scores(
 def _chosen(asv: AsvSystems, attackers: Collection[str] | None) -> list[Product]:
     """Return the products of the chosen attackers that do not need the scores of others."""
     own, words = _own_products(asv), words_products(asv)
+    others = [scoring.product() for scoring in _other_scorings(asv)] + aligned_products(asv)
     if attackers is not None:
         own = own if asv.protocol.own_attacker in attackers else []
-        return own + _named(words + aligned_products(asv), attackers)
+        return own + _named(words + others, attackers)
     scored = {p.note.parent for p in own if p.is_there() or not p.absent()}
     scored |= {folder for system in asv.under_test for folder, _ in system.of_edition}
     readable = [p for p in words if p.note.parent.parent in scored and not p.absent()]
-    return own + readable + _named(aligned_products(asv), None)
+    return own + readable + _named(others, None)
 
 
 def _named(products: list[Product], attackers: Collection[str] | None) -> list[Product]:
@@ -82,7 +84,8 @@ def _named(products: list[Product], attackers: Collection[str] | None) -> list[P
 def score_products(asv: AsvSystems) -> list[Product]:
     """The score files of all conditions of the protocol, by every attacker."""
     others = words_products(asv) + aligned_products(asv) + fused_products(asv)
-    return _own_products(asv) + others
+    encoders = [scoring.product() for scoring in _other_scorings(asv)]
+    return _own_products(asv) + encoders + others
 
 
 def _own_products(asv: AsvSystems) -> list[Product]:
@@ -164,6 +167,15 @@ def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
             yield _Scoring(folder, condition, system.anon_suffix, asv)
 
 
+def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
+    """Yield the conditions of attackers who compare the vectors of an encoder of their own: those
+    without a model trained on anonymized speech."""
+    for one in attacked(asv, "cosine"):
+        if one.condition.asv_model == ORIGINAL:
+            own = asv.of_system(one.system).of_attacker(one.attacker)
+            yield _Scoring(one.folder, one.condition, one.system.anon_suffix, own)
+
+
 def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
     """Whether the scores in a condition's folder were computed by this toolkit."""
     scores = folder / "scores"
@@ -176,22 +188,27 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
     the challenge's own and the named attackers, and not included in those of a superset: pairs of
     data set and model folder in the tree."""
     needed = training_sets(asv) + aligned_sets(asv, attackers)
-    for scoring in _scorings(asv):
-        model = asv.protocol.asv_model(scoring.condition.asv_model)
+    others = (s for s in _other_scorings(asv) if s.condition.attacker in attackers)
+    for scoring in (*_scorings(asv), *others):
+        model = scoring.asv.protocol.asv_model(scoring.condition.asv_model)
         if model is None or scoring.product().is_foreign(asv.access.inputs):
             continue
         folder = model.model_folder(scoring.anon_suffix)
         needed += [(*name, folder) for name in original_sets(scoring.condition, asv.protocol)]
     sets: dict[tuple[str, str], None] = {}
+    spoken = {one for one in needed if _has_speech(asv, *one[:2])}
     for name, suffix, folder in needed:
-        data = asv.access.tree / "data" / f"{name}{suffix}"
         vectors = asv.vectors(asv.access.tree / folder)
-        if (data / "wav.scp").is_file() and vectors.find(name, suffix) in (
-            None,
-            vectors.candidates(name, suffix)[0],
-        ):
-            sets[data.name, folder] = None
+        whole = {(superset, suffix, folder) for superset in asv.protocol.supersets(name)}
+        there = vectors.find(name, suffix)
+        own = there == vectors.candidates(name, suffix)[0]
+        if (name, suffix, folder) in spoken and (own or there is None and not whole & spoken):
+            sets[f"{name}{suffix}", folder] = None
     return list(sets)
+
+
+def _has_speech(asv: AsvSystems, name: str, suffix: str) -> bool:
+    return (asv.access.tree / "data" / f"{name}{suffix}" / "wav.scp").is_file()
 
 
 def missing_vectors(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:

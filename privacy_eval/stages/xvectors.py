@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choices import ENCODERS
 from ..errors import PrivacyEvalError, abbreviate, describe
 from ..io.files import digest, read_bytes, relative
 from ..io.inputs import Inputs
@@ -70,27 +71,48 @@ def make_vectors(
     attackers: Collection[str] = (),
     command: UserCommand | None = None,
     encoder: EncoderChoice | None = None,
+    cache: Path | None = None,
 ) -> Outcome:
     """Extract all x-vectors that scores of the systems under test need, by the challenge's own and
     the named attackers, and that are not current.
 
     Each of several jobs extracts its share of the parts, or of the sets by a command; a run without
     jobs combines the sets. An `encoder` takes the place of Kaldi's networks; without either,
-    x-vectors that a command made are kept.
+    x-vectors that a command made are kept. The encoders that the protocol's attackers name come
+    before both; their models are in the `cache`, by default the user's.
     """
     names = vector_sets(asv, attackers)
+    shared = {
+        folder: _Shared(asv, _encoder_of(asv, folder, cache) or encoder) for _, folder in names
+    }
+    outcome = Outcome()
     if command is not None:
-        return extract_by_command(asv, names, command, run)
-    shared, outcome = _Shared(asv, encoder), Outcome()
+        outcome = extract_by_command(
+            asv, [(name, f) for name, f in names if shared[f].encoder is None], command, run
+        )
+        names = [(name, f) for name, f in names if shared[f].encoder is not None]
     sets: list[_Set] = []
     for name, folder in names:
-        earlier = None if encoder else earlier_extraction(asv, name, folder)
+        own = shared[folder]
+        earlier = None if own.encoder else earlier_extraction(asv, name, folder)
         if earlier is None:
-            sets.append(_Set(name, folder, shared))
+            sets.append(_Set(name, folder, own))
         elif run.job == (1, 1):
             outcome.add(earlier)
     outcome.add(_extract(sets, asv, run))
     return outcome
+
+
+def _encoder_of(asv: AsvSystems, folder: str, cache: Path | None) -> EncoderChoice | None:
+    """Return the encoder that the protocol names for the vectors of a model folder; an ONNX file is
+    relative to the tree."""
+    name, front_end = asv.protocol.encoder_of(folder)
+    if not name:
+        return None
+    if name in ENCODERS:
+        return EncoderChoice(name, cache=cache)
+    path, tree = Path(front_end), asv.access.tree
+    return EncoderChoice(str(tree / name), str(tree / path) if path.suffix else front_end or None)
 
 
 def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:

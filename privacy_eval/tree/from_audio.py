@@ -3,22 +3,31 @@
 The first n utterances of every speaker, sorted by id, are enrollment utterances; the others are
 trials against every speaker of the same gender, or against all if no genders are given. Back ends
 are trained on the training speech, which is of other speakers.
+
+Without a list of speakers, the folders tell them (`speech_folder`): enrollment and trials are of
+different sessions, and trials are also against the speakers of the other gender.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..asv.tree_vectors import BACKEND_FILES
-from ..errors import PrivacyEvalError, abbreviate
+from ..choices import ENCODERS, LEAST_FOLDS
+from ..errors import PrivacyEvalError, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import atomic_path, read_bytes, relative
 from ..io.kaldi_objects import CONTROL
 from ..io.transcripts import read_transcripts
+from ..metrics.trial_design import anticipated_interval
+from ..protocol.protocol import ENCODERS_FOLDER
+from ..speech.encoders import EncoderChoice
+from .speech_folder import AUDIO, SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
 PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"
@@ -26,36 +35,38 @@ ANON_SUFFIX = "_anon"
 #: Files of an x-vector extractor, the required one first.
 EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
 
-_AUDIO = (".wav", ".flac")
 _ENROLLMENT, _TRAINING = "speech_enrolls", "speech_train"
 #: Id and title of the trials of all speakers.
-_EVERYONE = {"all": "all"}
+_ALL = "all"
+_EVERYONE = {_ALL: "all"}
 _TITLES = {"f": "female", "m": "male"}
+_WHOLE = f"speech_trials_{_ALL}"
+#: Alignments of the vectors of encoders, and what they are.
+_ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
+#: Fewer carry no claim about an anonymizer.
+FEW_SPEAKERS = 20
 
 _PROTOCOL_TEXT = """\
 # Written by privacy-eval data-dir. The trials:
 #   enrollment: of every speaker, {rule}, sorted by id;
 #   trials: every other utterance against every enrolled speaker{of_gender}.
-# The back end of the attacker {trained}.
-extends: {parent}
+{comments}extends: {parent}
 name: speech
 title: Speech
 anon_suffix: {suffix}
 splits: [test]
 split_titles: {{test: Test set}}
 genders: {genders}
-data_sets:
+{more}data_sets:
   - id: speech
     title: Speech
     row: speech
     enrollment: {enrollment}
     trials: speech_trials_{{gender}}
     weight: 1
-data_folders: []
+data_folders: {combined}
 table_rows: [speech]
-asv_models:
-  - {{trained_on: original, folder: {model}, training_set: {training}}}
-{anonymized_model}recognition:
+{models}recognition:
   data_sets: []
   language_models: {{large: tglarge}}
   models: {{}}
@@ -69,25 +80,30 @@ class AudioFolders:
 
     Attributes
     ----------
-    original, utt2spk : Path
-        Evaluation audio, named by utterance id, and its speakers.
+    original : Path
+        Evaluation audio, named by utterance id.
+    utt2spk : Path, optional
+        Its speakers; without it, the folders tell speakers, sessions, genders and words.
     anonymized : Path, optional
         The same utterances, anonymized. If it also contains the training utterances, a
         semi-informed attacker is evaluated.
     spk2gender : Path, optional
-        Without it, trials are against all speakers.
+        Without it, and without genders in the folder, trials are against all speakers.
     enroll : int, optional
         Enrollment utterances per speaker; by default half of them.
     training, training_utt2spk : Path, optional
-        Speech of other speakers to train the back ends on.
+        Speech of other speakers to train the back ends on, or the aligned attackers; its speakers,
+        which the folders tell otherwise.
     model : Path, optional
         Folder of an x-vector extractor, and of its back end if there is no training speech.
     text : Path, optional
         What is said in the evaluation audio, as Kaldi's `text`.
+    encoders : tuple of str
+        Speaker encoders in place of an extractor: `ge2e`, `ge2e-raw`, `d-vector` or ONNX files.
     """
 
     original: Path
-    utt2spk: Path
+    utt2spk: Path | None = None
     anonymized: Path | None = None
     spk2gender: Path | None = None
     enroll: int | None = None
@@ -95,6 +111,7 @@ class AudioFolders:
     training_utt2spk: Path | None = None
     model: Path | None = None
     text: Path | None = None
+    encoders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,8 @@ class NewTree:
         Whether it holds anonymized speech, and training speech.
     is_outside : bool
         Whether audio is outside the tree.
+    remarks : tuple of str
+        What the trials can carry, and what is missing.
     """
 
     made: bool
@@ -118,6 +137,7 @@ class NewTree:
     is_anonymized: bool
     is_trained: bool
     is_outside: bool
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,60 +154,105 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     Raises
     ------
     PrivacyEvalError
-        An utterance without audio or, if there are any, without transcript, audio of no utterance,
-        two files of one utterance, a speaker
-        with too few utterances or without gender, trials of only one speaker, training speech
-        of an evaluated speaker; a path that a wav.scp cannot hold; other content in the tree.
+        An utterance without audio or, if a list is named, without transcript, audio of no
+        utterance, two files of one utterance, a speaker with too few utterances or without gender,
+        trials of only one speaker, training speech of an evaluated speaker; a path that a wav.scp
+        cannot hold; other content in the tree; the model of an encoder is missing.
     """
-    speaker_of = dict(sorted(read_utt2spk(source.utt2spk).items()))
-    gender_of = _genders(speaker_of, source)
-    sets = _evaluation_sets(speaker_of, gender_of, source)
-    original = _select(_audio_files(source.original), speaker_of, source.original)
-    said = {} if source.text is None else read_transcripts(source.text)
-    missing = [u for u in speaker_of if u not in said] if source.text is not None else []
-    _refuse(missing, source.text or tree, "no transcript of utterances")
+    for name in source.encoders:
+        _ = EncoderChoice(name).files
+    speech = _evaluated(source)
+    sets = _evaluation_sets(speech, source)
+    original = dict(speech.audio)
     training: Mapping[str, str] = {}
-    if source.training is not None and source.training_utt2spk is not None:
-        training = dict(sorted(read_utt2spk(source.training_utt2spk).items()))
-        _refuse_shared(speaker_of, training, source.training_utt2spk)
-        original |= _select(_audio_files(source.training), training, source.training)
+    if source.training is not None:
+        other = _training(source.training, source.training_utt2spk)
+        training = other.speaker_of
+        _refuse_shared(speech.speaker_of, training, source.training_utt2spk or source.training)
+        original |= other.audio
         sets[_TRAINING] = _Set(training)
-    audio = {"": original}
+    audio: dict[str, Mapping[str, Path]] = {"": original}
     is_informed = bool(training)
     if source.anonymized is not None:
-        anonymized = _audio_files(source.anonymized)
+        anonymized = _anonymized(source)
         is_informed = not training.keys().isdisjoint(anonymized)
-        needed = {**speaker_of, **training} if is_informed else speaker_of
+        needed = {**speech.speaker_of, **training} if is_informed else speech.speaker_of
         audio[ANON_SUFFIX] = _select(anonymized, needed, source.anonymized)
 
     tree = Path(os.path.abspath(tree))
-    files: dict[str, bytes] = {}
-    for suffix, paths in audio.items():
-        for name, members in sets.items():
-            if members.speaker_of.keys() <= paths.keys():
-                files |= _data_folder(f"data/{name}{suffix}", members, gender_of, paths, tree)
-                if not suffix and members.speaker_of.keys() <= said.keys():
-                    lines = (f"{u} {said[u].strip()}".strip() for u in members.speaker_of)
-                    files[f"data/{name}/text"] = _lines(lines)
+    files = _data_folders(sets, speech, audio, tree)
     files |= _model_files(source)
-    files[PROTOCOL] = _protocol(source, gender_of, is_informed).encode()
+    remarks = _remarks(speech, sets) if source.utt2spk is None else ()
+    files[PROTOCOL] = _protocol(source, speech, sets, is_informed, remarks).encode()
     everything = [path for paths in audio.values() for path in paths.values()]
     return NewTree(
-        _write(tree, files),
+        _write(tree, files, source),
         {n: (len(set(s.speaker_of.values())), len(s.speaker_of)) for n, s in sets.items()},
         source.anonymized is not None,
         bool(training),
         bool(paths_outside(everything, [tree])),
+        (*remarks, *speech.remarks),
     )
 
 
-def _genders(speaker_of: Mapping[str, str], source: AudioFolders) -> Mapping[str, str]:
-    """The gender of every speaker; empty where none are given."""
-    if source.spk2gender is None:
-        return {}
-    gender_of = read_spk2gender(source.spk2gender)
+def _evaluated(source: AudioFolders) -> SpeechFolder:
+    """Read the evaluation speech: by its lists, or by its folders."""
+    if source.utt2spk is None:
+        speech = read_speech_folder(source.original)
+    else:
+        speaker_of = dict(sorted(read_utt2spk(source.utt2spk).items()))
+        paths = _select(_by_stem(source.original), speaker_of, source.original)
+        speech = SpeechFolder(paths, speaker_of, {}, {}, {})
+    if source.spk2gender is not None:
+        speech = replace(speech, gender_of=_genders(speech.speaker_of, source.spk2gender))
+    if source.text is not None:
+        said = read_transcripts(source.text)
+        missing = [name for name in speech.speaker_of if name not in said]
+        refuse(missing, source.text, "no transcript of utterances")
+        speech = replace(speech, said=said, remarks=())
+    return speech
+
+
+def _anonymized(source: AudioFolders) -> Mapping[str, Path]:
+    """The anonymized audio by utterance, named as the original is."""
+    assert source.anonymized is not None
+    if source.utt2spk is None:
+        return read_speech_folder(source.anonymized).audio
+    return _by_stem(source.anonymized)
+
+
+def _training(folder: Path, utt2spk: Path | None) -> SpeechFolder:
+    """Read the training speech: by its list, or by its folders."""
+    if utt2spk is None:
+        return read_speech_folder(folder)
+    speaker_of = dict(sorted(read_utt2spk(utt2spk).items()))
+    return SpeechFolder(_select(_by_stem(folder), speaker_of, folder), speaker_of, {}, {}, {})
+
+
+def _data_folders(
+    sets: Mapping[str, _Set],
+    speech: SpeechFolder,
+    audio: Mapping[str, Mapping[str, Path]],
+    tree: Path,
+) -> dict[str, bytes]:
+    """The files of all data folders by their path in the tree; `audio`: by suffix and utterance."""
+    files: dict[str, bytes] = {}
+    for suffix, paths in audio.items():
+        for name, members in sets.items():
+            if members.speaker_of.keys() <= paths.keys():
+                folder = f"data/{name}{suffix}"
+                files |= _data_folder(folder, members, speech.gender_of, paths, tree)
+                if not suffix and members.speaker_of.keys() <= speech.said.keys():
+                    lines = (f"{u} {speech.said[u].strip()}".strip() for u in members.speaker_of)
+                    files[f"{folder}/text"] = _lines(lines)
+    return files
+
+
+def _genders(speaker_of: Mapping[str, str], spk2gender: Path) -> Mapping[str, str]:
+    """The gender of every speaker."""
+    gender_of = read_spk2gender(spk2gender)
     speakers = sorted(set(speaker_of.values()))
-    _refuse([s for s in speakers if s not in gender_of], source.spk2gender, "no gender of speakers")
+    refuse([s for s in speakers if s not in gender_of], spk2gender, "no gender of speakers")
     return {s: gender_of[s] for s in speakers}
 
 
@@ -197,37 +262,44 @@ def _titles(gender_of: Mapping[str, str]) -> Mapping[str, str]:
     return {g: _TITLES[g] for g in SPEAKER_GENDERS if g in present} or _EVERYONE
 
 
-def _evaluation_sets(
-    speaker_of: Mapping[str, str], gender_of: Mapping[str, str], source: AudioFolders
-) -> dict[str, _Set]:
-    """Split utterances into enrollment and trials."""
-    utterances_of: dict[str, list[str]] = {}
+def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _Set]:
+    """Split utterances into enrollment and trials, of different sessions where they are known."""
+    speaker_of, gender_of = speech.speaker_of, speech.gender_of
+    sessions: dict[str, dict[str, list[str]]] = {}
     for utterance, speaker in speaker_of.items():
-        utterances_of.setdefault(speaker, []).append(utterance)
-    first = {s: source.enroll or len(u) // 2 for s, u in utterances_of.items()}
-    _refuse(
-        [s for s, u in utterances_of.items() if not 0 < first[s] < len(u)],
-        source.utt2spk,
-        f"speakers with fewer than {(source.enroll or 1) + 1} utterances (to enroll "
+        of_speaker = sessions.setdefault(speaker, {})
+        of_speaker.setdefault(speech.session_of.get(utterance, ""), []).append(utterance)
+    least = (source.enroll or 1) + 1
+    refuse(
+        [s for s, of in sessions.items() if sum(map(len, of.values())) < least],
+        source.utt2spk or source.original,
+        f"speakers with fewer than {least} utterances (to enroll "
         f"{source.enroll or 1}, and one trial)",
     )
-    enrolled = {u for s, names in utterances_of.items() for u in names[: first[s]]}
+    split = [_split(of, source.enroll) for of in sessions.values()]
+    enrolled = {utterance for first, _ in split for utterance in first}
+    tested = {utterance for _, others in split for utterance in others}
     sets = {
         _ENROLLMENT: _Set(
             {u: s for u, s in speaker_of.items() if u in enrolled},
             {"enrolls": _lines(sorted(enrolled))},
         )
     }
-    for gender in _titles(gender_of):
-        speakers = dict.fromkeys(
-            s for s in sorted(utterances_of) if gender_of.get(s, gender) == gender
-        )
-        _refuse(
+    by_gender = {
+        gender: [s for s in sorted(sessions) if gender_of.get(s, gender) == gender]
+        for gender in _titles(gender_of)
+    }
+    if source.utt2spk is None:  # also against the speakers of the other gender
+        by_gender = {g: who for g, who in by_gender.items() if len(who) > 1}
+        by_gender |= {_ALL: sorted(sessions)}
+    for gender, speakers in by_gender.items():
+        refuse(
             speakers if len(speakers) < 2 else (),
-            source.spk2gender or source.utt2spk,
+            source.spk2gender or source.utt2spk or source.original,
             f"trials need two speakers of a gender; gender {gender} has",
         )
-        tried = {u: s for u, s in speaker_of.items() if s in speakers and u not in enrolled}
+        among = set(speakers)
+        tried = {u: s for u, s in speaker_of.items() if s in among and u in tested}
         lines = (
             f"{e} {u} {'target' if e == s else 'nontarget'}"
             for e in speakers
@@ -237,42 +309,76 @@ def _evaluation_sets(
     return sets
 
 
+def _split(sessions: Mapping[str, list[str]], enroll: int | None) -> tuple[list[str], list[str]]:
+    """Split a speaker's utterances into those to enroll and those of trials: the first sessions,
+    which hold as many as are to enroll, and the others; or, of a single session, the first ones."""
+    utterances = [u for name in sorted(sessions) for u in sessions[name]]
+    wanted = enroll or max(len(utterances) // 2, 1)
+    if len(sessions) < 2:
+        return utterances[:wanted], utterances[wanted:]
+    *earlier, _ = sorted(sessions)
+    first: list[str] = []
+    for number, name in enumerate(earlier, 1):
+        first += sessions[name]
+        if len(first) >= wanted or number == len(earlier):
+            break
+    others = utterances[len(first) :]
+    return first[:enroll], others
+
+
+def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
+    """Say what the trials can carry, and where enrollment and trials share a session."""
+    tried = sets[_WHOLE].speaker_of
+    speakers = len(set(tried.values()))
+    per_speaker = len(tried) / speakers
+
+    def interval(number: int) -> str:
+        low, high = anticipated_interval(0.2, number, per_speaker)
+        return f"{100 * low:.0f} to {100 * high:.0f} %"
+
+    carried = (
+        f"with {speakers} speakers and {per_speaker:.3g} trials of each, an EER of 20 % has a 95 % "
+        f"interval of about {interval(speakers)}; {4 * speakers} speakers would give "
+        f"{interval(4 * speakers)}"
+    )
+    if speakers < FEW_SPEAKERS:
+        carried = f"so few speakers carry no claim about an anonymizer: {carried}"
+    sessions: dict[str, set[str]] = {}
+    for utterance, speaker in speech.speaker_of.items():
+        sessions.setdefault(speaker, set()).add(speech.session_of[utterance])
+    single = sum(len(of) < 2 for of in sessions.values())
+    shared = (
+        f"{counted(single, 'speaker')} of {len(sessions)} with a single session: enrollment and "
+        "trials share it, which makes linking easier than across sessions"
+    )
+    return (carried, shared) if single else (carried,)
+
+
 def _refuse_shared(
     speaker_of: Mapping[str, str], training: Mapping[str, str], utt2spk: Path
 ) -> None:
     shared = sorted(set(speaker_of.values()) & set(training.values()))
-    _refuse(shared, utt2spk, "training speakers who are evaluated, too")
-    _refuse(sorted(speaker_of.keys() & training), utt2spk, "training utterances evaluated, too")
+    refuse(shared, utt2spk, "training speakers who are evaluated, too")
+    refuse(sorted(speaker_of.keys() & training), utt2spk, "training utterances evaluated, too")
 
 
-def _refuse(names: Collection[str], where: Path, problem: str) -> None:
-    if names:
-        raise PrivacyEvalError(f"{where}: {problem}: {len(names)}: {abbreviate(list(names))}")
-
-
-def _audio_files(folder: Path) -> dict[str, Path]:
-    """The audio below a folder by the stem of its name; hidden files are skipped."""
-    if not folder.is_dir():
-        raise PrivacyEvalError(f"{folder}: no such folder (audio)")
+def _by_stem(folder: Path) -> dict[str, Path]:
+    """The audio below a folder by the stem of its name."""
     files: dict[str, Path] = {}
     twice: list[str] = []
-    for at, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(at, name)
-            if path.suffix.lower() in _AUDIO and not name.startswith("."):
-                if path.stem in files:
-                    twice.append(f"{files[path.stem]} and {path}")
-                files[path.stem] = path
-    _refuse(twice, folder, "two audio files of one utterance")
+    for path in audio_files(folder):
+        if path.stem in files:
+            twice.append(f"{files[path.stem]} and {path}")
+        files[path.stem] = path
+    refuse(twice, folder, "two audio files of one utterance")
     return files
 
 
 def _select(files: Mapping[str, Path], needed: Mapping[str, str], folder: Path) -> dict[str, Path]:
     """Return the audio of the needed utterances; refuse missing and unknown ones."""
     missing = [utterance for utterance in needed if utterance not in files]
-    _refuse(missing, folder, f"no audio (<id>{' or <id>'.join(_AUDIO)}) of utterances")
-    _refuse([stem for stem in files if stem not in needed], folder, "audio of unknown utterances")
+    refuse(missing, folder, f"no audio (<id>{' or <id>'.join(AUDIO)}) of utterances")
+    refuse([stem for stem in files if stem not in needed], folder, "audio of unknown utterances")
     return {utterance: files[utterance] for utterance in needed}
 
 
@@ -319,35 +425,111 @@ def _model_files(source: AudioFolders) -> dict[str, bytes]:
     }
 
 
-def _protocol(source: AudioFolders, gender_of: Mapping[str, str], is_informed: bool) -> str:
-    informed = (
-        f"  - {{trained_on: anonymized, folder: {MODEL}, training_set: '{_TRAINING}{{suffix}}'}}"
-    )
+def _protocol(
+    source: AudioFolders,
+    speech: SpeechFolder,
+    sets: Mapping[str, _Set],
+    is_informed: bool,
+    remarks: tuple[str, ...],
+) -> str:
     enrolled = f"the first {source.enroll}" if source.enroll else "half (rounded down)"
+    titles = {**_TITLES, **_EVERYONE}
+    tried = [name.removeprefix("speech_trials_") for name in sets if "_trials_" in name]
+    parts = [f"speech_trials_{gender}" for gender in tried[:-1]]
+    rule, of_gender, more = f"{enrolled} of the utterances", "", ""
+    if source.utt2spk is None:
+        rule = f"the first sessions with {enrolled} of the utterances (of a single session: these)"
+        of_gender = " (f, m: of the same gender)" * bool(parts)
+        notes = (f"  - {json.dumps(note, ensure_ascii=False)}\n" for note in remarks)
+        # Averages are over all trials, of which those within a gender are a part.
+        more = "gender_weights: {f: 0, m: 0}\n" * bool(parts)
+        more += "# What the report says on its first screen:\nremarks:\n" + "".join(notes)
+    elif speech.gender_of:
+        of_gender = " of the same gender"
+    all_parts = {u for part in parts for u in sets[part].speaker_of}
+    whole = len(tried) > 1 and tried[-1] == _ALL and all_parts == {*sets[_WHOLE].speaker_of}
     return _PROTOCOL_TEXT.format(
-        rule=f"{enrolled} of the utterances",
-        of_gender=" of the same gender" if gender_of else "",
-        trained="is trained on speech_train" if source.training else f"is in {MODEL}",
-        parent="vpc2022" if is_informed else "vpc2020",
+        rule=rule,
+        of_gender=of_gender,
+        comments=_comments(source),
+        parent="vpc2022" if is_informed and not source.encoders else "vpc2020",
         suffix=ANON_SUFFIX,
-        genders="{" + ", ".join(f"{g}: {title}" for g, title in _titles(gender_of).items()) + "}",
+        genders="{" + ", ".join(f"{g}: {titles[g]}" for g in tried) + "}",
+        more=more,
         enrollment=_ENROLLMENT,
-        training=_TRAINING,
-        model=MODEL,
-        anonymized_model=f"{informed}\n" if is_informed else "",
+        combined=f"[{{name: {_WHOLE}, combine: [{', '.join(parts)}]}}]" if whole else "[]",
+        models=_encoder_models(source, sets, speech) or _models(is_informed),
     )
+
+
+def _comments(source: AudioFolders) -> str:
+    if source.encoders:
+        return "# Vectors of speaker encoders are compared by cosine; nothing is trained.\n"
+    trained = "is trained on speech_train" if source.training else f"is in {MODEL}"
+    return f"# The back end of the attacker {trained}.\n"
+
+
+def _models(is_informed: bool) -> str:
+    """The ASV models of a protocol whose back ends are trained."""
+    models = [f"{{trained_on: original, folder: {MODEL}, training_set: {_TRAINING}}}"]
+    if is_informed:
+        anonymized = f"folder: {MODEL}, training_set: '{_TRAINING}{{suffix}}'"
+        models.append(f"{{trained_on: anonymized, {anonymized}}}")
+    return "asv_models:\n" + "".join(f"  - {model}\n" for model in models)
+
+
+def _encoder_models(source: AudioFolders, sets: Mapping[str, _Set], speech: SpeechFolder) -> str:
+    """The ASV model and the attackers of a protocol of encoders, the first of which is the
+    challenge's own; those that lack training speech, words or speakers are left out."""
+    if not source.encoders:
+        return ""
+    names = [Path(encoder).stem for encoder in source.encoders]
+    attackers: list[Mapping[str, object]] = []
+    voices = ["enrollment", "trial"]
+    for number, (name, encoder) in enumerate(zip(names, source.encoders, strict=True)):
+        one = {"encoder": encoder if encoder in ENCODERS else os.path.abspath(encoder)}
+        title = f"cosine of {name} vectors"
+        attackers.append(
+            {"id": name if number else "cosine", "title": title, "knows": voices}
+            | {"scoring": "cosine", **one}
+        )
+        for alignment, how in _ALIGNMENTS.items() if _TRAINING in sets else ():
+            attackers.append(
+                {
+                    "id": f"{name}-{alignment}" if number else alignment,
+                    "title": f"aligned {name} vectors ({how})",
+                    "knows": [*voices, "training"],
+                    "scoring": "aligned",
+                    "alignment": alignment,
+                    **one,
+                }
+            )
+    if speech.said:
+        words = {"id": "words", "title": "words alone", "knows": ["words"], "scoring": "words"}
+        attackers.append(words)
+    few = min(len(set(s.speaker_of.values())) for n, s in sets.items() if n != _TRAINING)
+    if len(attackers) > 1 and few >= LEAST_FOLDS:
+        knows = [*voices, *["training"] * (_TRAINING in sets), *["words"] * bool(speech.said)]
+        attackers.append(
+            {"id": "fused", "title": "fusion of the others", "knows": knows, "scoring": "fused"}
+        )
+    model = f"{{trained_on: original, folder: {ENCODERS_FOLDER}/{names[0]}, backend: cosine}}"
+    lines = [f"asv_models:\n  - {model}\n", f"training_set: {_TRAINING}\n", "attackers:\n"]
+    lines += [f"  - {json.dumps(attacker, ensure_ascii=False)}\n" for attacker in attackers]
+    return "".join(lines)
 
 
 def _lines(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _write(tree: Path, files: Mapping[str, bytes]) -> bool:
+def _write(tree: Path, files: Mapping[str, bytes], source: AudioFolders) -> bool:
     """Write the files that are missing, the protocol last; return False if none was."""
     present = [name for name in files if os.path.lexists(tree / name)]
     different = [name for name in present if read_bytes(tree / name) != files[name]]
-    _refuse(different, tree, "other files are there; remove them, or name another --out")
-    (tree / MODEL).mkdir(parents=True, exist_ok=True)  # a run without one says what is missing
+    refuse(different, tree, "other files are there; remove them, or name another --out")
+    models = ENCODERS_FOLDER if source.encoders else MODEL
+    (tree / models).mkdir(parents=True, exist_ok=True)  # a run without one says what is missing
     for name in files:
         if name not in present:
             with atomic_path(tree / name) as temporary:

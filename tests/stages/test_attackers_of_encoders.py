@@ -1,0 +1,117 @@
+"""Attackers who compare the vectors of speaker encoders that the protocol names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from model_support import SYNTHETIC, needs_onnxruntime, pin_tiny_ge2e
+from support import Run, cli
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.io.files import digest
+from privacy_eval.protocol.protocol import ORIGINAL, AsvModel, Attacker, load_protocol
+from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
+
+pytest.importorskip("soundfile", reason="audio needs the extra speech")
+
+NOTE = ".privacy_eval.json"
+ONNX = SYNTHETIC / "sherpa_wespeaker.onnx"
+
+
+def of(tree: Path, verb: str, *more: object) -> Run:
+    where = ("--tree", tree, "--results", "exp", "--conf", "protocol.yaml", "--allow-outside")
+    run = cli(verb, *where, *more)
+    assert run.code == 0, run.err
+    return run
+
+
+@needs_onnxruntime
+def test_two_encoders_attack_one_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel, source, tree = pin_tiny_ge2e(tmp_path, monkeypatch), tmp_path / "s", tmp_path / "tree"
+    write_demo_speech(source, DemoSpeech(speakers=4, training=4, utterances=4, seconds=1.0))
+    design = ["data-dir", "--original", source / "speech", "--utt2spk", source / "speech_utt2spk"]
+    design += ["--training", source / "training", "--out", tree]
+    design += ["--training-utt2spk", source / "training_utt2spk"]
+    design += ["--encoders", f"ge2e-raw {ONNX}", "--text", source / "speech_text"]
+    missing = cli(*design)
+    assert missing.code == 1 and "get-model ge2e" in missing.err and not tree.exists()
+    assert cli("get-model", "ge2e", "--model-file", wheel).code == 0
+    assert cli(*design).code == 0
+    of(tree, "anonymize", "--anonymizer", "mcadams", "--attackers", "all")
+    of(tree, "xvectors", "--attackers", "challenge")
+    assert not (tree / "exp/models/sherpa_wespeaker").exists()
+    of(tree, "xvectors", "--attackers", "all")
+    of(tree, "asv-scores", "--attackers", "all")
+    scored = {
+        (path.parent.name if path.parent.name[:4] != "ASV-" else "cosine")
+        for path in tree.glob("exp/results*/**/ASV-speech_enrolls-speech_trials_all_anon/**/scores")
+    }
+    own = {"cosine", "ridge-reverse", "procrustes"}
+    others = {f"sherpa_wespeaker{more}" for more in ("", "-ridge-reverse", "-procrustes")}
+    assert scored == {*own, *others, "words", "fused"}
+    notes = {
+        name: json.loads(
+            next(tree.glob(f"exp/results*/*trials_all_anon/{name}/{NOTE}")).read_text()
+        )
+        for name in ("sherpa_wespeaker", "procrustes", "sherpa_wespeaker-procrustes")
+    }
+    sha256 = digest(ONNX.read_bytes())
+    assert sha256 in json.dumps(notes["sherpa_wespeaker"])
+    assert sha256 in json.dumps(notes["sherpa_wespeaker-procrustes"])
+    assert sha256 not in json.dumps(notes["procrustes"])
+    lazy = tree.glob("exp/results*/ASV-speech_enrolls_anon-*/sherpa_wespeaker/scores")
+    assert len(list(lazy)) == 1
+
+
+def protocol_of(folder: Path, *attackers: str) -> Path:
+    lines = "".join(f"  - {{{attacker}}}\n" for attacker in attackers)
+    model = "{trained_on: original, folder: exp/models/ge2e, backend: cosine}"
+    path = folder / "p.yaml"
+    path.write_text(f"extends: vpc2020\nasv_models: [{model}]\nattackers:\n{lines}")
+    return path
+
+
+OWN = "id: cosine, title: t, scoring: cosine"
+
+
+def test_variants_are_of_the_same_encoder(tmp_path: Path) -> None:
+    aligned = "title: t, scoring: aligned, alignment: procrustes"
+    path = protocol_of(
+        tmp_path,
+        f"{OWN}, encoder: ge2e",
+        f"id: procrustes, {aligned}",
+        "id: d, title: t, scoring: cosine, encoder: d-vector",
+        f"id: d-procrustes, {aligned}, encoder: d-vector",
+        f"id: d-normal, {aligned}, encoder: d-vector, norm: snorm",
+    )
+    protocol = load_protocol(str(path))
+    ids = [a.id for a in protocol.attackers]
+    variants = {(a, b) for a in ids for b in ids if protocol.is_variant(a, b)}
+    assert variants == {
+        ("procrustes", "cosine"),
+        ("d-procrustes", "d"),
+        ("d-normal", "d"),
+        ("d-normal", "d-procrustes"),
+    }
+    assert protocol.encoder_of("exp/models/d-vector") == ("d-vector", "")
+    assert protocol.encoder_of("exp/models/other") == ("", "")
+    onnx = Attacker("o", "t", scoring="cosine", encoder="/far/away/net.onnx")
+    assert onnx.vectors == AsvModel(ORIGINAL, "exp/models/net", backend="cosine")
+
+
+@pytest.mark.parametrize(
+    ("attackers", "named"),
+    [
+        ((f"{OWN}, encoder: d-vector",), "exp/models/d-vector"),
+        ((OWN, "id: d, title: t, scoring: cosine"), "challenge's own"),
+        ((OWN, "id: w, title: t, scoring: words, encoder: ge2e"), "no encoder"),
+        ((OWN, "id: d, title: t, scoring: cosine, encoder: x-vector"), "d-vector"),
+        ((OWN, "id: d, title: t, scoring: cosine, encoder: ge2e, front_end: sherpa"), "ONNX"),
+        ((OWN, "id: d, title: t, scoring: cosine, encoder: 'a b.onnx'"), "file names"),
+    ],
+)
+def test_wrong_entries_are_refused(tmp_path: Path, attackers: list[str], named: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=named):
+        load_protocol(str(protocol_of(tmp_path, *attackers)))
