@@ -30,7 +30,7 @@ def of(tree: Path, verb: str, *more: object) -> Run:
 @needs_onnxruntime
 def test_two_encoders_attack_one_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel, source, tree = pin_tiny_ge2e(tmp_path, monkeypatch), tmp_path / "s", tmp_path / "tree"
-    write_demo_speech(source, DemoSpeech(speakers=4, training=4, utterances=4, seconds=1.0))
+    write_demo_speech(source, DemoSpeech(speakers=4, training=2, utterances=2, seconds=1.0))
     design = ["data-dir", "--original", source / "speech", "--utt2spk", source / "speech_utt2spk"]
     design += ["--training", source / "training", "--out", tree]
     design += ["--training-utt2spk", source / "training_utt2spk"]
