@@ -3,7 +3,7 @@
 
     scripts/bench.py score             metrics; reading and pairing; bootstrap
     scripts/bench.py identification    linkage in all gallery sizes, and its peak memory
-    scripts/bench.py disclosure        error rates by the amount of speech
+    scripts/bench.py disclosure        error rates by the amount of speech, groups of speakers
     scripts/bench.py similarity        voice similarity of a trial set, and its peak memory
     scripts/bench.py system            stages 5 to 10 of a whole system, twice
     scripts/bench.py speech            features and McAdams anonymization, per second of speech;
@@ -70,6 +70,13 @@ from privacy_eval.metrics import (
     speaker_bootstrap,
 )
 from privacy_eval.metrics.amount import AMOUNTS, LengthScores, amount_curve
+from privacy_eval.metrics.groups import (
+    KINDS,
+    GroupedTrials,
+    Kind,
+    evaluate_groups,
+    group_intervals,
+)
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate import (
     Anonymization,
@@ -94,6 +101,7 @@ from privacy_eval.speech.xvector import Extractor, utterance_vector
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
 GE2E_GOAL, ONNX_GOAL, FBANK_GOAL = 3.0, 1.1, 0.002
 IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
+WITHIN_GOAL, ALL_KINDS_GOAL = 1.5, 3.5
 AMOUNT_GOAL = 3.0
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 4.0
 WORDS_GOAL, RIDGE_GOAL, NORMALIZATION_GOAL, ATTACKERS_GIB = 2.0, 2.0, 2.0, 1.0
@@ -223,7 +231,40 @@ def identification(tests: int, enrolled: int, repeats: int) -> bool:
 
 def disclosure(scale: int, repeats: int) -> bool:
     """What else is disclosed."""
-    return show([amount_row(22_000 // scale, 5_000 // scale, repeats)])
+    groups = group_rows(500 // scale, repeats)
+    return show([amount_row(22_000 // scale, 5_000 // scale, repeats), *groups])
+
+
+def group_rows(replicates: int, repeats: int) -> list[Row]:
+    """Values of ten groups with intervals, and the test, against the ungrouped bootstrap."""
+    drawn = simulate_trials(
+        ScoreModel(separation=1.0, scale=10.0),
+        enrolled=30,
+        speakers=30,
+        utterances=17,
+        generator=np.random.default_rng(6),
+    )
+    sides = drawn.enrolled_speaker.astype(str), drawn.trial_speaker.astype(str)
+    labelled = drawn.score, drawn.is_target
+    tests = np.arange(drawn.score.size) % (30 * 17)
+    group_of = {name: f"g{n % 10}" for n, name in enumerate(np.unique(sides[1]).tolist())}
+
+    def groups(kinds: Sequence[Kind]) -> None:
+        trials = GroupedTrials.by_speaker(labelled, sides, tests, group_of)
+        evaluate_groups(trials, replicates=replicates)
+        for kind in kinds:
+            for group in range(10):
+                group_intervals(trials, kind, group, replicates=replicates)
+
+    def ungrouped() -> None:
+        speaker_bootstrap(*labelled, *sides, replicates=replicates, seed=0)
+
+    def row(what: str, kinds: Sequence[Kind], goal: float) -> Row:
+        work = f"10 groups, {drawn.score.size} trials, {replicates} replicates, test, {what}"
+        times = in_turn(lambda: groups(kinds), ungrouped, repeats)
+        return Row(work, "ungrouped", *times, goal)
+
+    return [row("within", KINDS[:1], WITHIN_GOAL), row("all kinds", KINDS, ALL_KINDS_GOAL)]
 
 
 def amount_row(tests: int, enrolled: int, repeats: int) -> Row:

@@ -1,14 +1,17 @@
-"""What `metrics` prints on request beside the metrics: worst cases."""
+"""What `metrics` prints on request beside the metrics: worst cases, groups of speakers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import counted
+from ..errors import UsageError, abbreviate, counted
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
     from ..metrics import TrialScores, WorstCase
+    from ..metrics.groups import GroupedTrials, GroupReport
 
 
 def worst_case_of_trials(trials: PairedTrials, seed: int) -> WorstCase:
@@ -56,3 +59,152 @@ def print_worst_case(values: WorstCase, scores: TrialScores) -> None:
         "caveat: without intervals, which would not hold the truth; compare quantiles, and never "
         "maxima of sets of different size"
     )
+
+
+def groups_of_trials(
+    trials: PairedTrials,
+    by: Sequence[str],
+    files: tuple[Path, Path | None],
+    *,
+    bootstrap: int,
+    seed: int,
+) -> dict[str, dict[str, Any]]:
+    """Evaluate the groups of every `FILE:COLUMN`, as plain values with caveats; with intervals if
+    there is a bootstrap. `files`: the speakers of trial utterances and of enrolled ones."""
+    from ..io.labels import age_bands, read_labels
+    from ..io.schema import to_plain
+    from ..io.trial_speakers import trial_speakers
+    from ..metrics import GroupedTrials, evaluate_groups
+    from ..metrics.groups import REPLICATES
+
+    sides = trial_speakers(trials, *files)
+    utterances = trials.utterance.tolist()
+    utt2spk = dict(zip(utterances, sides[1].tolist(), strict=True))
+    tested = set(utt2spk.values())
+    utt2spk |= {speaker: speaker for speaker in sorted({*sides[0].tolist()} - tested)}
+    plain: dict[str, dict[str, Any]] = {}
+    for text in by:
+        labels = read_labels(text)
+        if labels.column in plain:
+            raise UsageError(f"--by: the column {labels.column!r} is given twice")
+        group_of = labels.of_speakers(utt2spk)
+        if labels.column.lower() == "age":
+            group_of = age_bands(group_of)
+        grouped = GroupedTrials.by_speaker(
+            (trials.score, trials.is_target), sides, utterances, group_of
+        )
+        report = evaluate_groups(grouped, replicates=bootstrap or REPLICATES, seed=seed)
+        of_column = to_plain(report)
+        if bootstrap:
+            _add_intervals(of_column, grouped, bootstrap, seed)
+        without = len(tested | {*sides[0].tolist()}) - len(group_of)
+        of_column["caveats"] = _group_caveats(report, labels.column, without)
+        plain[labels.column] = of_column
+    return plain
+
+
+def _add_intervals(
+    plain: Mapping[str, Any], trials: GroupedTrials, replicates: int, seed: int
+) -> None:
+    """Add the bounds of the bootstrap intervals to the plain values of every group."""
+    from ..metrics.groups import KINDS, group_intervals
+
+    for number, of_group in enumerate(plain["groups"].values()):
+        for kind in KINDS:
+            intervals = group_intervals(trials, kind, number, replicates=replicates, seed=seed)
+            bounds = {key: [i.low, i.high] for key, i in intervals.items()}
+            of_group[kind]["intervals"] = bounds
+
+
+def _group_caveats(report: GroupReport, column: str, without: int) -> list[str]:
+    """Say what the numbers of groups cannot tell."""
+    from ..metrics.groups import FEW_SPEAKERS, MIN_TESTED
+
+    speakers = {name: of["within"].n_speakers for name, of in report.groups.items()}
+    caveats = []
+    few = [f"{name} ({n})" for name, n in speakers.items() if n < FEW_SPEAKERS]
+    if few:
+        caveats.append(
+            f"too few speakers (below {FEW_SPEAKERS}) for conclusions: {abbreviate(few)}"
+        )
+    untested = [name for name, n in speakers.items() if n < MIN_TESTED]
+    if untested:
+        caveats.append(f"not tested (below {MIN_TESTED} speakers): {abbreviate(untested)}")
+    if len(speakers) == 1:
+        caveats.append(f"one group of {column} only: nothing to compare it with")
+    if without:
+        caveats.append(f"{counted(without, 'speaker')} without {column}, in no group")
+    return caveats
+
+
+def print_groups(column: str, plain: Mapping[str, Any]) -> None:
+    """Print the values of groups as a table, and the largest difference."""
+    from tabulate import tabulate
+
+    tests = plain["test"]
+    rows = [
+        (name, *_within_cells(of["within"]), *_eers_against_all(of), *_test_cells(tests[name]))
+        for name, of in plain["groups"].items()
+    ]
+    rows += [
+        (title, *_within_cells(plain[key]), *[""] * 4)
+        for title, key in (("all within", "within_all"), ("all between", "between_all"))
+    ]
+    heads = ("speakers", "targets", "nontargets", "EER within, %", "min Cllr", "linkability")
+    more = ("rank-1, %", "enrolled against all", "tested against all", "difference", "p")
+    print(f"\n# by {column}")
+    print(tabulate(rows, headers=(column, *heads, *more), disable_numparse=True))
+    for rate, gaps in plain["disparities"].items():
+        if gaps is not None:
+            print(
+                f"at {100 * float(rate):g} % false matches of all, within groups: false-match "
+                f"rates differ by up to {100 * gaps['fmr_gap']:.1f} points, false-nonmatch rates "
+                f"by up to {100 * gaps['fnmr_gap']:.1f}"
+            )
+    if tested := {name: test for name, test in tests.items() if test is not None}:
+        name = max(tested, key=lambda n: abs(tested[n]["difference"]) / tested[n]["se"])
+        difference, p_value = 100 * tested[name]["difference"], tested[name]["p_value"]
+        print(
+            f"largest difference: {name}, {difference:+.1f} points of EER against the others "
+            f"within groups (p = {p_value:.3f}, corrected over the groups)"
+        )
+    for caveat in plain["caveats"]:
+        print(f"caveat: {caveat}")
+    print("caveat: compare groups by trials within; against all, large groups look worse")
+
+
+def _within_cells(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the counts and metrics of some trials as cells."""
+    from ..metrics import LINKABILITY_MIN_TARGETS, METRICS
+
+    rate, bounds = METRICS["eer"], values.get("intervals", {})
+
+    def percent(key: str) -> str:
+        interval = f" {rate.interval(bounds[key])}" if key in bounds else ""
+        return f"{_percent(values[key])}{interval}"
+
+    def number(key: str) -> str:
+        return "n/a" if values[key] is None else METRICS[key].format(values[key])
+
+    counts = (str(values[f"n_{key}"]) for key in ("speakers", "target", "nontarget"))
+    enough = values["n_target"] >= LINKABILITY_MIN_TARGETS
+    linkability = number("linkability") if enough else "n/a"
+    return (*counts, percent("eer"), number("cllr_min"), linkability, percent("rank1"))
+
+
+def _eers_against_all(of_group: Mapping[str, Any]) -> tuple[str, ...]:
+    kinds = ("enrolled_against_all", "tested_against_all")
+    return tuple(_percent(of_group[kind]["eer"]) for kind in kinds)
+
+
+def _test_cells(test: Mapping[str, float] | None) -> tuple[str, str]:
+    """Return the difference with its standard error, and the p-value."""
+    if test is None:
+        return "n/a", "n/a"
+    return f"{100 * test['difference']:+.1f} ± {100 * test['se']:.1f}", f"{test['p_value']:.3f}"
+
+
+def _percent(rate: float | None) -> str:
+    from ..metrics import METRICS
+
+    return "n/a" if rate is None else METRICS["eer"].format(rate)

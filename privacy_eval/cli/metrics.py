@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
-from .metric_extras import print_worst_case, worst_case_of_scores, worst_case_of_trials
+from .metric_extras import (
+    groups_of_trials,
+    print_groups,
+    print_worst_case,
+    worst_case_of_scores,
+    worst_case_of_trials,
+)
 from .options import (
     METRIC_OPTIONS,
     Options,
@@ -49,10 +55,10 @@ _OF_FILES = (
 )
 
 #: Options that need the speakers or utterances of the trials.
-_OF_IDS = ("bootstrap", "versus", "strongest", "speakers", "worst_case", "allow_missing")
+_OF_IDS = ("bootstrap", "versus", "strongest", "speakers", "worst_case", "by", "allow_missing")
 
 #: Options that print more than metrics.
-_BESIDE = ("strongest", "speakers", "dialects", "worst_case")
+_BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
 
 SCORES = path("F", "score file; - is stdin")
 
@@ -74,6 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialects", **flag(dialects))
     four_ways = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
     parser.add_argument("--worst-case", **flag(four_ways))
+    column = "also by groups of speakers: a column of a CSV, or spk2gender; may be repeated"
+    parser.add_argument("--by", action="append", **value("FILE:COLUMN", column))
     add_files(parser)
     add(parser, *METRIC_OPTIONS)
     add_metric(parser)
@@ -223,7 +231,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_on_file(arguments, _attackers(arguments))
     if arguments.nontarget is None:
         arguments.usage_error("--target goes with --nontarget")
-    if of_files := [name for name in (*_OF_FILES, "strongest") if given[name]]:
+    if of_files := [name for name in (*_OF_FILES, "strongest", "by") if given[name]]:
         arguments.usage_error(f"--{of_files[0].replace('_', '-')} goes with --scores")
     from ..metrics.registry import registered
 
@@ -327,6 +335,9 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
         more["speakers"] = _speakers(trials)
     if vars(arguments).get("worst_case"):
         more["worst_case"] = worst_case_of_trials(trials, arguments.seed)
+    if by := vars(arguments).get("by"):
+        drawn = {"bootstrap": options.bootstrap, "seed": options.seed}
+        more["groups"] = groups_of_trials(trials, by, speakers, **drawn)
     with registered(operating_points(arguments)):
         _check_keys(arguments)
         evaluated = evaluate_trials(trials, options, *speakers)
@@ -426,6 +437,8 @@ def _show(
         _print_dialects(more["dialects"])
     if "worst_case" in more:
         print_worst_case(more["worst_case"], evaluated.scores)
+    for column, of_column in more.get("groups", {}).items():
+        print_groups(column, of_column)
     if comparisons:
         _print_versus(arguments, comparisons, compared)
 

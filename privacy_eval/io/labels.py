@@ -108,3 +108,22 @@ def read_labels(text: str) -> Labels:
     if not by_id:
         raise PrivacyEvalError(f"{path}: no labels")
     return Labels(path, column, by_id)
+
+
+def age_bands(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the bands of ages in years: under 30, 30 to 49, from 50; other labels as they are.
+
+    Examples
+    --------
+    >>> age_bands({"a": "29", "b": "30", "c": "50"})
+    {'a': 'under_30', 'b': '30_to_49', 'c': 'from_50'}
+    >>> age_bands({"a": "29", "b": "old"})
+    {'a': '29', 'b': 'old'}
+    """
+    if not all(label.isascii() and label.isdigit() for label in labels.values()):
+        return dict(labels)
+    years = {name: int(label) for name, label in labels.items()}
+    return {
+        name: "under_30" if age < 30 else "30_to_49" if age < 50 else "from_50"
+        for name, age in years.items()
+    }

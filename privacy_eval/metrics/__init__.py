@@ -37,6 +37,8 @@ from .eer import rocch_eer as rocch_eer
 from .eer import speechbrain_eer as speechbrain_eer
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
+from .groups import GroupedTrials as GroupedTrials
+from .groups import evaluate_groups as evaluate_groups
 from .identification import LocalDisclosure as LocalDisclosure
 from .identification import RankDisclosure as RankDisclosure
 from .identification import SinglingOut as SinglingOut

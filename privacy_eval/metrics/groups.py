@@ -1,0 +1,601 @@
+"""Groups of speakers: who is protected how well, and whether differences are more than chance.
+
+Three kinds of trials of a group are kept apart: *within* (both speakers in the group), enrolled
+against all, and tested against all. Groups are compared by *within*: against all others, large
+groups look worse, as they have more near impostors.
+
+References: de Freitas Pereira and Marcel (2022), fairness discrepancy rate; Grother (NIST),
+inequity; Howard et al. (2022), arXiv 2203.05051, GARBE.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import PrivacyEvalError
+from .cllr import min_cllr
+from .confidence import Interval, expanded_interval, seeded_by, speaker_bootstrap
+from .eer import kaldi_eer
+from .linkability import linkability
+from .pav import FloatArray, IntArray
+from .trial_scores import BoolArray, TrialScores
+
+#: Kinds of trials of a group.
+Kind = Literal["within", "enrolled_against_all", "tested_against_all"]
+KINDS: tuple[Kind, ...] = ("within", "enrolled_against_all", "tested_against_all")
+
+#: Speakers below which a group is not tested, and below which it is too few for conclusions.
+MIN_TESTED, FEW_SPEAKERS = 4, 10
+
+#: Bootstrap replicates of the test.
+REPLICATES = 999
+
+#: Metrics of a group with bootstrap intervals, by their names in `BootstrapReplicates`.
+_DRAWN = {key: f"exact {key}" for key in ("eer", "cllr_min", "linkability")}
+
+#: Weighted trials of replicates at a time.
+_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedTrials:
+    """Trials with the groups of their speakers.
+
+    Attributes
+    ----------
+    score : float array, shape (P,)
+    is_target : bool array, shape (P,)
+    enrolled, trial : int arrays, shape (P,)
+        Speakers of both sides, as indices.
+    test : int array, shape (P,)
+        Index of the test utterance.
+    speakers : tuple of str
+    group : int array, shape (S,)
+        Index of the group of each speaker; -1 for none.
+    names : tuple of str
+        Groups, sorted.
+    """
+
+    score: FloatArray
+    is_target: BoolArray
+    enrolled: IntArray
+    trial: IntArray
+    test: IntArray
+    speakers: tuple[str, ...]
+    group: IntArray
+    names: tuple[str, ...]
+
+    @classmethod
+    def by_speaker(
+        cls,
+        labelled: tuple[ArrayLike, ArrayLike],
+        sides: tuple[ArrayLike, ArrayLike],
+        tests: ArrayLike,
+        group_of: Mapping[str, str],
+    ) -> GroupedTrials:
+        """Look up the groups of both speakers of each trial.
+
+        Parameters
+        ----------
+        labelled : (array_like, array_like of bool), shape (P,)
+            Scores, and whether they belong to target trials.
+        sides : (array_like of str, array_like of str), shape (P,)
+            Enrolled and trial speaker.
+        tests : array_like, shape (P,)
+            Names of the trial utterances.
+        group_of : mapping of str to str
+            Groups of speakers; others have none.
+        """
+        score, is_target = np.asarray(labelled[0], np.float64), np.asarray(labelled[1], np.bool_)
+        pooled = np.concatenate([np.asarray(side) for side in sides])
+        names, codes = np.unique(pooled, return_inverse=True)
+        speakers = tuple(names.tolist())
+        groups = sorted({group_of[s] for s in speakers if s in group_of})
+        place = {name: number for number, name in enumerate(groups)}
+        group = np.array([place.get(group_of.get(s, ""), -1) for s in speakers], dtype=np.int64)
+        test = np.unique(np.asarray(tests), return_inverse=True)[1].reshape(-1)
+        enrolled, trial = codes.reshape(2, -1)
+        return cls(score, is_target, enrolled, trial, test, speakers, group, tuple(groups))
+
+    @cached_property
+    def sides(self) -> tuple[IntArray, IntArray]:
+        """Groups of the enrolled and of the trial speaker, shapes (P,)."""
+        return self.group[self.enrolled], self.group[self.trial]
+
+    def rows(self, kind: Kind, group: int) -> BoolArray:
+        """Select the trials of one kind of a group, shape (P,)."""
+        enrolled, trial = (side == group for side in self.sides)
+        chosen = {
+            "within": enrolled & trial,
+            "enrolled_against_all": enrolled,
+            "tested_against_all": trial,
+        }
+        return np.asarray(chosen[kind])
+
+    def within_all(self) -> BoolArray:
+        """Select the trials of speakers of one group, shape (P,)."""
+        enrolled, trial = self.sides
+        return np.asarray((enrolled == trial) & (enrolled >= 0))
+
+    def between_all(self) -> BoolArray:
+        """Select nontargets of speakers of two groups, and all targets with a group."""
+        enrolled, trial = self.sides
+        has_both = (enrolled >= 0) & (trial >= 0)
+        return np.asarray(((enrolled != trial) & has_both) | (self.is_target & (enrolled >= 0)))
+
+    @cached_property
+    def n_speakers(self) -> IntArray:
+        """Speakers of each group with target trials, shape (G,)."""
+        own = np.unique(self.enrolled[self.is_target])
+        groups = self.group[own]
+        return np.bincount(groups[groups >= 0], minlength=len(self.names)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class GroupValues:
+    """Metrics, variant exact, of some trials; None where they are undefined.
+
+    Attributes
+    ----------
+    n_target, n_nontarget, n_speakers : int
+        Speakers with target trials.
+    eer : float or None
+        Kaldi's.
+    cllr_min, linkability : float or None
+    rank1 : float or None
+        Share of tests whose speaker scores highest of the group; a tie loses. Of `within` only.
+    """
+
+    n_target: int
+    n_nontarget: int
+    n_speakers: int
+    eer: float | None = None
+    cllr_min: float | None = None
+    linkability: float | None = None
+    rank1: float | None = None
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """Everything about the groups of one attribute.
+
+    Attributes
+    ----------
+    groups : mapping of str to mapping
+        By group, then by kind of trials: `GroupValues`.
+    within_all, between_all : GroupValues
+        Of all trials within a group, and of all targets with the nontargets between two groups.
+    false_match : mapping of str to FalseMatches
+        By the false-match rate of all trials, 0.01 and 0.1.
+    disparities : mapping of str to (Disparities or None)
+        At the same rates, of trials within groups.
+    test : mapping of str to (GroupTest or None)
+    """
+
+    groups: Mapping[str, Mapping[Kind, GroupValues]]
+    within_all: GroupValues
+    between_all: GroupValues
+    false_match: Mapping[str, FalseMatches]
+    disparities: Mapping[str, Disparities | None]
+    test: Mapping[str, GroupTest | None]
+
+
+def evaluate_groups(
+    trials: GroupedTrials, *, replicates: int = REPLICATES, seed: int = 0
+) -> GroupReport:
+    """Compute the metrics of every group, their disparities, and the test of differences.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+    replicates : int
+        Of the test.
+    seed : int
+
+    Returns
+    -------
+    GroupReport
+
+    Raises
+    ------
+    PrivacyEvalError
+        No speaker has a group.
+
+    Examples
+    --------
+    >>> speakers = ["a", "b", "c", "d"]
+    >>> sides = [(e, t) for e in speakers for t in speakers]
+    >>> trials = GroupedTrials.by_speaker(
+    ...     ([float(e == t) for e, t in sides], [e == t for e, t in sides]),
+    ...     tuple(zip(*sides)),
+    ...     [t for _, t in sides],
+    ...     {"a": "f", "b": "f", "c": "m", "d": "m"},
+    ... )
+    >>> report = evaluate_groups(trials)
+    >>> report.groups["f"]["within"].rank1, report.test
+    (1.0, {'f': None, 'm': None})
+    """
+    if not trials.names:
+        raise PrivacyEvalError("no speaker of the trials has a group")
+    false_match = {f"{rate:g}": false_matches(trials, rate) for rate in (0.01, 0.1)}
+    return GroupReport(
+        groups={
+            name: {
+                kind: group_values(trials, trials.rows(kind, g), ranked=kind == "within")
+                for kind in KINDS
+            }
+            for g, name in enumerate(trials.names)
+        },
+        within_all=group_values(trials, trials.within_all()),
+        between_all=group_values(trials, trials.between_all()),
+        false_match=false_match,
+        disparities={rate: of.disparities for rate, of in false_match.items()},
+        test=max_t_test(trials, replicates=replicates, seed=seed),
+    )
+
+
+def group_values(trials: GroupedTrials, rows: BoolArray, *, ranked: bool = False) -> GroupValues:
+    """Compute the metrics of some trials.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+    rows : bool array, shape (P,)
+    ranked : bool
+        Also the rank-1 rate.
+
+    Returns
+    -------
+    GroupValues
+
+    Examples
+    --------
+    >>> trials = GroupedTrials.by_speaker(
+    ...     ([3.0, 1.0, 2.0, 4.0], [True, False, False, True]),
+    ...     (["a", "a", "b", "b"], ["a", "b", "a", "b"]),
+    ...     ["a1", "b1", "a1", "b1"],
+    ...     {"a": "f", "b": "f"},
+    ... )
+    >>> group_values(trials, trials.rows("within", 0), ranked=True).rank1
+    1.0
+    """
+    target, nontarget = rows & trials.is_target, rows & ~trials.is_target
+    n_target, n_nontarget = int(target.sum()), int(nontarget.sum())
+    counts = (n_target, n_nontarget, int(np.unique(trials.enrolled[target]).size))
+    if not (n_target and n_nontarget):
+        return GroupValues(*counts)
+    scores = TrialScores(trials.score[target], trials.score[nontarget])
+    return GroupValues(
+        *counts,
+        eer=kaldi_eer(scores).value,
+        cllr_min=min_cllr(scores, variant="exact").value,
+        linkability=linkability(scores, variant="exact").value,
+        rank1=float(_is_first(trials, rows)[1].mean()) if ranked else None,
+    )
+
+
+def _is_first(trials: GroupedTrials, rows: BoolArray) -> tuple[IntArray, BoolArray]:
+    """Return the speakers of the tests, and whether they score higher than all others."""
+    target, nontarget = np.flatnonzero(rows & trials.is_target), rows & ~trials.is_target
+    best = np.full(int(trials.test.max()) + 1, -np.inf)
+    np.maximum.at(best, trials.test[nontarget], trials.score[nontarget])
+    return trials.trial[target], np.asarray(trials.score[target] > best[trials.test[target]])
+
+
+def group_intervals(
+    trials: GroupedTrials, kind: Kind, group: int, *, replicates: int, seed: int = 0
+) -> dict[str, Interval]:
+    """Compute 95 % bootstrap intervals over speakers of the metrics of a group.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+    kind : {"within", "enrolled_against_all", "tested_against_all"}
+    group : int
+    replicates : int
+    seed : int
+
+    Returns
+    -------
+    dict of str to Interval
+        By metric; empty with fewer than two speakers, or without trials of a class.
+    """
+    rows = trials.rows(kind, group)
+    target = rows & trials.is_target
+    if np.unique(trials.enrolled[target]).size < 2 or not (rows & ~trials.is_target).any():
+        return {}
+    names = np.array(trials.speakers)
+    drawn = speaker_bootstrap(
+        trials.score[rows],
+        trials.is_target[rows],
+        names[trials.enrolled[rows]],
+        names[trials.trial[rows]],
+        replicates=replicates,
+        seed=seed,
+    )
+    intervals = {key: drawn.interval(name) for key, name in _DRAWN.items()}
+    if kind == "within":
+        speaker, is_first = _is_first(trials, rows)
+        own, place = np.unique(speaker, return_inverse=True)
+        tests, hits = np.bincount(place), np.bincount(place, is_first)
+        draws = _draws([own.size], replicates, np.random.default_rng(seed))
+        intervals["rank1"] = expanded_interval(draws @ hits / (draws @ tests), own.size)
+    return intervals
+
+
+@dataclass(frozen=True)
+class FalseMatches:
+    """Error rates of groups at one threshold of all.
+
+    Attributes
+    ----------
+    threshold : float
+        Scores above it are accepted.
+    groups : tuple of str
+    fmr_matrix : mapping of str to mapping of str to (float or None)
+        By enrolled, then by tested group: accepted nontargets.
+    fnmr : tuple of (float or None)
+        Rejected targets, by group.
+    """
+
+    threshold: float
+    groups: tuple[str, ...]
+    fmr_matrix: Mapping[str, Mapping[str, float | None]]
+    fnmr: tuple[float | None, ...]
+
+    @property
+    def disparities(self) -> Disparities | None:
+        """Disparities between the groups of which both rates are defined, by trials within."""
+        pairs = zip(self.groups, self.fnmr, strict=True)
+        rates = [(self.fmr_matrix[group][group], missed) for group, missed in pairs]
+        both = [(a, b) for a, b in rates if a is not None and b is not None]
+        return disparities(*zip(*both, strict=True)) if len(both) > 1 else None
+
+
+def false_matches(trials: GroupedTrials, rate: float) -> FalseMatches:
+    """Compute the error rates of groups at the threshold of a false-match rate of all trials.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+    rate : float
+        The floor(rate N) highest of N nontargets lie above the threshold, but for ties.
+
+    Returns
+    -------
+    FalseMatches
+    """
+    enrolled, trial = trials.sides
+    pooled = np.sort(trials.score[~trials.is_target])
+    threshold = float(pooled[pooled.size - 1 - math.floor(rate * pooled.size)])
+    accepted = trials.score > threshold
+    size = len(trials.names)
+    known = (enrolled >= 0) & (trial >= 0) & ~trials.is_target
+    cell = enrolled[known] * size + trial[known]
+    of_cells = np.bincount(cell, minlength=size * size).reshape(size, size)
+    matched = np.bincount(cell, accepted[known], size * size).reshape(size, size)
+    own = trials.is_target & (enrolled >= 0)
+    targets = np.bincount(enrolled[own], minlength=size)
+    missed = np.bincount(enrolled[own], ~accepted[own], size)
+    rates = [
+        [float(m / n) if n else None for m, n in zip(*row, strict=True)]
+        for row in zip(matched, of_cells, strict=True)
+    ]
+    return FalseMatches(
+        threshold,
+        trials.names,
+        {
+            g: dict(zip(trials.names, r, strict=True))
+            for g, r in zip(trials.names, rates, strict=True)
+        },
+        tuple(float(m / n) if n else None for m, n in zip(missed, targets, strict=True)),
+    )
+
+
+@dataclass(frozen=True)
+class Disparities:
+    """How much the false-match rates (FMR) and false-nonmatch rates (FNMR) of groups differ.
+
+    Both rates weigh one half. None where a rate of 0 leaves no ratio.
+
+    Attributes
+    ----------
+    fmr_gap, fnmr_gap : float
+        Largest less smallest.
+    fmr_ratio, fnmr_ratio : float or None
+        Largest over smallest.
+    fdr : float
+        Fairness discrepancy rate: 1 less the mean gap.
+    inequity_max_min, inequity_max_geomean : float or None
+        Geometric mean of both ratios, largest over smallest or over the geometric mean.
+    gini_fmr, gini_fnmr : float or None
+        Gini coefficients, corrected for few groups; None where all rates are 0.
+    garbe : float or None
+        Their mean.
+    """
+
+    fmr_gap: float
+    fnmr_gap: float
+    fmr_ratio: float | None
+    fnmr_ratio: float | None
+    fdr: float
+    inequity_max_min: float | None
+    inequity_max_geomean: float | None
+    gini_fmr: float | None
+    gini_fnmr: float | None
+    garbe: float | None
+
+
+def disparities(fmr: ArrayLike, fnmr: ArrayLike) -> Disparities:
+    """Compute measures of disparity between groups.
+
+    Parameters
+    ----------
+    fmr, fnmr : array_like, shape (G,)
+        Of at least two groups.
+
+    Returns
+    -------
+    Disparities
+
+    Examples
+    --------
+    >>> values = disparities([0.1, 0.2], [0.2, 0.2])
+    >>> round(values.fmr_ratio, 6), round(values.fdr, 6), round(values.garbe, 6)
+    (2.0, 0.95, 0.166667)
+    """
+    rates = [np.asarray(of, dtype=np.float64) for of in (fmr, fnmr)]
+    low, high = ([float(end(r)) for r in rates] for end in (np.min, np.max))
+    gaps = [b - a for a, b in zip(low, high, strict=True)]
+    ratios = [b / a if a > 0 else None for a, b in zip(low, high, strict=True)]
+    max_min = max_geomean = None
+    if min(low) > 0:
+        geomean = [math.exp(float(np.log(r).mean())) for r in rates]
+        max_min = math.sqrt(math.prod(high) / math.prod(low))
+        max_geomean = math.sqrt(math.prod(high) / math.prod(geomean))
+    ginis = [_gini(r) for r in rates]
+    both = [g for g in ginis if g is not None]
+    return Disparities(
+        fmr_gap=gaps[0],
+        fnmr_gap=gaps[1],
+        fmr_ratio=ratios[0],
+        fnmr_ratio=ratios[1],
+        fdr=1 - sum(gaps) / 2,
+        inequity_max_min=max_min,
+        inequity_max_geomean=max_geomean,
+        gini_fmr=ginis[0],
+        gini_fnmr=ginis[1],
+        garbe=sum(both) / 2 if len(both) == 2 else None,
+    )
+
+
+def _gini(rates: FloatArray) -> float | None:
+    mean, n = float(rates.mean()), rates.size
+    if not mean:
+        return None
+    differences = float(np.abs(rates[:, None] - rates).sum())
+    return n / (n - 1) * differences / (2 * n * n * mean)
+
+
+@dataclass(frozen=True)
+class GroupTest:
+    """Test of one group against the others.
+
+    Attributes
+    ----------
+    difference : float
+        EER within the group minus that of all trials within other groups; here the EER is the mean
+        of both error rates where they are nearest.
+    se : float
+        Standard error, by the bootstrap.
+    p_value : float
+        Corrected for the number of groups.
+    """
+
+    difference: float
+    se: float
+    p_value: float
+
+
+def max_t_test(
+    trials: GroupedTrials, *, replicates: int = REPLICATES, seed: int = 0
+) -> dict[str, GroupTest | None]:
+    """Test the EER within each group against that within the others: bootstrap max-T.
+
+    Speakers are drawn inside each group; all groups of two or more speakers are one family.
+    Where same-group impostors are nearer than others a permutation test would not hold its level.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+    replicates : int
+    seed : int
+
+    Returns
+    -------
+    dict of str to (GroupTest or None)
+        By group; None below `MIN_TESTED` speakers, and where all replicates are equal or no other
+        group is left.
+    """
+    tests: dict[str, GroupTest | None] = dict.fromkeys(trials.names)
+    family = [g for g, n in enumerate(trials.n_speakers.tolist()) if n > 1]
+    if len(family) < 2:
+        return tests
+    differences = _differences_of(trials, family)
+    members = [np.flatnonzero(trials.group == g) for g in family]
+    generator = seeded_by(seed, [[trials.speakers[s] for s in of] for of in members])
+    observed = differences(np.ones((1, len(trials.speakers))))[0]
+    rows = int(np.count_nonzero(trials.within_all()))
+    step: int = max(1, _AT_ONCE // rows)
+    drawn = []
+    for start in range(0, replicates, step):
+        draws = _draws([of.size for of in members], min(step, replicates - start), generator)
+        weights = np.zeros((len(draws), len(trials.speakers)))
+        weights[:, np.concatenate(members)] = draws
+        drawn.append(differences(weights))
+    replicated = np.concatenate(drawn)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        se = np.nanstd(replicated, axis=0)
+        se[se == 0] = np.nan
+        largest = np.nan_to_num(np.abs(replicated - observed) / se, nan=-1.0).max(axis=1)
+        statistic = np.abs(observed) / se
+    for place, g in enumerate(family):
+        if trials.n_speakers[g] >= MIN_TESTED and np.isfinite(statistic[place]):
+            p_value = (1 + int(np.sum(largest >= statistic[place]))) / (replicates + 1)
+            test = GroupTest(float(observed[place]), float(se[place]), p_value)
+            tests[trials.names[g]] = test
+    return tests
+
+
+def _draws(sizes: Sequence[int], replicates: int, generator: np.random.Generator) -> FloatArray:
+    """Draw the members of groups with replacement; count each, shape (replicates, members)."""
+    counts = []
+    for size in sizes:
+        drawn = generator.integers(0, size, (replicates, size))
+        flat = drawn + size * np.arange(replicates)[:, None]
+        counts.append(np.bincount(flat.ravel(), minlength=size * replicates).reshape(-1, size))
+    return np.hstack(counts).astype(np.float64)
+
+
+def _differences_of(
+    trials: GroupedTrials, family: Sequence[int]
+) -> Callable[[FloatArray], FloatArray]:
+    """Return the function from weights of speakers, shape (R, S), to the differences of the EER
+    within each group of the family and that within the others, shape (R, F)."""
+    rows = np.flatnonzero(trials.within_all() & np.isin(trials.sides[0], family))
+    rows = rows[np.argsort(trials.score[rows], kind="stable")]
+    score, target = trials.score[rows], trials.is_target[rows]
+    enrolled, trial, group = trials.enrolled[rows], trials.trial[rows], trials.sides[0][rows]
+
+    def eer(weights: FloatArray, chosen: BoolArray) -> FloatArray:
+        of, is_target = score[chosen], target[chosen]
+        end = np.append(of[1:] != of[:-1], True)
+        w = weights[:, enrolled[chosen]]
+        w = np.where(is_target, w, w * weights[:, trial[chosen]])
+        miss = _cumulated_share(w * is_target, end)
+        false_alarm = 1 - _cumulated_share(w * ~is_target, end)
+        nearest = np.nanargmin(np.nan_to_num(np.abs(miss - false_alarm), nan=2.0), axis=1)
+        each = np.arange(len(w))
+        return np.asarray((miss[each, nearest] + false_alarm[each, nearest]) / 2)
+
+    def differences(weights: FloatArray) -> FloatArray:
+        return np.column_stack(
+            [eer(weights, group == g) - eer(weights, group != g) for g in family]
+        )
+
+    return differences
+
+
+def _cumulated_share(weights: FloatArray, end: BoolArray) -> FloatArray:
+    """Cumulate weights up to each distinct score, from 0, as shares of the total."""
+    sums = np.cumsum(weights, axis=1)[:, end]
+    sums = np.hstack([np.zeros((len(sums), 1)), sums])
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / sums[:, -1:])

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""How often the test of groups flags one where none differs, and where one does.
+
+    scripts/coverage_groups.py --trees 200 --replicates 99
+
+Four groups of 18, 12, 6 and 4 speakers who all enroll and speak three times. In the first three
+worlds no group differs: without effects, with nearer impostors in every group, and with stronger
+speaker effects. In the others the targets of one group score lower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+from tabulate import tabulate
+
+from privacy_eval.metrics.groups import GroupedTrials, max_t_test
+
+SIZES, UTTERANCES, LEVEL = (18, 12, 6, 4), 3, 0.05
+
+#: By world: how much nearer same-group impostors are, standard deviation of speaker effects, group
+#: that differs, and the shift of its targets.
+WORLDS: Mapping[str, tuple[float, float, int, float]] = {
+    "no effect": (0.0, 0.5, -1, 0.0),
+    "near impostors in every group": (0.8, 0.5, -1, 0.0),
+    "speaker effects twice as strong": (0.0, 1.0, -1, 0.0),
+    "6 of 40 speakers, targets -1.0": (0.0, 0.5, 2, -1.0),
+    "12 of 40 speakers, targets -1.0": (0.0, 0.5, 1, -1.0),
+    "12 of 40 speakers, targets -1.5": (0.0, 0.5, 1, -1.5),
+}
+
+
+def flagged(task: tuple[str, int, int]) -> tuple[bool, bool]:
+    """Simulate a tree; tell whether any group is flagged, and whether the one that differs is."""
+    world, seed, replicates = task
+    near, spread, different, shift = WORLDS[world]
+    generator = np.random.default_rng([seed, list(WORLDS).index(world)])
+    group = np.repeat(np.arange(len(SIZES)), SIZES)
+    n = group.size
+    enrolled, trial = np.repeat(np.arange(n), n * UTTERANCES), np.tile(np.arange(n), n * UTTERANCES)
+    is_target = enrolled == trial
+    scores = generator.normal(size=is_target.size) + generator.normal(0, 0.3, n)[enrolled]
+    scores += near * (~is_target & (group[enrolled] == group[trial]))
+    own = 2 + generator.normal(0, spread, n) + shift * (group == different)
+    scores[is_target] += own[trial[is_target]]
+    names = np.array([f"s{i:02d}" for i in range(n)])
+    trials = GroupedTrials.by_speaker(
+        (scores, is_target),
+        (names[enrolled], names[trial]),
+        np.tile(np.arange(n * UTTERANCES), n),
+        {name: f"g{g}" for name, g in zip(names.tolist(), group, strict=True)},
+    )
+    tests = max_t_test(trials, replicates=replicates, seed=seed)
+    p = {name: 1.0 if test is None else test.p_value for name, test in tests.items()}
+    return min(p.values()) <= LEVEL, p.get(f"g{different}", 1.0) <= LEVEL
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trees", type=int, default=200)
+    parser.add_argument("--replicates", type=int, default=99)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--nj", type=int, default=2)
+    a = parser.parse_args()
+    rows = []
+    with ProcessPoolExecutor(a.nj) as pool:
+        for world in WORLDS:
+            tasks = [(world, a.seed + tree, a.replicates) for tree in range(a.trees)]
+            either, own = np.array(list(pool.map(flagged, tasks, chunksize=5))).mean(axis=0)
+            error = 100 * np.sqrt(either * (1 - either) / a.trees)
+            cells = (f"{100 * either:.1f}", f"{error:.1f}", f"{100 * own:.1f}")
+            rows.append((world, *cells))
+    print(f"{a.trees} trees, {a.replicates} replicates, groups of {SIZES}, level {LEVEL}")
+    heads = ("world", "any group flagged, %", "standard error", "the one that differs, %")
+    print(tabulate(rows, headers=heads, disable_numparse=True))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
