@@ -87,7 +87,7 @@ def groups_of_trials(
         labels = read_labels(text)
         if labels.column in plain:
             raise UsageError(f"--by: the column {labels.column!r} is given twice")
-        group_of = labels.of_speakers(utt2spk)
+        group_of = labels.of_speakers(utt2spk, allow_unknown=True)
         if labels.column.lower() == "age":
             group_of = age_bands(group_of)
         grouped = GroupedTrials.by_speaker(
@@ -97,7 +97,7 @@ def groups_of_trials(
         of_column = to_plain(report)
         if bootstrap:
             _add_intervals(of_column, grouped, bootstrap, seed)
-        without = len(tested | {*sides[0].tolist()}) - len(group_of)
+        without = sorted({*utt2spk.values()} - group_of.keys())
         of_column["caveats"] = _group_caveats(report, labels.column, without)
         plain[labels.column] = of_column
     return plain
@@ -116,7 +116,7 @@ def _add_intervals(
             of_group[kind]["intervals"] = bounds
 
 
-def _group_caveats(report: GroupReport, column: str, without: int) -> list[str]:
+def _group_caveats(report: GroupReport, column: str, without: Sequence[str]) -> list[str]:
     """Say what the numbers of groups cannot tell."""
     from ..metrics.groups import FEW_SPEAKERS, MIN_TESTED
 
@@ -133,7 +133,8 @@ def _group_caveats(report: GroupReport, column: str, without: int) -> list[str]:
     if len(speakers) == 1:
         caveats.append(f"one group of {column} only: nothing to compare it with")
     if without:
-        caveats.append(f"{counted(without, 'speaker')} without {column}, in no group")
+        of = f"{counted(len(without), 'speaker')} without {column}"
+        caveats.append(f"{of}, in no group: {abbreviate(without)}")
     return caveats
 
 

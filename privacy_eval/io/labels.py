@@ -30,13 +30,16 @@ class Labels:
     column: str
     by_id: Mapping[str, str]
 
-    def of_speakers(self, utt2spk: Mapping[str, str]) -> dict[str, str]:
-        """Return the label of each speaker, sorted; those with an empty cell are left out.
+    def of_speakers(
+        self, utt2spk: Mapping[str, str], *, allow_unknown: bool = False
+    ) -> dict[str, str]:
+        """Return the label of each speaker, sorted; those with an empty cell are left out, and on
+        request those that the file does not name.
 
         Raises
         ------
         PrivacyEvalError
-            A speaker without a label, or whose utterances have several.
+            A speaker whose utterances have several labels; one without a label, or all.
         """
         labels: dict[str, str] = {}
         unknown = set()
@@ -49,7 +52,7 @@ class Labels:
                 raise PrivacyEvalError(
                     f"{self.path}: speaker {speaker!r} has several labels of {self.column}: {both}"
                 )
-        if unknown:
+        if unknown and not (allow_unknown and labels):
             raise PrivacyEvalError(
                 f"{self.path}: {len(unknown)} of {len(set(utt2spk.values()))} speakers have no "
                 f"{self.column}: {abbreviate(sorted(unknown))} (an empty cell leaves one out)"

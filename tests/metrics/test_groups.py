@@ -301,8 +301,11 @@ def test_many_groups_of_two(tmp_path: Path) -> None:
 def test_missing_values(tmp_path: Path) -> None:
     group_of = {s: "" if i < 5 else "ab"[i % 2] for i, s in enumerate(speakers())}
     plain = of_groups(tmp_path, group_of)
-    assert "5 speakers without g, in no group" in plain["caveats"]
+    without = "5 speakers without g, in no group: s00, s01, s02, s03, s04"
+    assert without in plain["caveats"]
     assert plain["within_all"]["n_speakers"] == 35
+    del group_of["s00"]  # not named at all
+    assert of_groups(tmp_path, group_of) == plain
 
 
 def test_labels_of_utterances(tmp_path: Path) -> None:
@@ -320,8 +323,7 @@ def test_kaldi_files(tmp_path: Path) -> None:
 
 
 def test_wrong_metadata(tmp_path: Path) -> None:
-    known = {s: "a" for s in speakers()[1:]}
-    unknown = run(NAME, by=metadata(tmp_path, known))
+    unknown = run(NAME, by=metadata(tmp_path, {"someone": "a"}))
     assert unknown.code == 1 and "s00" in unknown.err and "m.csv" in unknown.err
     contradictory = lines_to(tmp_path / "c.csv", ["id,g", "s00,a", "s00,b"])
     twice = run(NAME, by=f"{contradictory}:g")
