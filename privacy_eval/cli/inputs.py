@@ -208,6 +208,7 @@ def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> Re
         arguments.variant,
         tuple(arguments.system or ()),
         arguments.by_strongest,
+        tuple((arguments.utility or "").split(",")) if arguments.utility else (),
     )
 
 

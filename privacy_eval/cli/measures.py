@@ -1,4 +1,5 @@
-"""measures: means of other tools' measures of utterances, and comparisons of two systems."""
+"""measures: quality, phone errors and other tools' measures of the speech of a tree; or means of
+one file of measures, and comparisons of two systems."""
 
 from __future__ import annotations
 
@@ -7,7 +8,18 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .options import add, few_replicates, log, path
+from .options import (
+    JOBS,
+    add,
+    add_tree,
+    choice,
+    few_replicates,
+    flag,
+    log,
+    path,
+    runs_as_stage,
+    two_usages,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +28,9 @@ if TYPE_CHECKING:
 
 EXAMPLE = "--file nisqa.csv --utt2spk data/libri_test/utt2spk --versus nisqa_original.csv"
 
+#: Default number of bootstrap replicates of one file.
+_REPLICATES = 1000
+
 _COLUMNS = (
     "measure utterances speakers mean low_95 high_95 versus difference difference_low_95 "
     "difference_high_95 p_value"
@@ -23,24 +38,57 @@ _COLUMNS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
+    """Add the options of the stage, and those of one file."""
     parser.set_defaults(parser=parser)
+    stage, files = two_usages(parser)
+    add_tree(stage)
+    add(stage, "--allow-pipes", *JOBS, "--isolate", "--details", "--cache")
+    stage.add_argument("--quality", **flag("predict the quality of speech (DNSMOS)"))
+    stage.add_argument("--phones", **flag("recognize phones, and count errors"))
+    reference = "original: phones of the original speech (default); text: of English transcripts"
+    references = choice(["original", "text"], reference, default="original")
+    stage.add_argument("--phone-reference", **references)
     file = "CSV with a header (ids in the column utterance or the first one), or lines 'UTT VALUE'"
-    parser.add_argument("--file", required=True, **path("F", file))
+    files.add_argument("--file", required=True, **path("F", file))
     versus = "the same measures of a second system: paired test over speakers"
-    parser.add_argument("--versus", **path("G", versus))
-    add(parser, "--utt2spk", help="speakers of the utterances, for intervals and tests")
+    files.add_argument("--versus", **path("G", versus))
+    add(files, "--utt2spk", help="speakers of the utterances, for intervals and tests")
+    add(files, "--format", choices=["text", "json", "csv"], help="csv: a row per measure")
     add(parser, "--allow-missing", "--seed")
-    add(parser, "--bootstrap", default=1000)
-    add(parser, "--format", choices=["text", "json", "csv"], help="csv: a row per measure")
+    replicates = "bootstrap replicates of speakers; default: 1000, over a tree none"
+    add(parser, "--bootstrap", default=None, help=replicates)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+
+    protocol = load_protocol(arguments.conf, base=arguments.tree)
+    if not (arguments.quality or arguments.phones or protocol.measures):
+        return 0  # nothing was asked for
+    from ..stages.measures import Options, make_measures
+    from .inputs import load_experiment, log_notes, report_outcome, run_settings
+    from .options import fill
+
+    experiment = load_experiment(arguments, warn=False)
+    if arguments.quality or arguments.phones:
+        log_notes(experiment.asv.notes)
+    options = fill(Options, arguments, bootstrap=arguments.bootstrap or 0)
+    outcome = make_measures(experiment, options, run_settings(arguments))
+    return report_outcome(arguments, outcome, "measures", "computed")
+
+
+def _files(arguments: argparse.Namespace) -> int:
     from ..io.csv_text import csv_text
     from ..io.data_dir import read_utt2spk
     from ..io.measures import read_measures
     from ..io.transcripts import speakers_of
 
+    if arguments.bootstrap is None:
+        arguments.bootstrap = _REPLICATES
     if arguments.versus is not None and (arguments.utt2spk is None or not arguments.bootstrap):
         arguments.parser.error("--versus needs --utt2spk and --bootstrap")
     first = read_measures(arguments.file)

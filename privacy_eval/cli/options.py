@@ -279,6 +279,8 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--system", **value("NAME", systems, action="append"))
     strongest = "rank systems, and draw the plane, by the strongest attacker that was tried"
     parser.add_argument("--by-strongest", **flag(strongest))
+    utility = "utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ..."
+    parser.add_argument("--utility", **value("KEY,...", utility))
     parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
 
 

@@ -41,8 +41,9 @@ from .zebra import (
 )
 
 #: Input of a metric: `matrices` are a `VoiceSimilarity`; `utility` is read from
-#: the files of recognizers and other tools, `emotion` of classifiers of emotions.
-Kind = Literal["scores", "utility", "emotion", "matrices"]
+#: the files of recognizers and other tools, `emotion` of classifiers of emotions; `measures`
+#: are means over utterances of what was predicted or recognized of their speech.
+Kind = Literal["scores", "utility", "emotion", "measures", "matrices"]
 
 SUBJECTIVE = "subjective_"
 
@@ -210,7 +211,7 @@ class Metric:
         """Direction of better values, such as "higher is more private"; "" without one."""
         if self.best is None:
             return ""
-        of = {"utility": "useful", "emotion": "useful"}.get(self.kind, "private")
+        of = "private" if self.kind in ("scores", "matrices") else "useful"
         return f"{self.best} is more {'distinctive' if self.key == 'gvd_db' else of}"
 
     @property
@@ -411,6 +412,42 @@ def _miss_rate(false_alarm: float) -> Metric:
         detail=2,
         compared=False,
         in_variants=False,
+    )
+
+
+def _dnsmos(key: str, of: str, scale: str) -> Metric:
+    name = f"DNSMOS {key.upper()}"
+    return Metric(
+        f"dnsmos_{key}",
+        "measures",
+        "opinion score",
+        name,
+        meaning=f"opinion of the {of} quality ({scale}, 1 to 5) that a network predicts",
+        source="Reddy et al. 2021" if scale == "P.808" else "Reddy et al. 2022",
+        best="higher",
+        range=(0, 6),
+        compared=False,
+        decimals=2,
+        detail=3,
+    )
+
+
+def _phone_errors(key: str, name: str, reference: str) -> Metric:
+    return Metric(
+        key,
+        "measures",
+        "fraction",
+        name,
+        meaning=f"errors of a phone recognizer per phone {reference}",
+        source="hama 1.7.0",
+        best="lower",
+        title=name.replace("PER", "Phone error rate"),
+        column_label=Label(f"{name}, %"),
+        percent=True,
+        counted=True,
+        decimals=2,
+        detail=2,
+        compared=False,
     )
 
 
@@ -617,6 +654,14 @@ METRICS: dict[str, Metric] = {
             compared=False,
         ),
         *map(_recall, ("ang", "hap", "neu", "sad")),
+        _dnsmos("ovrl", "overall", "P.835"),
+        _dnsmos("sig", "speech", "P.835"),
+        _dnsmos("bak", "background", "P.835"),
+        _dnsmos("p808", "overall", "P.808"),
+        _phone_errors("per", "PER", "of the pronunciation of the transcript"),
+        _phone_errors(
+            "per_original", "PER to original speech", "that a recognizer hears in original speech"
+        ),
         Metric(
             "pitch_correlation_mean",
             "utility",
@@ -698,7 +743,7 @@ def of_kind(kind: Kind) -> dict[str, Metric]:
 
     Parameters
     ----------
-    kind : {"scores", "matrices", "utility", "emotion"}
+    kind : {"scores", "matrices", "utility", "emotion", "measures"}
 
     Returns
     -------

@@ -9,12 +9,12 @@ from ..errors import abbreviate, counted
 from ..metrics import Caveat, describe
 from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
-from ..metrics.wer import SpeakerErrors
+from ..metrics.wer import SpeakerErrors, SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
 from ..results.signature import network_notes
-from ..tree.conditions import RecognitionCondition, TrialCondition
+from ..tree.conditions import MeasureCondition, RecognitionCondition, TrialCondition
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
@@ -64,8 +64,8 @@ class Cell:
         The source of an original-speech value, if it differs from that of the adjacent columns.
     conditions : tuple of TrialCondition
         Conditions whose scores it is computed from; empty if published or not from scores.
-    word_errors : SpeakerErrors or None
-        Counts of a word error rate, from which replicates are drawn.
+    speaker_sums : SpeakerErrors, SpeakerSums or None
+        Counts of a word error rate or measure, from which replicates are drawn.
     """
 
     value: float
@@ -79,7 +79,7 @@ class Cell:
     other_source: str = ""
     conditions: tuple[TrialCondition, ...] = ()
     exact: str = ""
-    word_errors: SpeakerErrors | None = None
+    speaker_sums: SpeakerErrors | SpeakerSums | None = None
     sources: frozenset[int] = frozenset()
 
     @property
@@ -249,34 +249,46 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     return values, [f"{counted(len(c), 'condition')} of {s}" for s, c in disagree.items()]
 
 
-#: Condition, values by metric, bounds and counts by speaker.
+#: Condition, metric, value, bounds, and counts by speaker.
 _Measured = tuple[
-    RecognitionCondition, Mapping[str, float], tuple[float, ...], SpeakerErrors | None
+    RecognitionCondition | MeasureCondition,
+    str,
+    float,
+    tuple[float, ...],
+    SpeakerErrors | SpeakerSums | None,
 ]
 
 
 def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
-    """Word error rates by the averaged recognizer, and recalls of emotions; of original speech
-    the first system's. Values that differ between results folders are left out, and named in the
-    list."""
+    """Word error rates by the averaged recognizer, recalls of emotions, and measures of speech; of
+    original speech the first system's. Values that differ between results folders are left out, and
+    named in the list."""
     protocol, recognition = results.protocol, results.protocol.recognition
     attack = protocol.average_attack
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
     measured: list[_Measured] = [
-        (r.condition, {"wer": r.line.wer}, r.speaker_interval, r.speakers)
+        (r.condition, "wer", r.line.wer, r.speaker_interval, r.speakers)
         for r in results.recognition
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
-    measured += [(e.condition, e.values, (), None) for e in results.emotion]
+    measured += [
+        (e.condition, metric, value, (), None)
+        for e in results.emotion
+        for metric, value in e.values.items()
+    ]
+    measured += [
+        (m.condition, key, value, m.speaker_intervals.get(key, ()), m.speakers.get(key))
+        for m in results.measures
+        for key, value in m.values.items()
+    ]
     stored: dict[tuple[str, CellKey], list[Cell]] = {}
-    for c, metrics, bounds, errors in measured:
+    for c, metric, value, bounds, sums in measured:
         column = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
-        for metric, value in metrics.items():
-            key = CellKey(metric, None, c.split, c.data_set, "", column)
-            interval = (bounds[0], bounds[1]) if bounds else None
-            text = describe(metric).format(value)
-            cell = Cell(value, text, interval=interval, word_errors=errors)
-            stored.setdefault((c.system, key), []).append(cell)
+        gender = c.gender if isinstance(c, MeasureCondition) else ""
+        key = CellKey(metric, None, c.split, c.data_set, gender, column)
+        interval = (bounds[0], bounds[1]) if bounds else None
+        cell = Cell(value, describe(metric).format(value), interval=interval, speaker_sums=sums)
+        stored.setdefault((c.system, key), []).append(cell)
     cells: dict[CellKey, Cell] = {}
     conflicts = []
     for (system, key), of_key in stored.items():

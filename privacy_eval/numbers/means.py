@@ -219,11 +219,12 @@ class Means:
         return MeanReplicates(values, n_speakers, (*design, ("", "", "", size)))
 
     def _of_cell(self, metric: str, cell: Cell) -> MeanReplicates | None:
-        """Draw the replicates of a word error rate, or read those of a condition."""
-        if cell.word_errors is not None:
-            drawn = cell.word_errors.bootstrap()
+        """Draw the replicates of a word error rate or measure, or read those of a condition."""
+        if cell.speaker_sums is not None:
+            drawn = cell.speaker_sums.bootstrap()
             design = "", "", drawn.design, drawn.seed
-            return MeanReplicates(drawn.values["wer"], drawn.n_speakers, (design,))
+            (values,) = drawn.values.values()
+            return MeanReplicates(values, drawn.n_speakers, (design,))
         name = f"bootstrap_{self.protocol.variant}_{metric}"
         record = self.records.get(cell.conditions[0]) if len(cell.conditions) == 1 else None
         if record is None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ..errors import abbreviate
 from ..io.user_metrics import register
+from ..metrics import METRICS
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol
@@ -35,7 +36,7 @@ from .identification import Identified, Overlap, identified, mean_halves, overla
 from .means import Mean, Means
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import TradeOff, trade_offs, utility_means
+from .trade_offs import TradeOff, measured, trade_offs, utility_means
 from .trade_offs import with_attackers as attacked
 
 #: Intervals that bars are drawn with.
@@ -109,6 +110,17 @@ class ReportData:
         """Rankings by word error rate, by split, where replicates allow to compare systems."""
         of_splits = {s: rank(self.means, metric="wer", split=s) for s in self.protocol.splits}
         return {s: ranking for s, ranking in of_splits.items() if ranking.replicates}
+
+    @functools.cached_property
+    def measure_rankings(self) -> list[Ranking]:
+        """Rankings by every measure of speech, where replicates allow to compare systems."""
+        of_measures = (
+            rank(self.means, metric=metric, split=split)
+            for metric in measured(self.cells)
+            for split in self.protocol.splits
+            if METRICS[metric].best is not None
+        )
+        return [ranking for ranking in of_measures if ranking.replicates]
 
     @property
     def systems_by_rank(self) -> list[str]:

@@ -42,6 +42,8 @@ class ReportSources:
         The only systems shown, in this order; () for all.
     by_strongest : bool
         Systems are ranked, and drawn in the plane, by their strongest attacker.
+    utility : tuple of str
+        Metrics of the plane's second axis; () for word error rates and recalls of emotions.
     """
 
     paths: tuple[Path, ...] = ()
@@ -50,6 +52,7 @@ class ReportSources:
     variant: Variant | None = None
     systems: tuple[str, ...] = ()
     by_strongest: bool = False
+    utility: tuple[str, ...] = ()
 
     @functools.cached_property
     def named_protocol(self) -> Protocol | None:
@@ -89,6 +92,7 @@ class ReportSources:
         choices: list[object] = [self.variant, self.systems]
         choices = choices if any(choices) else []
         choices += ["by strongest"] * self.by_strongest
+        choices += [["utility", *self.utility]] if self.utility else []
         # The files tell whether the data are simulated, which a protocol by name does not.
         plain = protocol.simulated().to_dict()
         return digest(json.dumps([plain, files, *choices]).encode())

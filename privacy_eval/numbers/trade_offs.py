@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..attackers.strongest import Strongest
+from ..metrics import of_kind
 from ..metrics.caveats import INCOMPLETE
 from .attackers import Tried
-from .cells import ORIGINAL_COLUMN, system_column
+from .cells import ORIGINAL_COLUMN, Cells, system_column
 from .means import Mean, Means
 
+#: Utility that editions weigh.
 UTILITY = ("wer", "uar")
 
 
@@ -24,7 +26,7 @@ class TradeOff:
     privacy : Mean
         EER under the protocol's attack model.
     means : mapping
-        Utility of anonymized speech by metric: `wer`, `uar`; missing ones are left out.
+        Utility of anonymized speech by metric of `utility_metrics`; missing ones are left out.
     strongest : Strongest or None
         The strongest attacker, where several were measured in the same replicates.
     by_strongest : bool
@@ -69,11 +71,17 @@ class TradeOff:
         return {m: interval for m, interval in bounds.items() if interval is not None}
 
 
+def measured(cells: Cells) -> list[str]:
+    """List the measures of speech that have values."""
+    present = {key.metric for key in cells.values}
+    return [key for key in of_kind("measures") if key in present]
+
+
 def utility_means(means: Means, split: str) -> dict[str, dict[str, Mean]]:
-    """Average word error rates and recalls of emotions, by system and metric; original speech
-    first."""
-    columns = (ORIGINAL_COLUMN, *means.cells.systems)
-    return {s: {m: means.of(m, None, split, s) for m in UTILITY} for s in columns}
+    """Average word error rates, recalls of emotions and measures, by system and metric; original
+    speech first."""
+    columns, metrics = (ORIGINAL_COLUMN, *means.cells.systems), (*UTILITY, *measured(means.cells))
+    return {s: {m: means.of(m, None, split, s) for m in metrics} for s in columns}
 
 
 def with_attackers(

@@ -212,6 +212,9 @@ TOP = 100
 #: Folder of the vectors of attackers' encoders, below a tree.
 ENCODERS_FOLDER = "exp/models"
 
+#: Sources of measures that networks compute here.
+MEASURED = ("quality", "phones", "phones-text")
+
 #: What an attacker may know, and how it may score.
 Knowledge = Literal["enrollment", "trial", "training", "words"]
 Scoring = Literal["plda", "cosine", "words", "aligned", "fused", "outside"]
@@ -278,6 +281,38 @@ def is_variant(other: str, attacker: str, own: Collection[str]) -> bool:
     """
     plain = other.removesuffix("-snorm").removesuffix("-asnorm")
     return other != attacker and (plain == attacker or (plain in ALIGNMENTS and attacker in own))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of utterances that another tool leaves in files.
+
+    Attributes
+    ----------
+    id : str
+        Key of its values in results.
+    title : str
+    file : str
+        Path below the tree, with {set} for the data folder of a trial set and, for several systems
+        whose folders have the same name, {system}: CSV, or Kaldi's lines of an utterance and a
+        number.
+    column : str
+        Of CSV; by default its only column of numbers.
+    best : {"higher", "lower"}
+    range : (float, float)
+    meaning, unit : str
+    decimals : int
+    """
+
+    id: str
+    title: str
+    file: str
+    column: str = ""
+    best: Literal["higher", "lower"] = "higher"
+    range: tuple[float, ...] = (-math.inf, math.inf)
+    meaning: str = ""
+    unit: str = ""
+    decimals: int = 3
 
 
 @dataclass(frozen=True)
@@ -360,6 +395,7 @@ class Protocol:
     training_set: str = ""
     gender_weights: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict)
     remarks: Annotated[tuple[str, ...], SPARSE] = ()
+    measures: Annotated[tuple[Measure, ...], SPARSE] = ()
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
@@ -670,6 +706,7 @@ def _check_entries(protocol: Protocol) -> None:
         ("ASV model", [m.trained_on for m in p.asv_models]),
         ("trial set", [t.trials_name for t in p.trial_sets()]),
         ("attacker", [a.id for a in p.attackers]),
+        ("measure", [m.id for m in p.measures]),
     ):
         _need(len(set(names)) == len(names), f"duplicate {kind}: {sorted(names)}")
     _need(
@@ -711,6 +748,7 @@ def _check_entries(protocol: Protocol) -> None:
         f"the averages ({p.average_attack_model}) has the back end {p._own_backend}",
     )
     _check_attackers(p)
+    _need(not {m.id for m in p.measures} & {*MEASURED}, "measures: the id has another meaning")
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
@@ -755,7 +793,7 @@ def _check_file_names(protocol: Protocol) -> None:
     """Check entries that become parts of paths."""
     p, decoded = protocol, (*protocol.recognition.data_sets, *protocol.emotion)
     ids = [*(d.id for d in p.data_sets), *(d.id for d in decoded), *(a.id for a in p.attack_models)]
-    ids += [a.id for a in p.attackers]
+    ids += [*(a.id for a in p.attackers), *(m.id for m in p.measures)]
     ids += [PurePath(a.encoder).stem for a in p.attackers if a.encoder]
     suffixes = [r.suffix for r in p.results_folders if r.suffix]
     models = p.recognition.language_models
@@ -777,6 +815,9 @@ def _check_file_names(protocol: Protocol) -> None:
     paths += [path for model in p.asv_models for path in (model.folder, model.training_set)]
     names = [model.training_set for model in p.asv_models] + [p.training_set]
     paths.append(p.training_set)
+    for path in (m.file for m in p.measures):
+        _need("{set}" in path, f"measures: {path!r} must hold {{set}}, the data folder's name")
+        paths.append(path.replace("{set}", "").replace("{system}", ""))
     for path in paths:
         parts = path.replace("{suffix}", "").split("/")
         _need(

@@ -11,6 +11,7 @@ from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import averaged_sets
 from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
+from ..numbers.trade_offs import measured
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
@@ -19,6 +20,9 @@ from .attackers_in_words import attackers_in_words
 from .identification_tables import basis_text, group_text, rate_text
 from .notes import front_notes
 from .page import Front
+
+#: Measures that are in tables only.
+_PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808")
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {
@@ -208,7 +212,30 @@ def _sentences(
             f"Emotions: a recognizer's average recall is {recall} (UAR, original \u2192 anonymized"
             f"{_of_folds(data, system, split)})."
         )
+    yield from _measured(data, system, split)
     yield from _worst(data, system, split, records)
+
+
+def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:
+    """Describe the measures of a system's speech."""
+    change = "original \u2192 anonymized"
+    for key in measured(data.cells):
+        metric, values = describe(key), _change(data, system, split, key)
+        if not values or key in _PARTS:
+            continue
+        if key == "dnsmos_ovrl":
+            how = "a network predicts opinions from 1 to 5; nobody listened"
+            yield f"Quality: DNSMOS {values} (overall, {change}; {how})."
+        elif key == "per_original":
+            yield (
+                f"Phones: a recognizer hears {values} of them otherwise than in original speech "
+                "(PER to original speech; compare systems, not with human listeners)."
+            )
+        elif key == "per":
+            how = "pronunciations have errors of their own: compare the two"
+            yield f"Phones: a recognizer gets {values} wrong (PER, {change}; {how})."
+        else:
+            yield f"{metric.sentence}: {values} ({change})."
 
 
 def _change(data: ReportData, system: str, split: str, metric: str) -> str:
@@ -218,7 +245,8 @@ def _change(data: ReportData, system: str, split: str, metric: str) -> str:
         mean = data.utility[split][column][metric]
         if mean.value is not None:
             bounds = describe(metric).interval(mean.interval)
-            texts.append(f"{mean.text()} % {bounds}".rstrip())
+            unit = " %" * describe(metric).percent
+            texts.append(f"{mean.text()}{unit} {bounds}".rstrip())
         elif column != ORIGINAL_COLUMN:
             return ""
     return " \u2192 ".join(texts)

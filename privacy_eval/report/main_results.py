@@ -13,7 +13,9 @@ from .attackers_in_words import strongest_notes
 from .notes import averaged_text, caveat_notes, too_few_replicates, words_not_resampled
 from .table import ANSWER, Column, Table
 
-_METRICS = ("cllr_min", "linkability", "deid", "wer", "uar")
+_METRICS = ("cllr_min", "linkability", "deid", "wer", "uar", "dnsmos_ovrl", "per", "per_original")
+#: Those of them whose interval is printed beside the value.
+_WITH_INTERVAL = ("wer", *_METRICS[-3:])
 
 
 def main_results_table(data: ReportData) -> Table | None:
@@ -29,7 +31,7 @@ def main_results_table(data: ReportData) -> Table | None:
     evaluated = [pair for group in groups[1:] for pair in group]
     if not evaluated:
         return None
-    others = [key for key in _METRICS if any(m[key].value is not None for _, m in evaluated)]
+    others = [key for key in _METRICS if any(_has(m, key) for _, m in evaluated)]
     keys = (protocol.eer, *others)
     models = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in models]
@@ -52,7 +54,12 @@ def main_results_table(data: ReportData) -> Table | None:
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += too_few_replicates(data.lacking_replicates.values())
     notes += strongest_notes([tried for tried in data.tried.values() if tried.lowest is not None])
-    resampled = {"wer" for _, means in evaluated if means["wer"].interval}
+    resampled = {
+        key
+        for _, means in evaluated
+        for key in _WITH_INTERVAL
+        if key in means and means[key].interval
+    }
     titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
     unresampled = [a.system for a, m in evaluated if m["wer"].value and not m["wer"].interval]
     notes += words_not_resampled(data, map(system_column, dict.fromkeys(unresampled)))
@@ -82,13 +89,18 @@ def _means(attack: Attack, data: ReportData) -> tuple[Attack, Mapping[str, Mean]
     return attack, {**attack.means, "deid": attack.deid, **data.utility[attack.split][column]}
 
 
+def _has(means: Mapping[str, Mean], key: str) -> bool:
+    return key in means and means[key].value is not None
+
+
 def _row(
     attack: Attack, means: Mapping[str, Mean], keys: Sequence[str], data: ReportData
 ) -> tuple[str, ...]:
     eer, *others = (means[key].text() or NOT_AVAILABLE for key in keys)
-    if "wer" in keys:
-        bounds = describe("wer").interval(means["wer"].interval)
-        others[keys[1:].index("wer")] += f" {bounds}".rstrip()
+    for key in _WITH_INTERVAL:
+        if key in keys:
+            bounds = describe(key).interval(means[key].interval)
+            others[keys[1:].index(key)] += f" {bounds}".rstrip()
     interval = describe(data.protocol.eer).interval(attack.eer.interval)
     names = (attack.system, attack.model.title)
     system, model = ("Original speech", "") if attack.model.is_original else names

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..results.records import (
         EmotionRecord,
         IdentificationRecord,
+        MeasureRecord,
         RecognitionRecord,
         Results,
         SimilarityRecord,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         IdentificationRecord,
         EmotionRecord,
         RecognitionRecord,
+        MeasureRecord,
     )
 
 #: Facts of the first screen that name folders.
@@ -76,6 +78,7 @@ def _without_paths(results: Results) -> Results:
         similarity=tuple(map(_record, results.similarity)),
         identification=tuple(map(_record, results.identification)),
         emotion=tuple(map(_record, results.emotion)),
+        measures=tuple(map(_record, results.measures)),
         recognition=tuple(
             replace(_record(r), line=replace(r.line, decode="")) for r in results.recognition
         ),

@@ -62,6 +62,7 @@ def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
     names = {f"comparison_{first.name}_{split}" for split in data.protocol.splits}
     lead = [table for table in tables if table.name in names]
     utility = [*utility_tables(data), *map(ranking_table, data.word_error_rankings.values())]
+    utility += map(ranking_table, data.measure_rankings)
     return [*lead, *utility, *(table for table in tables if table.name not in names)]
 
 

@@ -65,7 +65,7 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 #: Tables of values that do not depend on x-vectors.
-_WITHOUT_NETWORK = ("asr", "emotion")
+_WITHOUT_NETWORK = ("asr", "emotion", "measures")
 
 
 #: Columns of speakers: metrics, and values of speakers only.
@@ -109,6 +109,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         *_verification_tables(part, name),
         _recognition(part, name),
         _emotion(part, name),
+        _measures(part, name),
         _trial_sets(part, name),
     ]
     over_folders = []
@@ -370,6 +371,41 @@ def _emotion(results: Results, system: str) -> SplitTable:
         [Column("Data", rule=True)],
         [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion],
         data_sets=protocol.emotion,
+    )
+
+
+def _measures(results: Results, system: str) -> SplitTable:
+    """Describe the table of measures of speech: a row per trial set and speech."""
+    protocol = results.protocol
+    present = {key for r in results.measures for key in r.values}
+    keys = [key for key in of_kind("measures") if key in present]
+    values: dict[Key, dict[str, float]] = {}
+    intervals: dict[Key, dict[str, Sequence[float]]] = {}
+    left_out: dict[Key, int] = {}
+    for r in results.measures:
+        c = r.condition
+        key = (c.split, c.data_set, c.gender, c.speech)
+        values.setdefault(key, {}).update(r.values)
+        intervals.setdefault(key, {}).update(r.speaker_intervals)
+        if r.utterances_left_out:
+            left_out[key] = left_out.get(key, 0) + r.utterances_left_out
+    resampled = {key for of_set in intervals.values() for key in of_set}
+    note = f"; *: {sum(left_out.values())} utterances left out" if left_out else ""
+    title = "Measures of speech"
+    return SplitTable(
+        protocol,
+        "measures",
+        title,
+        f"{title}: {system} (o: original, a: anonymized speech{note}).",
+        {key: metric_texts(keys, v, intervals=intervals[key]) for key, v in values.items()},
+        metric_columns(keys, resampled),
+        [Column("Gen"), Column("Data", rule=True)],
+        [
+            [((d, g, s), (g, LETTER[s])) for g in protocol.genders for s in SPEECH]
+            for d in protocol.table_rows
+        ],
+        flagged=left_out.keys(),
+        notes=[describe(key).explanation.rstrip(".") for key in keys],
     )
 
 

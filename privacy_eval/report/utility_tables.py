@@ -2,56 +2,66 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..metrics import Label, describe
 from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY, TradeOff
+from ..numbers.trade_offs import UTILITY, TradeOff, measured
+from ..protocol.protocol import Protocol
 from .comparison_tables import table_of_systems, text_with_interval, with_bounds
 from .notes import interval_notes, words_not_resampled
 from .table import SIDE_BY_SIDE, Column, Table
 
 
 def utility_tables(data: ReportData) -> list[Table]:
-    """Make the tables of utility and of the thresholds, for each split with values; none under a
-    protocol that does not weigh utility."""
-    if not data.protocol.weighs_utility:
+    """Make the tables of utility and of the thresholds, for each split with values; under a
+    protocol that does not weigh utility, only where speech was measured."""
+    if not (data.protocol.weighs_utility or measured(data.cells)):
         return []
     tables = (f(data, split) for split in data.protocol.splits for f in (_utility, _thresholds))
     return [table for table in tables if table is not None]
 
 
 def _utility(data: ReportData, split: str) -> Table | None:
-    """Word error rates and recalls of emotions, a column per system."""
+    """Word error rates, recalls of emotions and measures of speech, a column per system."""
     cells, protocol = data.cells, data.protocol
     rows: dict[str, list[tuple[str, ...]]] = {}
     exact: dict[tuple[int, int], str] = {}
     resampled: set[str] = set()
     systems = [ORIGINAL_COLUMN, *cells.systems]
-    present = {k.system for k in cells.values if k.metric in UTILITY and k.split == split}
+    measures = measured(cells)
+    metrics = (*UTILITY, *measures)
+    present = {k.system for k in cells.values if k.metric in metrics and k.split == split}
     systems = [s for s in systems if s in present]
-    for metric in UTILITY:
-        for d in decoded_sets(protocol, metric):
-            row = [cells.get(CellKey(metric, None, split, d.id, "", s)) for s in systems]
+    of_words: set[str] = set()
+    for metric in metrics:
+        for name, data_set, gender in _rows_of_sets(protocol, metric, split):
+            row = [cells.get(CellKey(metric, None, split, data_set, gender, s)) for s in systems]
             if any(row):
                 number = sum(map(len, rows.values()))
                 exact |= {(number, 1 + i): c.exact for i, c in enumerate(row) if c and c.exact}
-                resampled |= {s for s, c in zip(systems, row, strict=True) if c and c.interval}
+                with_interval = {s for s, c in zip(systems, row, strict=True) if c and c.interval}
+                resampled |= with_interval
+                of_words |= with_interval if metric == "wer" else set()
                 texts = (text_with_interval(describe(metric), cell) for cell in row)
-                rows.setdefault(metric, []).append((d.row_name(split), *texts))
+                rows.setdefault(metric, []).append((name, *texts))
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
         return None
     notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
     notes += interval_notes(data.results, ["wer"] if resampled else [])
     rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
-    notes += words_not_resampled(data, (s for s in systems if s in rated - resampled))
+    notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
+    notes += [describe(m).explanation.rstrip(".") for m in measures if m in rows]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "
-        "unweighted average recall of emotions (higher is better).",
+        "unweighted average recall of emotions (higher is better)"
+        + f"; {measures_in_words(rows)}" * any(m in rows for m in measures)
+        + ".",
         (Column("Data", align="l"),),
         tuple(tuple(lines) for lines in rows.values()),
         headings=tuple(Label(*describe(metric).heading) for metric in rows),
@@ -61,6 +71,22 @@ def _utility(data: ReportData, split: str) -> Table | None:
         title="Utility",
     )
     return with_bounds(table_of_systems(table, cells, systems), resampled)
+
+
+def measures_in_words(metrics: Iterable[str]) -> str:
+    """List measures of speech, with the direction of better values."""
+    of_kind = (describe(m) for m in metrics if describe(m).kind == "measures")
+    return ", ".join(f"{m.name} ({m.best} is better)" if m.best else m.name for m in of_kind)
+
+
+def _rows_of_sets(protocol: Protocol, metric: str, split: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of the row, the data set and the gender of the sets of a metric."""
+    if describe(metric).kind != "measures":
+        for decoded in decoded_sets(protocol, metric):
+            yield decoded.row_name(split), decoded.id, ""
+        return
+    for name, gender in itertools.product(protocol.table_rows, protocol.genders):
+        yield f"{protocol.data_set(name).row_name(split)} {gender}", name, gender
 
 
 def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:

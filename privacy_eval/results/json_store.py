@@ -18,6 +18,8 @@ from ..version import __version__
 from .records import RECORD_KINDS, Results
 
 FORMAT = "privacy_eval results 4"
+#: Kinds of records that are left out where there are none.
+_OPTIONAL = ("measures",)
 _REQUIRED = ("protocol", "metrics", *RECORD_KINDS, "not_evaluated")
 
 
@@ -25,7 +27,7 @@ def to_json(results: Results) -> str:
     """Write results.json: the same results give the same bytes."""
     body = to_plain(results)
     del body["protocol"]
-    for record in itertools.chain.from_iterable(body[kind] for kind in RECORD_KINDS):
+    for record in itertools.chain.from_iterable(body.get(kind, ()) for kind in RECORD_KINDS):
         del record["described"]
     plain = {
         "format": FORMAT,
@@ -64,7 +66,7 @@ def read_results(path: Path) -> Results:
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise PrivacyEvalError(f"{path}: not a results.json (expected the format {FORMAT!r})")
     for entry in _REQUIRED:
-        if entry not in plain:
+        if entry not in plain and entry not in _OPTIONAL:
             raise PrivacyEvalError(f"{path}: entry {entry!r} is missing")
     described = _read_descriptions(plain["metrics"], f"{path}: metrics")
     body = {k: v for k, v in plain.items() if k not in ("format", "version", "metrics")}

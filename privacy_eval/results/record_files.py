@@ -14,9 +14,17 @@ from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 
 if TYPE_CHECKING:
-    from .records import IdentificationRecord, SimilarityRecord, VerificationRecord
+    from .records import (
+        IdentificationRecord,
+        MeasureRecord,
+        SimilarityRecord,
+        VerificationRecord,
+    )
 
-Record = TypeVar("Record", "VerificationRecord", "SimilarityRecord", "IdentificationRecord")
+Record = TypeVar(
+    "Record", "VerificationRecord", "SimilarityRecord", "IdentificationRecord", "MeasureRecord"
+)
+WithArrays = TypeVar("WithArrays", "VerificationRecord", "SimilarityRecord", "IdentificationRecord")
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:
@@ -24,7 +32,7 @@ def record_paths(path: Path) -> tuple[Path, Path]:
     return path.with_name(f"{path.name.removesuffix('.json')}.npz"), path
 
 
-def record_content(path: Path, record: Record, arrays: Mapping[str, Any]) -> dict[Path, bytes]:
+def record_content(path: Path, record: WithArrays, arrays: Mapping[str, Any]) -> dict[Path, bytes]:
     """Return the files of a record, which stores the digest of its arrays, and describes metrics
     that are not built in."""
     import numpy as np

@@ -42,10 +42,15 @@ from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
-from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors
+from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
-from ..tree.conditions import RecognitionCondition, SetCondition, TrialCondition
+from ..tree.conditions import (
+    MeasureCondition,
+    RecognitionCondition,
+    SetCondition,
+    TrialCondition,
+)
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -67,7 +72,7 @@ class Record:
 
     Attributes
     ----------
-    condition : TrialCondition, SetCondition or RecognitionCondition
+    condition : TrialCondition, SetCondition, RecognitionCondition or MeasureCondition
     described : mapping
         Descriptions, by key, of its metrics that this version does not have.
     """
@@ -81,7 +86,9 @@ class Record:
     #: Least values of its counts.
     least_counts: ClassVar[Mapping[str, int]] = {}
 
-    condition: Annotated[TrialCondition | SetCondition | RecognitionCondition, INLINED]
+    condition: Annotated[
+        TrialCondition | SetCondition | RecognitionCondition | MeasureCondition, INLINED
+    ]
     described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
@@ -397,16 +404,9 @@ class RecognitionRecord(Record):
             self._check_speakers(self.speakers, f"{where}: speakers")
 
     def _check_speakers(self, of: SpeakerErrors, where: str) -> None:
-        if not len(set(of.speakers)) == len(of.speakers) == len(of.words) == len(of.errors):
-            raise PrivacyEvalError(f"{where}: expected words and errors of distinct speakers")
-        for name in of.speakers:
-            check_name(name, where)
-        for count in (*of.words, *of.errors, of.seed):
+        _check_speaker_counts(of.speakers, (of.words, of.errors), of, where)
+        for count in of.errors:
             _check_count(count, 0, where)
-        if sum(n > 0 for n in of.words) < 2 or not 2 <= of.replicates <= MOST_REPLICATES:
-            raise PrivacyEvalError(
-                f"{where}: expected words of two speakers, and 2 to {MOST_REPLICATES} replicates"
-            )
         if abs(of.wer - self.line.wer) > MAX_DIFFERENCE + _SLACK:
             raise PrivacyEvalError(
                 f"{where}: their rate {of.wer:.4f} contradicts the word error rate "
@@ -476,6 +476,67 @@ class EmotionRecord(Record):
         for key, mean in mean_of_folds(self.folds).items():
             if abs(self.values.get(key, -1) - mean) > _SLACK:
                 raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
+
+    def columns(self) -> dict[str, object]:
+        return {**super().columns(), "trial": self.condition.speech}
+
+
+@dataclass(frozen=True)
+class MeasureRecord(Record):
+    """Measures of the speech of a trial set: predicted quality, phone errors, or another tool's.
+
+    Attributes
+    ----------
+    condition : MeasureCondition
+    source : str
+        `quality`, `phones`, or the id of the protocol's measure.
+    values : mapping
+        Means over utterances, and phone error rates, by metric.
+    n_utterances, utterances_left_out : int
+        How many were measured, and left out on explicit request.
+    speaker_intervals : mapping
+        By metric: 95 % bounds from the bootstrap over speakers.
+    speakers : mapping
+        By metric: sums by speaker, from which replicates are drawn.
+    """
+
+    metric_kind = "measures"
+    least_counts = {"n_utterances": 1, "utterances_left_out": 0}
+
+    condition: Annotated[MeasureCondition, INLINED]
+    source: str
+    values: Mapping[str, float]
+    n_utterances: int
+    utterances_left_out: int = 0
+    speaker_intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    speakers: Mapping[str, SpeakerSums] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {_NO_VARIANT: self.values}
+
+    def identity(self) -> tuple[str, ...]:
+        return *self.place(), self.condition.speech, self.source
+
+    def names(self) -> tuple[str, ...]:
+        return *super().names(), self.source
+
+    def check_values(self, where: str) -> None:
+        super().check_values(where)
+        for what in (self.speaker_intervals, self.speakers):
+            if not what.keys() <= self.values.keys():
+                raise PrivacyEvalError(f"{where}: unknown value {', '.join(what)}")
+        _check_bounds(self.speaker_intervals.values(), where)
+        for key, of in self.speakers.items():
+            _check_speaker_counts(of.speakers, (of.counts, of.sums), of, f"{where}: {key}")
+            if abs(of.rate - self.values[key]) > _SLACK * max(1, abs(of.rate)):
+                raise PrivacyEvalError(
+                    f"{where}: {key}: the mean over speakers {of.rate:.4f} contradicts "
+                    f"{self.values[key]:.4f}"
+                )
+
+    def interval(self, variant: str, key: str) -> Sequence[float | None]:
+        return self.speaker_intervals.get(key, (None, None))
 
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "trial": self.condition.speech}
@@ -672,6 +733,7 @@ AnyRecord = (
     | UtilityRecord
     | SimilarityRecord
     | IdentificationRecord
+    | MeasureRecord
 )
 
 
@@ -682,7 +744,8 @@ class Results:
     Attributes
     ----------
     protocol : Protocol
-    verification, recognition, utility, similarity, identification, emotion : tuples of records
+    verification, recognition, utility, similarity, identification : tuples of records
+    emotion, measures : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     """
@@ -695,6 +758,7 @@ class Results:
     identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
+    measures: Annotated[tuple[MeasureRecord, ...], SPARSE] = ()
 
     def __post_init__(self) -> None:
         """Name the attacker in records of before there were several, and add the caveat of records
@@ -886,6 +950,7 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "similarity": SimilarityRecord,
     "identification": IdentificationRecord,
     "emotion": EmotionRecord,
+    "measures": MeasureRecord,
 }
 
 #: Entries that are `original` or `anonymized` (or None).
@@ -977,6 +1042,26 @@ def _reason(
     attacker = other.condition.attacker
     bounds = record.above.get(attacker)
     return overestimate_reason(key, protocol.eer, _eer(other, protocol), bounds, attacker)
+
+
+def _check_speaker_counts(
+    speakers: Sequence[str],
+    columns: tuple[Sequence[int], Sequence[float]],
+    drawn: SpeakerErrors | SpeakerSums,
+    where: str,
+) -> None:
+    """Check the counts and sums of speakers, and that replicates can be drawn."""
+    counts, sums = columns
+    if not len(set(speakers)) == len(speakers) == len(counts) == len(sums):
+        raise PrivacyEvalError(f"{where}: expected counts and sums of distinct speakers")
+    for name in speakers:
+        check_name(name, where)
+    for count in (*counts, drawn.seed):
+        _check_count(count, 0, where)
+    if sum(n > 0 for n in counts) < 2 or not 2 <= drawn.replicates <= MOST_REPLICATES:
+        raise PrivacyEvalError(
+            f"{where}: expected counts of two speakers, and 2 to {MOST_REPLICATES} replicates"
+        )
 
 
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:

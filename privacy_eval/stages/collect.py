@@ -33,6 +33,7 @@ from ..version import __version__
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products
 from .identification import identification_products
+from .measures import measure_products
 from .privacy_metrics import condition_products
 from .similarity import similarity_products
 from .transcripts import transcript_products
@@ -391,6 +392,7 @@ def _record_products(experiment: Experiment) -> list[Product]:
     systems, out, tree = experiment.systems, experiment.out, experiment.asv.access.tree
     products = condition_products(systems, out, tree)
     products += similarity_products(experiment) + identification_products(experiment)
+    products += measure_products(experiment)
     return [*products, *transcript_products(systems, out, tree).values()]
 
 
@@ -403,7 +405,7 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         As `collect`; unless `allow_missing`: records of x-vectors or a back end other than those
         of the tree.
     """
-    from ..results.records import IdentificationRecord, SimilarityRecord
+    from ..results.records import IdentificationRecord, MeasureRecord, SimilarityRecord
 
     access, out = experiment.asv.access, experiment.out
     results = collect(
@@ -427,12 +429,21 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
             f"{out}: compute voice similarity and identification again (or leave them out with "
             "--allow-missing): " + "; ".join(changed)
         )
+    measures, remeasured = current_records(
+        measure_products(experiment), MeasureRecord, access.inputs, "its speech"
+    )
+    if remeasured and not access.allow_missing:
+        raise PrivacyEvalError(
+            f"{out}: measure the speech again (stage 6 with --quality, --phones), or leave these "
+            "out with --allow-missing: " + "; ".join(remeasured)
+        )
     missing = _not_evaluated(experiment, similarity)
     return replace(
         results,
         similarity=tuple(similarity),
         identification=tuple(identification),
-        not_evaluated=(*results.not_evaluated, *changed, *missing),
+        measures=tuple(measures),
+        not_evaluated=(*results.not_evaluated, *changed, *remeasured, *missing),
     )
 
 
@@ -474,7 +485,10 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
 
 
 def current_records(
-    products: Iterable[Product], kind: type[Record], inputs: Inputs
+    products: Iterable[Product],
+    kind: type[Record],
+    inputs: Inputs,
+    made_of: str = "its x-vectors, its back end",
 ) -> tuple[list[Record], list[str]]:
     """Read the records of the current x-vectors and models; also return the stale names."""
     records, stale = [], []
@@ -484,7 +498,7 @@ def current_records(
         if product.is_current(inputs, options=False):
             records.append(read_record(inputs.load(product.files[-1]), kind))
         else:
-            stale.append(f"{product.name} (its x-vectors, its back end or the record have changed)")
+            stale.append(f"{product.name} ({made_of} or the record have changed)")
     return records, stale
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -96,6 +96,20 @@ class SetCondition:
     @property
     def name(self) -> str:
         return self.trial_set
+
+
+@dataclass(frozen=True)
+class MeasureCondition:
+    """The identity of measures of the speech of a trial set, original or anonymized; `name` is the
+    data folder."""
+
+    system: str
+    results_folder: str
+    name: str
+    data_set: str
+    split: str
+    gender: str
+    speech: str
 
 
 @dataclass(frozen=True)
@@ -286,6 +300,18 @@ def original_sets(
         (cell.enrollment_name, condition.enrollment_set.removeprefix(cell.enrollment_name)),
         (cell.trials_name, condition.trial_set.removeprefix(cell.trials_name)),
     )
+
+
+def measure_conditions(
+    protocol: Protocol, anon_suffix: str, system: str
+) -> Iterator[tuple[MeasureCondition, TrialSet]]:
+    """Yield the speech of every trial set of a system, original before anonymized."""
+    part = protocol.results_folders[0]
+    for t in protocol.trial_sets():
+        for speech, suffix in zip(SPEECH, ("", anon_suffix), strict=True):
+            place = t.data_set.id, t.split, t.gender
+            name = f"{t.trials_name}{suffix}"
+            yield MeasureCondition(system, part.suffix, name, *place, speech), t
 
 
 def set_condition(trial_set: TrialSet, part: ResultsFolder, system: str) -> SetCondition:

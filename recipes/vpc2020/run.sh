@@ -38,12 +38,16 @@ published=           # published results to show as well: vpc2020, vpc2022
 table_style=booktabs # style of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
 shown_variant=       # metric variant in tables, figures and report (default: the protocol's)
 shown_system=        # show only these systems, in this order, blank-separated (default: all)
+utility=             # utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ... (see quality, phones)
 by_strongest=false   # rank systems by the strongest attacker that was tried, not by the challenge's own
 ratings=             # ratings of a listening test, a file or folder (default: ratings.csv if it exists)
 bootstrap=0          # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+quality=false        # stage 6: predict the quality of the trial sets' speech by DNSMOS (privacy-eval get-model dnsmos)
+phones=false         # stage 6: recognize the phones of the trial sets' speech, and count errors
+phone_reference=     # of phones: original (default: those of the original speech), or text (of its transcripts)
 attackers=           # all, challenge, or ids of the protocol (default: challenge, and words where there are transcripts)
 distractors=         # data set of additional enrolled speakers for identification, e.g. train_clean_360
 allow_missing=false  # leave out missing or failing items, and record them in the results
@@ -98,6 +102,7 @@ fi
 
 if begin 6; then
     "$local/privacy_metrics.sh" --config "$config" || conditions_failed $?
+    "$local/measures.sh" --config "$config"
 fi
 
 if begin 7; then

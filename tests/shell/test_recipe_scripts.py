@@ -110,13 +110,14 @@ OPTIONS = {
     "vpc2020": "stage stop-stage tree results out conf nj cmd system anonymizer "
     "variant coefficient per-set extractor encoder front-end lda-dim anon-suffix "
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
-    "by-strongest "
-    "ratings bootstrap seed utt2spk keys attackers distractors allow-missing allow-outside "
-    "allow-pipes details",
+    "utility by-strongest "
+    "ratings bootstrap seed utt2spk keys quality phones phone-reference attackers distractors "
+    "allow-missing allow-outside allow-pipes details",
     "vpc2024": "stage stop-stage tree results out conf nj cmd system anon-suffix "
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
-    "by-strongest "
-    "ratings bootstrap seed utt2spk keys attackers distractors allow-missing allow-outside details",
+    "utility by-strongest "
+    "ratings bootstrap seed utt2spk keys quality phones phone-reference attackers distractors "
+    "allow-missing allow-outside details",
     "demo": "dir seed nj bootstrap attackers stage stop-stage",
 }
 

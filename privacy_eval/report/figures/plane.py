@@ -1,4 +1,5 @@
-"""The privacy-utility plane: average EER against word error rate and against recall of emotions.
+"""The privacy-utility plane: average EER against word error rate and against recall of emotions,
+or against other utility that `--utility` names.
 
 Each system is a point, with its interval over speakers; published systems are grey, the Pareto
 front is a line, and the protocol's thresholds of EER are dashed. Many systems are numbered.
@@ -71,11 +72,12 @@ class Plane:
         return set(cells.systems) - cells.own if cells.own else set()
 
     def drawn(self, metric: str) -> list[tuple[TradeOff, float]]:
-        """Return the systems with a utility, with its value in percent."""
-        return [(t, 100 * t.utility[metric]) for t in self.systems if metric in t.utility]
+        """Return the systems with a utility, with its printed value."""
+        printed = describe(metric).printed
+        return [(t, printed(t.utility[metric])) for t in self.systems if metric in t.utility]
 
     def front(self, metric: str) -> list[tuple[float, float]]:
-        """Return the points of the Pareto front, in percent."""
+        """Return the points of the Pareto front, as they are printed."""
         sign = _sign(metric)
         complete = [(t, y) for t, y in self.drawn(metric) if not t.is_incomplete]
         return [
@@ -105,7 +107,7 @@ class Plane:
         text = "; ".join(filter(None, parts))
         if withheld := _withheld(data, self.split):
             text += f". Not drawn, as their values are implausible or uninformative: {withheld}"
-        if absent := [t.system for t in self.systems if len(t.utility) < len(self.metrics)]:
+        if absent := [t.system for t in self.systems if not {*self.metrics} <= t.utility.keys()]:
             text += f". Without a value of one axis, and not drawn there: {abbreviate(absent)}"
         return f"{text}."
 
@@ -114,7 +116,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
         systems = sorted(data.attacked_trade_offs[split], key=lambda t: -t.eer)
-        metrics = [m for m in UTILITY if any(m in t.utility for t in systems)]
+        wanted = data.sources.utility or UTILITY
+        metrics = [m for m in wanted if any(m in t.utility for t in systems)]
         if not metrics:
             continue
         plane = Plane(data, split, tuple(systems), tuple(metrics))
@@ -236,7 +239,7 @@ def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, m
         low, high = (100 * bound for bound in one.interval)
         axes.plot([low, high], [y, y], **thin)
     if metric in one.bounds:
-        low, high = (100 * bound for bound in one.bounds[metric])
+        low, high = map(describe(metric).printed, one.bounds[metric])
         axes.plot([x, x], [low, high], **thin)
     (point,) = axes.plot([x], [y], marker=marker, color=colour, linestyle="none", markersize=5)
     point.set_gid(one.system)

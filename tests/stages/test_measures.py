@@ -1,0 +1,309 @@
+"""Stage 6: quality, phones and other tools' measures of the speech of a tree."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from support import Run, cli
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.numbers.cells import ORIGINAL_COLUMN, cells_from_results
+from privacy_eval.numbers.report_data import read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.protocol.protocol import load_protocol, protocol_from_dict
+from privacy_eval.report.figures.plane import figures
+from privacy_eval.report.first_screen import front
+from privacy_eval.report.system_tables import system_tables
+from privacy_eval.report.utility_tables import utility_tables
+from privacy_eval.results.json_store import read_results, to_json
+from privacy_eval.results.records import Results
+from privacy_eval.speech import dnsmos, phones
+from privacy_eval.speech.audio import Audio
+from privacy_eval.stages import measures
+
+soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
+pytest.importorskip("kaldialign", reason="the extra wer is not installed")
+
+SETS = [f"libri_{split}_trials_{gender}" for split in ("dev", "test") for gender in "fm"]
+
+
+class Quality:
+    """Opinions that are the mean sample, by hundreds."""
+
+    def rate(self, audio: Audio) -> dict[str, float]:
+        if not audio.samples.size:
+            raise PrivacyEvalError("no samples")
+        return dict.fromkeys(dnsmos.QUALITIES, float(audio.samples.mean()) / 100)
+
+
+class Recognizer:
+    """A phone per ten samples, of the value of the first."""
+
+    def recognize(self, audio: Audio) -> list[str]:
+        return [f"p{audio.samples[0]}"] * (audio.samples.size // 10)
+
+    def pronounce(self, text: str) -> list[str]:
+        return text.split()
+
+
+class Tree:
+    """A demo tree of two systems; of the first, every utterance has speech in some trial sets."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.out = root / "exp/privacy_eval"
+
+    def run(self, verb: str, *more: object) -> Run:
+        where = ("--tree", self.root, "--results", "exp", "--conf", "small.yaml")
+        return cli(verb, *where, *more)
+
+    def measure(self, *more: object) -> Run:
+        return self.run("measures", "--quality", "--phones", "--bootstrap", 60, *more)
+
+    def collect(self) -> Results:
+        run = self.run("collect")
+        assert run.code == 0, run.err
+        return read_results(self.out / "results.json")
+
+    def utterances(self, name: str) -> list[tuple[str, str]]:
+        lines = (self.root / "data" / name / "utt2spk").read_text().splitlines()
+        return [(line.split()[0], line.split()[1]) for line in lines]
+
+    def speak_all(self) -> None:
+        """Lower the anonymized speech of B1 by 1, and that of B2 by 2 opinions."""
+        for name in SETS:
+            for suffix, value in (("", 300), ("_B1", 200), ("_B2", 100)):
+                self.speak(name, suffix, value)
+
+    def speak(self, name: str, suffix: str, value: int) -> None:
+        """Write constant speech, higher by the number of the speaker."""
+        folder = self.root / "data" / f"{name}{suffix}"
+        folder.mkdir(exist_ok=True)
+        if suffix:
+            shutil.copy(self.root / "data" / name / "utt2spk", folder / "utt2spk")
+        speakers = sorted({s for _, s in self.utterances(name)})
+        scp = []
+        for utterance, speaker in self.utterances(name):
+            samples = np.full(100, value + speakers.index(speaker), np.int16)
+            path = folder / f"{utterance}.wav"
+            soundfile.write(path, samples, 16000)
+            scp.append(f"{utterance} data/{folder.name}/{utterance}.wav\n")
+        (folder / "wav.scp").write_text("".join(scp))
+
+
+@pytest.fixture(scope="module", name="evaluated")
+def _evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree with privacy metrics, without speech."""
+    root = tmp_path_factory.mktemp("measures") / "tree"
+    sizes = ("--speakers", 3, "--utterances", 3, "--systems", 2)
+    run = cli("demo-tree", root, "--conf", "vpc2024", *sizes)
+    assert run.code == 0, run.err
+    (root / "small.yaml").write_text(yaml.safe_dump({"extends": "vpc2024"}))
+    run = Tree(root).run("privacy-metrics", "--bootstrap", 60)
+    assert run.code == 0, run.err
+    return root
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _networks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dnsmos, "load_dnsmos", lambda cache: Quality())
+        patch.setattr(phones, "load_phone_recognizer", Recognizer)
+        measures._network.cache_clear()
+        measures._phone_recognizer.cache_clear()
+        yield
+    measures._network.cache_clear()
+    measures._phone_recognizer.cache_clear()
+
+
+@pytest.fixture(name="tree")
+def _tree(evaluated: Path, tmp_path: Path) -> Tree:
+    return Tree(Path(shutil.copytree(evaluated, tmp_path / "tree")))
+
+
+@pytest.fixture(scope="module", name="measured")
+def _measured(evaluated: Path, tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """The tree with speech of both systems, its measures and results."""
+    tree = Tree(Path(shutil.copytree(evaluated, tmp_path_factory.mktemp("measured") / "tree")))
+    tree.speak_all()
+    run = tree.measure()
+    assert run.code == 0 and "24 computed" in run.out, run.err
+    tree.collect()
+    return tree
+
+
+def test_nothing_is_asked_for_by_default(tree: Tree) -> None:
+    run = tree.run("measures")
+    assert (run.code, run.out, run.err) == (0, "", "")
+    assert '"measures"' not in to_json(tree.collect())
+
+
+def test_a_tree_without_speech_is_told_so(tree: Tree) -> None:
+    run = tree.measure()
+    assert run.code == 0 and "no speech: data/libri_dev_trials_f/wav.scp" in run.err
+    assert "0 computed" in run.out and "24 missing an input" in run.out
+
+
+def test_measures_reach_results_and_tables(measured: Tree) -> None:
+    """Means by hand: opinions are 3, 3.01, 3.02 of the three speakers, anonymized 2, 2.01, 2.02;
+    all phones differ."""
+    tree = measured
+    assert "0 computed, 24 current" in tree.measure().out
+    results = read_results(tree.out / "results.json")
+    assert len(results.measures) == 24
+    quality = {
+        (r.condition.gender, r.condition.speech): r
+        for r in results.measures
+        if r.source == "quality" and r.condition.split == "test"
+    }
+    counts = [
+        len([u for u, s in tree.utterances(SETS[2]) if s == speaker])
+        for speaker in sorted({s for _, s in tree.utterances(SETS[2])})
+    ]
+    expected = sum(n * (3 + 0.01 * i) for i, n in enumerate(counts)) / sum(counts)
+    record = quality["f", "original"]
+    assert record.values["dnsmos_ovrl"] == pytest.approx(expected)
+    low, high = record.speaker_intervals["dnsmos_ovrl"]
+    assert 3 <= low <= expected <= high <= 3.03
+    per = [r.values for r in results.measures if r.source == "phones"]
+    assert per == [{"per_original": 1.0}] * 8
+    rows = list(csv.DictReader((tree.out / "results.csv").read_text().splitlines()))
+    (row,) = [r for r in rows if (r["metric"], r["name"]) == ("dnsmos_ovrl", f"{SETS[2]}_B1")]
+    assert float(row["value"]) == pytest.approx(expected - 1) and row["low_95"]
+    assert row["trial"] == "anonymized"
+    cells = cells_from_results(results)
+    keys = {k.system for k in cells.values if k.metric == "dnsmos_p808"}
+    assert keys == {ORIGINAL_COLUMN, *cells.systems}
+
+
+def shown(results_json: Path, **options: Any) -> Any:
+    return read_report_data(ReportSources((results_json,), **options))
+
+
+def test_report_tables_and_plane_show_measures(measured: Tree) -> None:
+    data = shown(measured.out / "results.json", utility=("dnsmos_ovrl", "per_original"))
+    system = data.results.systems[0]
+    (folder, *_) = data.results.results_folders(system)
+    table = {t.name: t for t in system_tables(data, system, folder)}["measures"]
+    assert any("DNSMOS OVRL" in c.title for c in table.columns)
+    utility = {t.name: t for t in utility_tables(data)}["utility_test"]
+    assert "DNSMOS OVRL (higher is better)" in utility.caption
+    plane = next(d for d in figures(data) if d.name == "plane_test")
+    axes = plane.canvas.axes
+    assert [a.get_ylabel() for a in axes[:2]] == ["DNSMOS OVRL", "PER to original speech, %"]
+    sentences = " ".join(s for _, of in front(data).answers for s in of)
+    assert "DNSMOS 3.0" in sentences and "100.00 %" in sentences
+    (ranking,) = [
+        r for r in data.measure_rankings if (r.metric, r.split) == ("dnsmos_ovrl", "test")
+    ]
+    assert [r.system for r in ranking.ranked] == ["B1", "B2"]
+    following = ranking.ranked[0].next
+    assert following is not None and following.value == pytest.approx(1)
+    assert following.interval == pytest.approx((1, 1))
+
+
+def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
+    tree.speak_all()
+    (utterance, _), *_ = tree.utterances(SETS[0])
+    path = tree.root / "data" / SETS[0] / f"{utterance}.wav"
+    soundfile.write(path, np.zeros(0, np.int16), 16000)
+    run = tree.run("measures", "--quality")
+    assert run.code == 1 and utterance in run.err and "14 computed" in run.out
+    run = tree.run("measures", "--quality", "--allow-missing")
+    assert run.code == 0, run.err
+    partial = [r for r in tree.collect().measures if r.utterances_left_out]
+    assert [(r.condition.name, r.utterances_left_out) for r in partial] == [(SETS[0], 1)] * 2
+    tree.speak(SETS[0], "", 310)
+    assert "2 computed" in tree.run("measures", "--quality").out
+
+
+def test_phones_of_transcripts(tree: Tree) -> None:
+    """Ten phones p300 of the first speaker where the transcript has nine and another: an error."""
+    tree.speak_all()
+    for name in SETS:
+        speakers = sorted({s for _, s in tree.utterances(name)})
+        text = [
+            f"{u} {' '.join([f'p{300 + speakers.index(s)}'] * 9)} x\n"
+            for u, s in tree.utterances(name)
+        ]
+        (tree.root / "data" / name / "text").write_text("".join(text))
+    run = tree.run("measures", "--phones", "--phone-reference", "text")
+    assert run.code == 0, run.err
+    per = {(r.condition.speech, r.values["per"]) for r in tree.collect().measures}
+    assert per == {("original", 0.1), ("anonymized", 1.0)}
+
+
+def test_other_tools_measures_of_the_protocol(tree: Tree) -> None:
+    protocol = yaml.safe_load((tree.root / "small.yaml").read_text())
+    one = {"id": "nisqa", "title": "NISQA", "file": "nisqa/{set}.csv", "column": "mos"}
+    protocol["measures"] = [{**one, "range": [1, 5], "meaning": "predicted naturalness"}]
+    (tree.root / "small.yaml").write_text(yaml.safe_dump(protocol))
+    (tree.root / "nisqa").mkdir()
+    for name in SETS:
+        for end, mos in (("", 4), ("_B1", 3.5), ("_B2", 3.5)):
+            lines = [f"{u}.wav,{mos},9\n" for u, _ in tree.utterances(name)]
+            path = tree.root / "nisqa" / f"{name}{end}.csv"
+            path.write_text("".join(["deg,mos,noise\n", *lines]))
+    run = tree.run("measures", "--bootstrap", 60)
+    assert run.code == 0 and "16 computed" in run.out, run.err
+    results = tree.collect()
+    assert {r.values["nisqa"] for r in results.measures} == {4, 3.5}
+    assert json.loads(to_json(results))["metrics"]["nisqa"]["title"] == "NISQA"
+    data = shown(tree.out / "results.json")
+    assert "NISQA (higher is better)" in utility_tables(data)[0].caption
+    path = tree.root / "nisqa" / f"{SETS[0]}.csv"
+    path.write_text(path.read_text().replace(",4,", ",7,"))
+    run = tree.run("measures")
+    assert run.code == 1 and "not within 1 to 5" in run.err
+    path.write_text("deg,stoi,noise\nu1,1,1\n")
+    run = tree.run("measures")
+    assert run.code == 1 and f"{path}: expected the column mos" in run.err
+    path.unlink()
+    run = tree.run("measures")
+    assert f"no files of measures: nisqa/{SETS[0]}.csv" in run.err
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"id": "quality"}, "another meaning"),
+        ({"file": "nisqa.csv"}, "must hold {set}"),
+        ({"file": "../{set}.csv"}, "below the tree"),
+        ({"file": "/x/{set}.csv"}, "below the tree"),
+        ({"file": "{set.__class__}.csv"}, "must hold {set}"),
+        ({"file": "{set}/{0}.csv"}, "below the tree"),
+        ({"id": "a/b"}, "becomes part of file names"),
+    ],
+)
+def test_wrong_entries_of_the_protocol(entry: dict[str, str], message: str) -> None:
+    plain = load_protocol("vpc2024").to_dict()
+    plain["measures"] = [{"id": "a", "title": "A", "file": "{set}.csv", **entry}]
+    with pytest.raises(PrivacyEvalError, match=re.escape(message)):
+        protocol_from_dict(plain, "x.yaml")
+
+
+def test_damaged_records_are_refused(measured: Tree) -> None:
+    results = read_results(measured.out / "results.json")
+    first = results.measures[0]
+    for wrong in (
+        replace(first, values={**first.values, "dnsmos_ovrl": 9}),
+        replace(first, values={"eer": 0.1}),
+        replace(first, values={**first.values, "dnsmos_ovrl": 1.0}),
+        replace(first, n_utterances=0),
+        replace(first, speaker_intervals={"dnsmos_ovrl": (3.0, 2.0)}),
+        replace(first, speaker_intervals={"per": (0.0, 1.0)}),
+    ):
+        with pytest.raises(PrivacyEvalError):
+            replace(results, measures=(wrong, *results.measures[1:])).check()
+    with pytest.raises(PrivacyEvalError, match="duplicate"):
+        replace(results, measures=(*results.measures, first)).check()
