@@ -44,7 +44,9 @@ def pairs_of(original: Vectors, anonymized: Vectors) -> list[str]:
     return both
 
 
-def describe_pairs(original: Vectors, anonymized: Vectors, pairs: Sequence[str]) -> list[str]:
+def describe_pairs(
+    original: Vectors, anonymized: Vectors, pairs: Sequence[str], where: str
+) -> list[str]:
     """Describe what limits an alignment: utterances that only one side has, and fewer pairs than
     dimensions.
 
@@ -53,19 +55,22 @@ def describe_pairs(original: Vectors, anonymized: Vectors, pairs: Sequence[str])
     original, anonymized : Vectors
     pairs : sequence of str
         Utterances that both have.
+    where : str
+        Names of both, for messages.
 
     Returns
     -------
     list of str
+        Of fewer pairs than dimensions: begins with "warning: ".
 
     Examples
     --------
     >>> from pathlib import Path
     >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
-    >>> describe_pairs(vectors, vectors, ["u1", "u2"])
+    >>> describe_pairs(vectors, vectors, ["u1", "u2"], "a, b")
     []
     """
-    where, remarks = f"{original.path}, {anonymized.path}", []
+    remarks = []
     if left_out := len(original.ids) + len(anonymized.ids) - 2 * len(pairs):
         remarks.append(f"{where}: left out {left_out} utterances that only one of them has")
     if len(pairs) < (dimensions := original.matrix.shape[1]):

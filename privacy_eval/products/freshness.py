@@ -195,11 +195,20 @@ def source_from_fingerprint(
 ) -> Source | None:
     """Return the input of a role that a file was created from, according to its fingerprint; None
     if this user did not create it or it was edited since."""
-    stored = Fingerprint.read(path.with_name(note))
-    if stored is None or role not in stored.inputs or not path.is_file():
+    stored = fingerprint_of(path, inputs, note)
+    if stored is None or role not in stored.inputs:
         return None
-    source, sha256 = stored.inputs[role], stored.files.get(path.name)
-    return Source(base / source.path, source.sha256) if inputs.sha256(path) == sha256 else None
+    source = stored.inputs[role]
+    return Source(base / source.path, source.sha256)
+
+
+def fingerprint_of(path: Path, inputs: Inputs, note: str = NOTE) -> Fingerprint | None:
+    """Return the fingerprint that a file was made with; None if this user did not create it or it
+    was edited since."""
+    stored = Fingerprint.read(path.with_name(note))
+    if stored is None or not path.is_file():
+        return None
+    return stored if inputs.sha256(path) == stored.files.get(path.name) else None
 
 
 @dataclass

@@ -153,7 +153,7 @@ def attacker_notes(rows: Sequence[Tried], data: ReportData) -> list[str]:
         like = "not significantly weaker than the strongest of its row (paired by replicate)"
         notes += [f"{LIKE_LOWEST}: {like}"] * any(row.like_lowest for row in rows)
         notes.append("All pairs: in the sections of the systems")
-    return notes
+    return notes + list(dict.fromkeys(remark for r in data.others for remark in r.remarks))
 
 
 def strongest_notes(rows: Sequence[Tried]) -> list[str]:

@@ -258,7 +258,7 @@ def grouped_cautions(data: ReportData) -> list[Note]:
         )
         for key, conditions in _with_caveats(records, None).items()
     ]
-    remarks = dict.fromkeys(remark for r in records for remark in r.remarks)
+    remarks = dict.fromkeys(remark for r in (*records, *data.others) for remark in r.remarks)
     return groups + [(n, ()) for n in (*remarks, *data.cells.not_comparable, *data.cells.notes)]
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 #: Kinds of `MissingInput`: stages go on without the scores of these attackers.
 ALIGNED_VECTORS, TRAINING = "vectors to align", "training speech of attackers"
 
+_TRAINING_ROLES = "training", "training_anonymized"
+
 
 def aligned_products(asv: AsvSystems) -> list[Product]:
     """The scores of all conditions of original enrollment and anonymized trials."""
@@ -207,7 +209,7 @@ class _AlignedScoring:
         """Data sets with x-vectors by role: name and suffix."""
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         name, suffix = self.training.name, self.training.suffix
-        training = {"training": (name, ""), "training_anonymized": (name, suffix)}
+        training = dict(zip(_TRAINING_ROLES, ((name, ""), (name, suffix)), strict=True))
         learns = self.attacker.alignment != "none" or self.attacker.norm
         return {"enrollment": enrolled, "trial": tested, **(training if learns else {})}
 
@@ -254,7 +256,9 @@ class _AlignedScoring:
             tested, _rows = unique_fields(trials.utterance)
             speaker_of = self.training.speaker_of
             refuse_shared(paths["training_utt2spk"], speaker_of, enrollment.members, tested)
-            remarks = describe_pairs(*self.training.vectors, self.training.pairs)
+            if self.attacker.alignment != "none":
+                where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
+                remarks = describe_pairs(*self.training.vectors, self.training.pairs, where)
         enrolled = self.asv.read_vectors(paths["enrollment_vectors"], double=True)
         tried = self.asv.read_vectors(paths["trial_vectors"], double=True)
         allow_missing = self.asv.access.allow_missing

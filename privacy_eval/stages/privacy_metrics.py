@@ -28,6 +28,7 @@ from ..products.freshness import (
     Source,
     Sources,
     bring_up_to_date,
+    fingerprint_of,
     source_from_fingerprint,
 )
 from ..products.jobs import estimate_lines, metrics_cost
@@ -363,7 +364,10 @@ class _ConditionRecord:
             },
             trials_without_score=paired.missing,
             scores_without_trial=paired.extra,
-            remarks=tuple(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
+            remarks=(
+                *(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
+                *self._warnings(paths["scores"], inputs),
+            ),
             provenance=provenance,
         )
         arrays = {**score_curves(scores), **_replicates(measured.replicates)}
@@ -371,6 +375,13 @@ class _ConditionRecord:
         announced = (r for key, r in record.caveats.items() if CAVEATS[key].announced)
         remarks = (*(f"{WARNING}{reason}" for reason in announced), *record.remarks)
         return Content(record_content(self.path, record, arrays), text, remarks)
+
+    def _warnings(self, scores: Path, inputs: Inputs) -> list[str]:
+        """Return the warnings that the scores were made with, such as of too few pairs to align."""
+        made = fingerprint_of(scores, inputs)
+        warnings = () if made is None else made.remarks
+        system = self.condition.system
+        return [f"{system}: {w.removeprefix(WARNING)}" for w in warnings if w.startswith(WARNING)]
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:

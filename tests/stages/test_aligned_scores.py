@@ -128,6 +128,15 @@ def test_scores_of_real_speech_are_golden(tmp_path: Path) -> None:
     tree = GoldenTree(tmp_path / "tree", REAL_B2)
     messages = tree.check(REAL_B2 / "scores", {**exact, **loose, "fused": 1e-6})
     assert "251 pairs for 256 dimensions" in messages
+    options = ("--tree", tree.root, "--results", "exp", "--conf", "protocol.yaml")
+    assert [cli(verb, *options).code for verb in ("privacy-metrics", "collect")] == [0, 0]
+    out = tree.root / "exp/privacy_eval"
+    records = read_results(out / "results.json").verification
+    few = f"anon: {TRAINING}, {TRAINING}_anon: 251 pairs for 256 dimensions"
+    warned = {r.condition.attacker for r in records if any(x.startswith(few) for x in r.remarks)}
+    assert warned == {a for a in ALIGNED if not a.startswith("none")}
+    assert cli("report", "--results", out / "results.json", "--out", out / "report.html").code == 0
+    assert few in (out / "report.html").read_text()
 
 
 @needs_attackers
