@@ -29,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..products.freshness import bring_up_to_date
+    from ..results.attacker_costs import write_costs
+    from ..stages.attackers import attacker_costs
     from ..stages.collect import outdated_scores, record_fingerprints, results_product
     from .inputs import load_experiment, log_unsigned
 
@@ -40,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     product = results_product(experiment, stale, lambda results: _remarks(results, out, names))
     outcome = bring_up_to_date([product], experiment.asv.access.inputs)
     outcome.raise_failed()
+    write_costs(out, attacker_costs(experiment.systems))
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     for note in notes:
         log(f"privacy-eval: {note}")

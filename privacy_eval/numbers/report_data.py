@@ -15,6 +15,7 @@ from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol
 from ..results.arrays import StoredArrays
+from ..results.attacker_costs import read_costs
 from ..results.outputs import made_by_user
 from ..results.records import Results, VerificationRecord, merge
 from ..results.signature import signature
@@ -82,6 +83,15 @@ class ReportData:
     def protocol(self) -> Protocol:
         """The protocol of the results."""
         return self.results.protocol
+
+    @functools.cached_property
+    def attacker_seconds(self) -> Mapping[str, float]:
+        """Seconds of scoring by attackers beside the challenge's own, where they are known."""
+        total: dict[str, float] = {}
+        for path in self.sources.paths:
+            for attacker, seconds in read_costs(path).seconds.items():
+                total[attacker] = total.get(attacker, 0) + seconds
+        return total
 
     @functools.cached_property
     def means(self) -> Means:

@@ -9,6 +9,7 @@ from ..attackers.strongest import OUTSIDE, TOO_LOW
 from ..errors import counted
 from ..numbers.attackers import Tried
 from ..numbers.report_data import ReportData
+from ..results.attacker_costs import duration_text
 
 #: Mark of attackers that cannot be told from the strongest.
 LIKE_LOWEST = "\u2248"
@@ -95,6 +96,13 @@ def _tried(data: ReportData) -> Iterator[str]:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
         tried.insert(0, f"{own} ({', '.join(a.phrase for a in attacks)})")
     yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
+    cost: dict[str, list[str]] = {}
+    for name, seconds in data.attacker_seconds.items():
+        if name in others:
+            cost.setdefault(duration_text(seconds), []).append(titles.get(name, name))
+    if cost:
+        took = "; ".join(f"{', '.join(names)}: {text}" for text, names in cost.items())
+        yield f"Scoring took, from the x-vectors and texts of the tree: {took}."
     partial = [
         f"{a.phrase} ({row.system})"
         for row in data.tried.values()

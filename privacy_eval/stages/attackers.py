@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import UsageError
+from ..io.files import write_text
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -21,8 +24,12 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker
 from ..protocol.protocol import Protocol as EvaluationProtocol
-from ..tree.conditions import TrialCondition
+from ..results.attacker_costs import AttackerCosts
+from ..tree.conditions import System, TrialCondition
 from .access import AsvSystems, SystemUnderTest
+
+#: File beside the scores of an attacker: the seconds that they took.
+_SECONDS = ".seconds"
 
 
 class Scoring(Protocol):
@@ -61,7 +68,7 @@ def score_product(
         folder / NOTE,
         (folder / "scores",),
         scoring.find,
-        scoring.make,
+        scoring.make if scoring.condition.is_by_challenge else partial(_timed, scoring),
         subject=subject,
         options=options or {},
         cost=partial(scoring.asv.scoring_cost, scoring.condition),
@@ -70,6 +77,33 @@ def score_product(
         within=access.results,
         absent=scoring.absent,
     )
+
+
+def _timed(scoring: Scoring, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
+    """Compute scores, and write how long that took beside them."""
+    began = time.monotonic()
+    content = scoring.make(inputs, paths, now)
+    write_text(scoring.folder / _SECONDS, f"{time.monotonic() - began:.3f}\n")
+    return content
+
+
+def attacker_costs(systems: Iterable[System]) -> AttackerCosts:
+    """Add up the seconds that scoring by each attacker took, where this program scored."""
+    seconds: dict[str, float] = {}
+    for files in (files for system in systems for files in system.conditions):
+        path = files.folder / _SECONDS
+        if files.scores is None or path.is_symlink() or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            text = file.read(40)
+        try:
+            value = float(text)
+        except ValueError:  # not written by this program
+            continue
+        if 0 <= value < math.inf:
+            attacker = files.condition.attacker
+            seconds[attacker] = seconds.get(attacker, 0) + value
+    return AttackerCosts(dict(sorted(seconds.items())))
 
 
 class Attacked(NamedTuple):

@@ -128,6 +128,8 @@ def test_scores_of_real_speech_are_golden(tmp_path: Path) -> None:
     tree = GoldenTree(tmp_path / "tree", REAL_B2)
     messages = tree.check(REAL_B2 / "scores", {**exact, **loose, "fused": 1e-6})
     assert "251 pairs for 256 dimensions" in messages
+    condition = tree.root / f"exp/results-anon/ASV-{ENROLLMENT_SET}-{TRIAL_SET}_anon"
+    shutil.copy(REAL_B2 / "scores/cosine.gz", condition / "scores.gz")
     options = ("--tree", tree.root, "--results", "exp", "--conf", "protocol.yaml")
     assert [cli(verb, *options).code for verb in ("privacy-metrics", "collect")] == [0, 0]
     out = tree.root / "exp/privacy_eval"
@@ -136,7 +138,15 @@ def test_scores_of_real_speech_are_golden(tmp_path: Path) -> None:
     warned = {r.condition.attacker for r in records if any(x.startswith(few) for x in r.remarks)}
     assert warned == {a for a in ALIGNED if not a.startswith("none")}
     assert cli("report", "--results", out / "results.json", "--out", out / "report.html").code == 0
-    assert few in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert few in page and "Scoring took" in page and "words: under a minute" in page
+    costs = out / "attacker_seconds.json"
+    assert json.loads(costs.read_text())["seconds"].keys() == {*ALIGNED, "words", "fused"}
+    shutil.rmtree(condition / "words")
+    assert cli("collect", *options).code == 0 and "words" not in costs.read_text()
+    costs.write_text('{"seconds": "x"}')
+    run = cli("report", "--results", out / "results.json", "--out", out / "again.html")
+    assert run.code == 1 and "attacker_seconds.json" in run.err
 
 
 @needs_attackers

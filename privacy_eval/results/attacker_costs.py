@@ -1,0 +1,55 @@
+"""What attackers cost: the seconds of scoring by each, in a file beside results.json, since
+they differ from run to run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..io.files import write_text
+from ..io.json_text import load_json
+from ..io.schema import from_plain, to_plain
+
+_NAME = "attacker_seconds.json"
+
+
+@dataclass(frozen=True)
+class AttackerCosts:
+    """Seconds of scoring by each attacker beside the challenge's own, over all systems."""
+
+    seconds: Mapping[str, float]
+
+
+def write_costs(out: Path, costs: AttackerCosts) -> None:
+    """Write the costs into an output folder; without any, remove those of an earlier run."""
+    if costs.seconds:
+        write_text(out / _NAME, json.dumps(to_plain(costs), indent=1) + "\n")
+    else:
+        (out / _NAME).unlink(missing_ok=True)
+
+
+def read_costs(results: Path) -> AttackerCosts:
+    """Read the costs beside a results file; none if there is no such file."""
+    path = results.with_name(_NAME)
+    return from_plain(AttackerCosts, load_json(path), str(path)) if path.is_file() else _NONE
+
+
+def duration_text(seconds: float) -> str:
+    """Write a duration so coarsely that another run rarely takes another one.
+
+    Examples
+    --------
+    >>> duration_text(3), duration_text(100), duration_text(9000)
+    ('under a minute', 'about 2 minutes', 'about 2.5 hours')
+    """
+    if seconds < 60:
+        return "under a minute"
+    if seconds < 5400:
+        return f"about {math.ceil(seconds / 60)} minutes"
+    return f"about {seconds / 3600:.2g} hours"
+
+
+_NONE = AttackerCosts({})
