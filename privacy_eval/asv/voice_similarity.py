@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,11 @@ from .backend import BackendName, PldaBackend, score_matrix
 
 _KINDS = ("oo", "oa", "aa")
 
+_BY_POSITION = (
+    "; this variant leaves out pairs by their position, as the scripts of 2020 do: bring the "
+    "original and the anonymized x-vectors into one order, or take the variant exact"
+)
+
 
 @dataclass(frozen=True)
 class SimilarityResult:
@@ -48,6 +53,8 @@ class SimilarityResult:
     by_variant : mapping of Variant to VoiceSimilarity
     linkability : tuple of S float or None
         None for speakers with fewer same-speaker pairs than a histogram of two bins needs.
+    failed : mapping of Variant to str
+        Why variants have no matrices.
     """
 
     speakers: tuple[str, ...]
@@ -55,6 +62,7 @@ class SimilarityResult:
     left_out: int
     by_variant: Mapping[Variant, VoiceSimilarity]
     linkability: tuple[float | None, ...]
+    failed: Mapping[Variant, str] = field(default_factory=dict)
 
     @property
     def speaker_results(self) -> tuple[SpeakerSimilarity, ...]:
@@ -117,7 +125,8 @@ def measure(
     PrivacyEvalError
         An utterance without original or anonymized vector; unless `part`, a vector without
         speaker; a speaker with a single utterance; one speaker only; D_diag of the original
-        voices is 0; inconsistent dimensions.
+        voices is 0; inconsistent dimensions. Where a single variant cannot be computed, the
+        result names it in `failed`.
     """
     speaker_of = read_utt2spk(utt2spk)
     compared = _select_utterances(original, anonymized, utt2spk, speaker_of, part, allow_missing)
@@ -131,6 +140,7 @@ def measure(
     first = original.matrix[original.rows(ids, str(utt2spk))]
     second = anonymized.matrix[anonymized.rows(list(column), str(utt2spk))]
     matrices: dict[Variant, list[SimilarityMatrix]] = {variant: [] for variant in variants}
+    failed: dict[Variant, str] = {}
     linkability: tuple[float | None, ...] = ()
     counts = np.bincount(of_rows)
     try:
@@ -144,10 +154,14 @@ def measure(
                 raise PrivacyEvalError(
                     "scores are not finite: vectors or model contain huge values"
                 )
-            for variant in variants:
-                matrices[variant].append(
-                    similarity_matrix(scores, speaker, column_of=paired, variant=variant)
-                )
+            for variant in list(matrices):
+                try:
+                    matrix = similarity_matrix(scores, speaker, column_of=paired, variant=variant)
+                    matrices[variant].append(matrix)
+                except PrivacyEvalError as error:
+                    del matrices[variant]
+                    by_position = _BY_POSITION if variant == "challenge" else ""
+                    failed[variant] = f"variant {variant}: {error}{by_position}"
             if paired is not None:
                 values = speaker_linkability(scores, speaker, column_of=paired).tolist()
                 enough = counts * (counts - 1) >= LINKABILITY_MIN_TARGETS
@@ -155,10 +169,13 @@ def measure(
                     v if e else None for v, e in zip(values, enough.tolist(), strict=True)
                 )
             del scores  # large sets leave room for one such matrix only
+        if not matrices:
+            raise PrivacyEvalError("; ".join(failed.values()))
         by_variant = {variant: voice_similarity(*three) for variant, three in matrices.items()}
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{original.path}, {anonymized.path}: {error}") from error
-    return SimilarityResult(speakers, len(ids), len(speaker_of) - len(ids), by_variant, linkability)
+    left_out = len(speaker_of) - len(ids)
+    return SimilarityResult(speakers, len(ids), left_out, by_variant, linkability, failed)
 
 
 def _select_utterances(

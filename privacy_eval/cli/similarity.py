@@ -51,6 +51,8 @@ def _files(arguments: argparse.Namespace) -> int:
         variants=variants,
         allow_missing=arguments.allow_missing,
     )
+    for reason in measured.failed.values():
+        log(f"privacy-eval: warning: {arguments.original}, {arguments.anonymized}: {reason}")
     if measured.left_out:
         log(f"privacy-eval: left out {measured.left_out} utterances")
     if arguments.out is not None:

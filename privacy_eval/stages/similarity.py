@@ -129,6 +129,9 @@ class _Similarity:
             part=True,
             allow_missing=self.asv.access.allow_missing,
         )
+        if variant_failed := measured.failed.get(self.asv.protocol.variant):
+            where = f"{paths['original_vectors']}, {paths['anonymized_vectors']}"
+            raise PrivacyEvalError(f"{where}: {variant_failed}")
         left_out = measured.left_out
         provenance = {
             "version": __version__,
@@ -153,6 +156,7 @@ class _Similarity:
         return Content(
             {**files, **record_content(self.path, record, measured.arrays())},
             f"{left_out} utterances left out" if left_out else "",
+            remarks=tuple(measured.failed.values()),
         )
 
 

@@ -164,6 +164,25 @@ def test_one_variant_alone(tmp_path: Path) -> None:
         assert set(one.arrays()) == {"speakers", *(f"{variant}_{k}" for k in ("oo", "oa", "aa"))}
 
 
+def test_the_failure_of_a_variant_is_its_own(tmp_path: Path) -> None:
+    """The last speaker of one side is the first of the other: by position it has no pair of its
+    own."""
+    spoken = utterances(("s1", "s2"), 2)
+    original, anonymized = simulated(spoken), simulated(spoken, order=1)
+    rows = [2, 3, 0, 1]
+    ids = tuple(anonymized.ids[row] for row in rows)
+    turned = Vectors(anonymized.path, ids, anonymized.matrix[rows])
+    result = measured(tmp_path, original, turned, spoken)
+    assert list(result.by_variant) == ["exact"]
+    assert "one order" in result.failed["challenge"]
+    whole = measured(tmp_path, original, anonymized, spoken)
+    for kind in ("oo", "oa", "aa"):
+        expected = getattr(whole.by_variant["exact"], kind).values
+        assert getattr(result.by_variant["exact"], kind).values == pytest.approx(expected)
+    with pytest.raises(PrivacyEvalError, match="variant challenge: .* one order"):
+        measured(tmp_path, original, turned, spoken, variants=("challenge",))
+
+
 def test_anonymized_voices_that_are_all_the_same(tmp_path: Path) -> None:
     """G_VD of nothing left is -inf, which every output holds."""
     original = simulated()
