@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from preloaded import preloaded
 
 # Before NumPy is loaded: threads of several processes would wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -57,6 +58,15 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # Hundreds of commands import the package: let the first one compile it.
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield folder
+
+
+@pytest.fixture(scope="session")
+def preloaded_venv(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for VIRTUAL_ENV, whose command does not import anything; see preloaded.py."""
+    venv = tmp_path_factory.mktemp("preloaded")
+    server = preloaded(venv / "bin/privacy-eval", Path(__file__).resolve().parents[1])
+    yield venv
+    server.communicate()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, executable, run_program
+from preloaded import preloaded
+from support import ROOT, Run, run_program
 
 PAGE = ROOT / "docs/extending.md"
 #: The file above a block: a new one, or the line that the block goes below or above.
@@ -30,13 +31,6 @@ TESTS = (
     "tests/test_layout.py::test_no_import_goes_up",
     "tests/test_readme.py::test_tables_of_metrics_are_the_registry_s",
 )
-
-
-#: The interpreter that runs this, with the package of the copy.
-COMMANDS = {
-    "python": '#!/bin/sh\nexec {python} "$@"\n',
-    "privacy-eval": '#!/bin/sh\nPYTHONPATH=$PRIVACY_EVAL_ROOT exec {python} -m privacy_eval "$@"\n',
-}
 
 
 def insert(root: Path, name: str, where: str, anchor: str, block: str) -> None:
@@ -101,10 +95,12 @@ def evaluated(extended: Path) -> Path:
     sizes = ("--speakers", 3, "--utterances", 3, "--systems", 1)
     assert program(extended, "privacy_eval", "demo-tree", "tree", *sizes).code == 0
     (extended / "tree/ratings.csv").unlink()  # of other data sets, too
-    for name in ("python", "privacy-eval"):
-        executable(extended / ".venv/bin" / name, COMMANDS[name].format(python=sys.executable))
+    venv = extended / ".venv"
+    server = preloaded(venv / "bin/privacy-eval", extended)
     tree = ("--tree", "tree", "--out", "out", "--conf", "female_test", "--stage", 5, "--nj", 1)
-    run = run_program(extended / "recipes/vpc2020/run.sh", *tree, cwd=extended)
+    recipe = extended / "recipes/vpc2020/run.sh"
+    run = run_program(recipe, *tree, cwd=extended, VIRTUAL_ENV=str(venv))
+    server.communicate()
     assert run.code == 0, run.err
     assert "score counts: 1 made, 0 current" in run.out
     assert "not complete" not in run.err

@@ -37,7 +37,7 @@ FEWER_TRIALS = r"\1 --speakers 3 --utterances 4"
 #: Of the README's demo, whose galleries have up to 10 speakers on the pages.
 DEMO_SIZES = ("--speakers", "4", "--utterances", "6")
 #: In place of more: each of them begins with an import of NumPy.
-JOBS = "--nj 2"
+JOBS = "--nj 1"
 
 
 def text_of(page: str) -> str:
@@ -53,9 +53,10 @@ def blocks(page: str) -> list[str]:
 
 class Copy:
     """A copy of the checkout, without what was built in it, whose .venv is the interpreter that
-    runs this; what the blocks printed, and the demo's files around its second run."""
+    runs this, and has the command of another one; what the blocks printed, and the demo's files
+    around its second run."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, command: Path) -> None:
         self.root = root
         self.home = root / "home"
         self.demo = root / "recipes/demo/work"
@@ -70,6 +71,7 @@ class Copy:
         study = small_file(root.parent, **left_out)
         for name, default, less in (
             ("metric_study", "conf=metric_study ", f"conf={study} "),
+            *((name, "nj=2 ", "nj=1 ") for name in ("demo", "vpc2020", "vpc2024")),
             ("demo", "bootstrap=500 ", f"bootstrap={REPLICATES} "),
             ("demo", 'demo-tree "$dir"', f'demo-tree "$dir" {" ".join(DEMO_SIZES)}'),
         ):
@@ -79,7 +81,7 @@ class Copy:
             script.write_text(text.replace(default, less))
         venv = root / ".venv"
         executable(venv / "bin/python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-        (venv / "bin/privacy-eval").symlink_to(Path(sys.executable).with_name("privacy-eval"))
+        (venv / "bin/privacy-eval").symlink_to(command)
         made_from = f"{root}\n" + "".join(
             (root / name).read_text() for name in ("setup.cfg", "pyproject.toml")
         )
@@ -180,10 +182,11 @@ def submitted(tree: Path, home: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+def ran(tmp_path_factory: pytest.TempPathFactory, preloaded_venv: Path) -> Iterator[Copy]:
     """The copy, after the commands of the README."""
     before = snapshot(ROOT / "recipes")
-    copy = Copy(tmp_path_factory.mktemp("readme").resolve() / "a copy")
+    command = preloaded_venv / "bin/privacy-eval"
+    copy = Copy(tmp_path_factory.mktemp("readme").resolve() / "a copy", command)
     copy.run(README)
     yield copy
     assert snapshot(ROOT / "recipes") == before

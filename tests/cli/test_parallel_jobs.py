@@ -280,19 +280,18 @@ exit "$code"
 class Cluster:
     """A tree with an odd name, and a runner of jobs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: Path) -> None:
         self.tree = SpeechTree(folder / "a JOB & tree")
-        self.folder, self.calls = folder, folder / "calls"
+        self.folder, self.calls, self.program = folder, folder / "calls", program
         self.runner = executable(folder / "bin/runner", RUNNER)
         self.calls.touch()
 
     def run(self, verb: str, *more: object, do: str = "", **environment: str) -> Any:
-        program = Path(os.sys.executable).with_name("privacy-eval")  # type: ignore[attr-defined]
         options = ("--tree", self.tree.root, "--results", "exp", "--conf", "small.yaml")
         return run_program(
-            *(program, verb, *options, "--nj", 2, "--cmd", "runner", *more),
+            *(self.program, verb, *options, "--nj", 2, "--cmd", "runner", *more),
             cwd=self.folder,
-            PATH=f"{self.runner.parent}:{os.environ['PATH']}",
+            PATH=f"{self.runner.parent}:{self.program.parent}:{os.environ['PATH']}",
             CALLS=str(self.calls),
             DO=do,
             **environment,
@@ -304,8 +303,8 @@ class Cluster:
 
 
 @pytest.fixture(name="cluster")
-def _cluster(tmp_path: Path) -> Cluster:
-    return Cluster(tmp_path)
+def _cluster(tmp_path: Path, preloaded_venv: Path) -> Cluster:
+    return Cluster(tmp_path, preloaded_venv / "bin/privacy-eval")
 
 
 def test_jobs_make_everything_and_the_verb_tells_what_is_there(cluster: Cluster) -> None:

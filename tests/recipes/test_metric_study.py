@@ -14,8 +14,8 @@ RUN = ROOT / "recipes" / "metric_study" / "run.sh"
 METRIC = "def median(scores):\n    return float(scores.target[scores.n_target // 2])\n"
 
 
-def run(folder: Path, *options: object) -> Run:
-    return run_program(RUN, *options, cwd=folder)
+def run(folder: Path, *options: object, **environment: str) -> Run:
+    return run_program(RUN, *options, cwd=folder, **environment)
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
@@ -37,9 +37,10 @@ def options(folder: Path) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, preloaded_venv: Path) -> Path:
     folder = tmp_path_factory.mktemp("finished")
-    done = run(folder, *options(folder), "--dir", folder / "out")
+    venv = {"VIRTUAL_ENV": str(preloaded_venv)}
+    done = run(folder, *options(folder), "--dir", folder / "out", **venv)
     assert done.code == 0, done.err
     return folder / "out"
 
