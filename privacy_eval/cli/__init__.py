@@ -59,6 +59,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "privacy-metrics": "compute the privacy metrics of every trial condition",
         "measures": "compute quality and phone errors of speech, or means of other tools' measures",
         "similarity": "compute voice similarity matrices, DeID and G_VD",
+        "recognize": "transcribe speech with a recognizer of your own, for word error rates",
         "identification": "compute speaker identification rates in galleries, from x-vectors",
         "collect": "write results.json, results.csv and results.txt of a tree",
     },

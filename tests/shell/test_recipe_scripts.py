@@ -116,8 +116,8 @@ OPTIONS = {
     "vpc2024": "stage stop-stage tree results out conf nj cmd system anon-suffix "
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "utility by-strongest "
-    "ratings bootstrap seed utt2spk keys quality phones phone-reference attackers distractors "
-    "allow-missing allow-outside details",
+    "ratings bootstrap seed utt2spk keys recognizer quality phones phone-reference attackers "
+    "distractors allow-missing allow-outside details",
     "demo": "dir seed nj bootstrap attackers stage stop-stage",
 }
 

@@ -1,0 +1,180 @@
+"""Stage 6: transcripts of speech by a user's recognizer, for word error rates.
+
+The command is run once per data set and writes Kaldi's `text`. External transcripts are kept.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.files import read_bytes, relative
+from ..io.inputs import Inputs
+from ..io.transcripts import read_transcripts
+from ..products.freshness import (
+    NOTE,
+    Content,
+    Fingerprint,
+    MissingInput,
+    Outcome,
+    Paths,
+    Product,
+    Run,
+    Sources,
+    bring_up_to_date,
+)
+from ..protocol.protocol import ORIGINAL, Protocol
+from ..speech.audio import AudioReader
+from ..tree.conditions import System, recognition_conditions
+from .access import Experiment, TreeAccess
+from .user_command import FOLDERS, UserCommand
+
+#: The file that the command writes to its folder, and the transcripts of a set.
+TEXT = "text"
+
+#: Folder, within that of the transcripts, that the command writes to; it is removed afterwards.
+_WRITTEN = "recognized"
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """The transcripts of a data folder.
+
+    Attributes
+    ----------
+    name : str
+        In messages.
+    data : Path
+        Folder with wav.scp.
+    out : Path
+        Folder of `text`.
+    command : UserCommand
+        With `{in}` and `{out}`.
+    access : TreeAccess
+    """
+
+    name: str
+    data: Path
+    out: Path
+    command: UserCommand
+    access: TreeAccess
+
+    def product(self) -> Product:
+        """Return the transcripts, kept if they are external."""
+        product = Product(
+            self.name,
+            self.access.tree,
+            self.out / f".recognized{NOTE}",
+            (self.out / TEXT,),
+            self.find,
+            self.make,
+            options={"command": self.command.text},
+            guarded=True,
+        )
+        if not (self.data / "wav.scp").is_file():
+            return product
+        reader = self.reader()
+        targets = {name: reader.target(name) for name in reader.ids}
+        return replace(product, options={**product.options, "targets": targets})
+
+    def reader(self) -> AudioReader:
+        """Return the reader of the speech."""
+        self.access.check_inside(self.data / "wav.scp")
+        return AudioReader(
+            self.data,
+            base=self.access.tree,
+            allow_pipes=self.access.allow_pipes,
+            allow_outside=self.access.allow_outside,
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        """Return the audio files."""
+        if not (self.data / "wav.scp").is_file():
+            scp = relative(self.data / "wav.scp", self.access.tree)
+            raise MissingInput("speech", scp, self.data.name)
+        reader = self.reader()
+        speech = {name: path for name in reader.ids if (path := reader.path(name)) is not None}
+        for name, path in speech.items():
+            if not path.is_file():
+                raise PrivacyEvalError(f"{reader.where(name)}: no such regular file")
+        return speech
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        """Run the command, and check what it wrote."""
+        tree, written = self.access.tree, self.out / _WRITTEN
+        self.access.check_inside(written)
+        if written.exists():  # of a killed run, maybe of other speech
+            shutil.rmtree(written)
+        written.mkdir(parents=True)
+        folders = (relative(folder, tree) for folder in (self.data, written))
+        if messages := self.command.run(dict(zip(FOLDERS, folders, strict=True))):
+            print(messages, file=sys.stderr)
+        if not (written / TEXT).is_file():
+            raise PrivacyEvalError(f"the recognizer wrote no {{out}}/{TEXT}: {self.command.text}")
+        self.access.check_inside(written / TEXT)
+        left_out = self._check(written / TEXT)
+        content = read_bytes(written / TEXT)
+        shutil.rmtree(written)
+        return Content({self.out / TEXT: content}, left_out)
+
+    def _check(self, text: Path) -> str:
+        """Check that every utterance has a transcript, and nothing else; return what is left
+        out."""
+        recognized, ids = read_transcripts(text), set(self.reader().ids)
+        if unknown := [u for u in recognized if u not in ids]:
+            raise PrivacyEvalError(
+                f"{text}: {len(unknown)} transcripts of utterances that are not in {self.data}: "
+                f"{abbreviate(unknown)}"
+            )
+        missing = sorted(ids - recognized.keys())
+        if missing and not self.access.allow_missing:
+            raise PrivacyEvalError(
+                f"{text}: no transcript of {len(missing)} utterances: {abbreviate(missing)} (one "
+                "without words is a line with the id alone; --allow-missing leaves them out)"
+            )
+        return f"{len(missing)} utterances without transcripts left out" if missing else ""
+
+
+def recognize_tree(experiment: Experiment, command: UserCommand, run: Run = Run()) -> Outcome:
+    """Recognize the speech of all recognition sets of the systems that have no transcripts, or none
+    that are current.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The protocol has no place for transcripts.
+    """
+    access, protocol = experiment.asv.access, experiment.asv.protocol
+    if not protocol.recognition.folders:
+        raise PrivacyEvalError(
+            f"protocol {protocol.name} has no folders for transcripts (recognition: folders); "
+            "recognize single data folders: privacy-eval recognize --data DIR --out TEXT"
+        )
+    products = {
+        product.files: product
+        for system in experiment.systems
+        for product in _of_system(system, protocol, access, command)
+    }
+    allow = access.allow_missing
+    return bring_up_to_date(products.values(), access.inputs, run, allow_missing=allow)
+
+
+def _of_system(
+    system: System, protocol: Protocol, access: TreeAccess, command: UserCommand
+) -> Iterator[Product]:
+    """Yield the transcripts of a system; of original speech those that it shares with others."""
+    found = {files.condition.name: files.folder for files in system.recognition}
+    part = protocol.results_folders[0]
+    conditions = recognition_conditions(protocol, part, system.anon_suffix, system.name)
+    for name, condition in conditions.items():
+        exps = system.original_exps[::-1] if condition.speech == ORIGINAL else system.exps
+        if not exps:
+            continue
+        folder = name.removeprefix("ASR-")
+        out = found.get(name, exps[0] / protocol.recognition.folders[0] / folder)
+        data = access.tree / "data" / folder
+        yield Recognition(f"transcripts of {folder}", data, out, command, access).product()
