@@ -1,0 +1,87 @@
+"""The documentation site: complete, readable without network, and not built from broken links."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from support import ROOT
+
+import privacy_eval as pe
+
+pytest.importorskip("mkdocstrings", reason="the extra `docs` is not installed")
+
+
+def build(root: Path, out: Path, *options: object) -> subprocess.CompletedProcess[str]:
+    script = root / "scripts/build_site.sh"
+    command = [script, "--out", out, *options]
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what the site is made of, without the interface, which takes most of the time."""
+    root = tmp_path_factory.mktemp("site")
+    for name in ("docs", "scripts", "local", "conf", "tests/data/golden", "recipes/bench"):
+        shutil.copytree(ROOT / name, root / name)
+    for file in ROOT.glob("*.*"):
+        if file.is_file():
+            shutil.copy(file, root)
+    shutil.copy(ROOT / "LICENSE", root)
+    python = root / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    config = root / "scripts/site/mkdocs.yml"
+    text = re.sub(r"  - mkdocstrings:\n(    .*\n)+", "", config.read_text())
+    config.write_text(re.sub(r"  - Interface: .*\n", "", text))
+    return root
+
+
+def test_the_site_has_all_pages_and_loads_nothing(tmp_path: Path) -> None:
+    pictures = tmp_path / "figures"
+    pictures.mkdir()
+    shutil.copy(ROOT / "docs/summary.png", pictures / "plane.png")
+    (pictures / "captions.json").write_text(json.dumps({"plane": {"caption": "A plane."}}))
+    site = tmp_path / "site"
+    run = build(ROOT, site, "--figures", pictures)
+    assert run.returncode == 0, run.stderr
+    for page in (ROOT / "docs").glob("*.md"):
+        assert (site / page.with_suffix(".html").name).is_file()
+    texts = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    loading = re.compile(r"""<(?:script|img|iframe)[^>]*\bsrc=["']?(?:https?:)?//|@import""")
+    assert not [path.name for path, text in texts.items() if loading.search(text)]
+    for text in texts.values():
+        assert not re.search(r"""<link[^>]*stylesheet[^>]*href=["']?(?:https?:)?//""", text)
+    assert "A plane." in texts[site / "figures/index.html"]
+    assert (site / "figures/plane.png").is_file()
+    interface = texts[site / "api/privacy_eval.html"]
+    public = [name for name in pe.__all__ if callable(getattr(pe, name))]
+    assert not [name for name in public if getattr(pe, name).__name__ not in interface]
+    index = (site / "search/search_index.js").read_text(encoding="utf-8")
+    assert index.startswith("var __index = ") and "linkability" in index
+    assert 'href="participants.html#' in texts[site / "index.html"]  # as README's links
+    assert "repository/LICENSE.html" in texts[site / "index.html"]
+
+
+def test_all_pages_of_docs_are_in_the_navigation() -> None:
+    nav = yaml.safe_load((ROOT / "scripts/site/mkdocs.yml").read_text())["nav"]
+    listed = re.findall(r"'([\w/]+\.md)'", str(nav))
+    assert {p.name for p in (ROOT / "docs").glob("*.md")} <= set(listed)
+    assert len(listed) == len(set(listed))
+
+
+def test_broken_links_end_the_build(copy: Path, tmp_path: Path) -> None:
+    page = copy / "docs/faq.md"
+    text = page.read_text()
+    assert build(copy, tmp_path / "site").returncode == 0
+    page.write_text(f"{text}\n[metrics](metrics.md#no-such-heading), [page](no_such_page.md)\n")
+    run = build(copy, tmp_path / "site")
+    assert run.returncode != 0
+    assert "no-such-heading" in run.stderr and "no_such_page.md" in run.stderr
