@@ -3,7 +3,7 @@
 
     scripts/bench.py score             metrics; reading and pairing; bootstrap
     scripts/bench.py identification    linkage in all gallery sizes, and its peak memory
-    scripts/bench.py disclosure        error rates by the amount of speech, groups of speakers
+    scripts/bench.py disclosure        amount of speech, groups of speakers, audit of audio
     scripts/bench.py similarity        voice similarity of a trial set, and its peak memory
     scripts/bench.py system            stages 5 to 10 of a whole system, twice
     scripts/bench.py speech            features and McAdams anonymization, per second of speech;
@@ -86,6 +86,7 @@ from privacy_eval.simulate import (
     write_demo_tree,
 )
 from privacy_eval.speech.audio import Audio
+from privacy_eval.speech.audit import audit_utterance
 from privacy_eval.speech.features import mfcc, sliding_cmvn, voice_activity
 from privacy_eval.speech.front_ends import FRONT_ENDS, FrontEnd
 from privacy_eval.speech.ge2e import Ge2e
@@ -232,7 +233,8 @@ def identification(tests: int, enrolled: int, repeats: int) -> bool:
 def disclosure(scale: int, repeats: int) -> bool:
     """What else is disclosed."""
     groups = group_rows(500 // scale, repeats)
-    return show([amount_row(22_000 // scale, 5_000 // scale, repeats), *groups])
+    rows = [amount_row(22_000 // scale, 5_000 // scale, repeats), *groups, audit_row(repeats)]
+    return show(rows, decimals=3)
 
 
 def group_rows(replicates: int, repeats: int) -> list[Row]:
@@ -265,6 +267,18 @@ def group_rows(replicates: int, repeats: int) -> list[Row]:
         return Row(work, "ungrouped", *times, goal)
 
     return [row("within", KINDS[:1], WITHIN_GOAL), row("all kinds", KINDS, ALL_KINDS_GOAL)]
+
+
+def audit_row(repeats: int) -> Row:
+    """Ten utterances of 10 s, compared with their originals, against real time."""
+    generator = np.random.default_rng(10)
+    pairs = generator.normal(0, 1000, (10, 2, 160_000)).astype(np.int16)
+
+    def work() -> None:
+        for original, anonymized in pairs:
+            audit_utterance(Audio(anonymized, 16_000), Audio(original, 16_000))
+
+    return Row("audit of 100 s of audio", "real time", processor_time(work, repeats), 100, 0.01)
 
 
 def amount_row(tests: int, enrolled: int, repeats: int) -> Row:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from .options import add, add_tree, progress
+from ..errors import UsageError
+from .options import add, add_tree, flag, path, progress
+
+if TYPE_CHECKING:
+    from ..check import Report
+    from ..stages.access import AsvSystems
 
 EXAMPLE = "--tree baseline --results exp"
 
@@ -22,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="do not read score files (about 1 s per 10^6 trials)"
     )
+    audio = "also audit the anonymized audio: faults, duplicates, tags, original speech still in it"
+    parser.add_argument("--audio", **flag(audio))
+    table = "where to write what --audio found, a row per utterance"
+    parser.add_argument("--audio-table", **path("CSV", table))
+    add(parser, "--nj", help="processes of --audio; default: 1")
     rows = "csv, json: a row per team and problem; default: text"
     add(parser, "--format", choices=["text", "csv", "json"], help=rows)
 
@@ -32,20 +45,21 @@ def run(arguments: argparse.Namespace) -> int:
     from ..stages.access import AsvSystems, new_system
     from .inputs import load_systems, tree_access
 
+    if arguments.audio_table is not None and not arguments.audio:
+        raise UsageError("--audio-table goes with --audio")
     systems, protocol, _ = load_systems(arguments, needed=False, warn=False)
     access = tree_access(arguments)
-    report = check_tree(
-        systems,
-        AsvSystems(access, protocol),
-        new_system(
-            access,
-            protocol,
-            name=arguments.system,
-            anon_suffix=(arguments.anon_suffix or [None])[0],
-        ),
-        read=not arguments.quick,
-        progress=progress(),
+    asv = AsvSystems(access, protocol)
+    new = new_system(
+        access,
+        protocol,
+        name=arguments.system,
+        anon_suffix=(arguments.anon_suffix or [None])[0],
     )
+    report = check_tree(systems, asv, new, read=not arguments.quick, progress=progress())
+    if arguments.audio:
+        owners = {s.anon_suffix: s.name for s in systems} or {new.anon_suffix: new.name}
+        report = _with_audio(arguments, report, asv, owners)
     rows = report.rows(details=arguments.details)
     if arguments.format == "csv":
         print(csv_text([Row._fields, *rows]), end="")
@@ -61,3 +75,16 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.quick:
             print("score files were not read (--quick)")
     return 1 if report.number(ERROR) and not arguments.allow_missing else 0
+
+
+def _with_audio(
+    arguments: argparse.Namespace, report: Report, asv: AsvSystems, owners: Mapping[str, str]
+) -> Report:
+    """Add the findings of the audit of audio, and write its table."""
+    from ..check.audio import audit_tree
+    from ..io.files import write_text
+
+    audit = audit_tree(asv, owners, jobs=arguments.nj, progress=progress())
+    if arguments.audio_table is not None:
+        write_text(arguments.audio_table, audit.table())
+    return replace(report, findings=[*report.findings, *audit.findings])
