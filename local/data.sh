@@ -43,7 +43,8 @@ transform.mat) beside it. Other options of the features go into conf/mfcc.conf a
 the tree. Results carry the digest of the network: numbers of different networks cannot be compared.
 A network of another toolkit is a command of yours, --extractor (docs/extractors.md).
 Without one, run.sh --encoder ge2e (or ge2e-raw, d-vector, FILE.onnx) computes the vectors of a speaker
-encoder; privacy-eval get-model ge2e downloads it first (docs/speech.md).
+encoder; privacy-eval get-model ge2e downloads it first (docs/speech.md). Recordings without a tree:
+recipes/real_speech/run.sh.
 To try the pipeline with neither: privacy-eval demo-speech DIR makes DIR/extractor, which computes
 only statistics of MFCC, and training speech for its back end (DIR/training, DIR/training_utt2spk).
 END

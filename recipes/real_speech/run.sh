@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2034 # options are passed on by their names
+# Evaluate an anonymizer on real speech, without Kaldi: a folder of recordings in, attacks by real speaker
+# encoders, tables and a report out, on a laptop. The folder has LibriSpeech's layout, or
+# SPEAKER/FILE.wav or SPEAKER/SESSION/FILE.wav (also FLAC). Enrollment and trials are of different sessions
+# where there are several; the report says what so many speakers can carry. More speech of other speakers
+# (--training) makes attackers stronger, who learn how anonymized voices map to original ones.
+#
+# Usage: run.sh --speech DIR [--training DIR] [--get-models true] [other options]
+#
+# Stages: 1 models of the encoders; 3 data folders, trials and the protocol, which you may edit in
+# DIR/tree/protocol.yaml; from 4 on those of recipes/vpc2020/run.sh. What is there is not made again.
+set -euo pipefail
+
+# --- options
+speech=               # folder of speech: LibriSpeech's layout, or SPEAKER/.../FILE.wav or .flac
+anonymized=           # the same files, anonymized by your system (default: stage 4 anonymizes them)
+training=             # folder of speech of other speakers, in such a layout: aligned attackers learn from it
+dir=                  # folder of tree and results (default: work beside this script)
+spk2gender=           # gender of every speaker (default: from the folder, else unknown)
+text=                 # what is said, as Kaldi's text (default: from the folder, else unknown)
+enroll=               # enrollment utterances per speaker (default: half of them)
+encoders="ge2e d-vector" # speaker encoders that attack, the first for averages: ge2e, ge2e-raw, d-vector, FILE.onnx
+get_models=false      # download missing models (privacy-eval get-model)
+anonymizer=mcadams    # mcadams (baseline B2), or a command (see local/anonymize.sh)
+variant=2022          # variant of the anonymizer mcadams: 2020 or 2022
+coefficient=0.8       # McAdams coefficient; empty: drawn per speaker, as in the challenge of 2022
+system=B2             # name of the system in the results
+attackers=all         # all, challenge, or ids of the protocol
+bootstrap=1200        # bootstrap replicates of speakers for confidence intervals; 0: none
+seed=0                # seed of bootstrap and coefficients
+nj=2                  # number of parallel jobs
+stage=1               # first stage to run
+stop_stage=100        # last stage to run
+# --- end of options
+
+recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+# shellcheck source=scripts/parse_options.sh
+. "$recipe/../../scripts/parse_options.sh"
+usage_error() {
+    printf 'run.sh: %s (--help lists the options)\n' "$1" >&2
+    exit 2
+}
+[ $# -eq 0 ] || usage_error "unexpected argument '$1'"
+[ -n "$speech" ] || usage_error "--speech names a folder of speech: recordings of your own as \
+SPEAKER/FILE.wav, or dev-clean of LibriSpeech (40 speakers, 337 MB, CC BY 4.0) from https://www.openslr.org/12"
+dir=${dir:-$recipe/work}
+
+# shellcheck source=recipes/vpc2020/path.sh
+. "$recipe/../vpc2020/path.sh"
+
+if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ] && [ "$get_models" = true ]; then
+    for encoder in $encoders; do
+        case $encoder in
+            ge2e*) privacy-eval get-model ge2e ;;
+            d-vector) privacy-eval get-model d-vector ;;
+        esac
+    done
+fi
+
+if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
+    design=(--original "$speech" --encoders "$encoders")
+    for name in anonymized training spk2gender text enroll; do
+        if [ -n "${!name}" ]; then design+=("--$name" "${!name}"); fi
+    done
+    privacy-eval data-dir "${design[@]}" --out "$dir/tree"
+fi
+
+if [ "$stop_stage" -ge 4 ]; then
+    made_by=(--anonymizer "$anonymizer")
+    if [ "$anonymizer" = mcadams ]; then made_by+=(--variant "$variant" --coefficient "$coefficient"); fi
+    if [ -n "$anonymized" ]; then made_by=(); fi
+    exec "$recipe/../vpc2020/run.sh" --stage "$((stage > 4 ? stage : 4))" --stop-stage "$stop_stage" \
+        --tree "$dir/tree" --results exp --out results --conf protocol.yaml --system "$system" \
+        "${made_by[@]}" --attackers "$attackers" --bootstrap "$bootstrap" --seed "$seed" --nj "$nj" \
+        --allow-outside
+fi
