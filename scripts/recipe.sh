@@ -51,6 +51,27 @@ check_options() {
     out_name=${out:-${results%/}/privacy_eval} # as in the table of the stages
     out=$(in_tree "$out_name")
 }
+# Extends the protocol, in the output folder, by an attacker who compares the vectors of $encoder.
+attack_by_encoder() {
+    local id base=$conf extended
+    id=$(basename -- "$encoder" .onnx)
+    if [ -f "$encoder" ]; then encoder=$(readlink -f -- "$encoder"); fi
+    if [ -f "$front_end" ]; then front_end=$(readlink -f -- "$front_end"); fi
+    if [ -f "$(in_tree "$conf")" ]; then base=$(readlink -f -- "$(in_tree "$conf")"); fi
+    mkdir -p -- "$out"
+    extended=$(readlink -f -- "$out")/with_$id.yaml
+    {
+        printf 'extends: %s\nmore_attackers:\n  - id: %s\n' "$(quoted "$base")" "$(quoted "$id")"
+        printf '    title: %s\n' "$(quoted "cosine of $id vectors")"
+        printf '    knows: [enrollment, trial]\n    scoring: cosine\n'
+        printf '    encoder: %s\n    front_end: %s\n' "$(quoted "$encoder")" "$(quoted "$front_end")"
+    } >"$extended"
+    conf=$extended
+    sed -i.old -e '/^--conf=/d' -- "$config" && rm -f -- "$config.old"
+    printf -- '--conf=%s\n' "$conf" >>"$config"
+}
+# Prints a text as YAML's single-quoted scalar.
+quoted() { printf "'%s'" "${1//\'/\'\'}"; }
 # More jobs on this machine would only start one after the other, each with its start-up time.
 limit_jobs() {
     local processors

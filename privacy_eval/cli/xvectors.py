@@ -93,7 +93,9 @@ def _stage(arguments: argparse.Namespace) -> int:
 
     text = arguments.extractor
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    attackers = chosen_attackers(arguments, protocol) or ()
+    attackers = chosen_attackers(arguments, protocol)
+    if attackers is None:
+        attackers = {attacker.id for attacker in protocol.encoder_attackers}
     asv = load_asv_systems(arguments, protocol)
     if arguments.extractor and arguments.encoder:
         arguments.parser.error("--extractor and --encoder exclude each other")

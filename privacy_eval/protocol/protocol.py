@@ -33,6 +33,9 @@ EERS = ("eer", "eer_speechbrain", "rocch_eer")
 #: Ending of the title where the tree is a demo.
 _SIMULATED = ", simulated data"
 
+#: Entry of a protocol that extends another one: attackers beside those of that one.
+_MORE = "more_attackers"
+
 #: Suffix of the names of metric studies.
 _STUDY = "_study"
 
@@ -460,6 +463,11 @@ class Protocol:
         """The attackers that are not the challenge's own."""
         return self.attackers[1:]
 
+    @property
+    def encoder_attackers(self) -> tuple[Attacker, ...]:
+        """The other attackers who compare the vectors of an encoder as they are."""
+        return tuple(a for a in self.other_attackers if a.scoring == "cosine")
+
     def is_variant(self, other: str, attacker: str) -> bool:
         """Tell whether an attacker is an aligned or normalized variant of another one, as the
         protocol declares them or by their ids: of the challenge's own all of them are."""
@@ -682,7 +690,12 @@ def read_yaml_values(
     inherited, _ = read_yaml_values(
         parent, base=base, bundled=bundled, extended_by=(*extended_by, identity)
     )
-    return {**inherited, **values} if isinstance(inherited, dict) else values, where
+    if not isinstance(inherited, dict):
+        return values, where
+    if isinstance(values.get(_MORE), list):
+        added = values.pop(_MORE)
+        values["attackers"] = [*(values.get("attackers") or inherited.get("attackers", [])), *added]
+    return {**inherited, **values}, where
 
 
 def _need(condition: bool, message: str) -> None:

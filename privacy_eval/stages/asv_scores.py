@@ -45,8 +45,9 @@ def make_scores(
 ) -> Outcome:
     """Compute the score files of the systems under test that are not current.
 
-    `attackers`: ids, see `select_attackers`; by default the challenge's own and, wherever the tree
-    has transcripts beside what that needs, the words, and those that were computed before.
+    `attackers`: ids, see `select_attackers`; by default the challenge's own, those who compare the
+    vectors of an encoder and, wherever the tree has transcripts beside what that needs, the words,
+    and those that were computed before.
     A run without jobs fuses the scores that are there then.
     """
     access = asv.access
@@ -71,7 +72,9 @@ def _chosen(asv: AsvSystems, attackers: Collection[str] | None) -> list[Product]
     scored = {p.note.parent for p in own if p.is_there() or not p.absent()}
     scored |= {folder for system in asv.under_test for folder, _ in system.of_edition}
     readable = [p for p in words if p.note.parent.parent in scored and not p.absent()]
-    return own + readable + _named(others, None)
+    encoders = {a.id for a in asv.protocol.encoder_attackers}
+    others = [p for p in others if p.note.parent.name in encoders or p.read_fingerprint()]
+    return own + readable + others
 
 
 def _named(products: list[Product], attackers: Collection[str] | None) -> list[Product]:

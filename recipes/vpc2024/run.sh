@@ -21,6 +21,8 @@ conf=vpc2024         # vpc2024, vpc2026_track1, vpc2026_track2, or a YAML file, 
 nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from recipes/vpc2020/cmd.sh)
 system=              # evaluate only this system; or a name for the only system
+encoder=             # another attacker: cosine of ge2e, ge2e-raw, d-vector or FILE.onnx (privacy-eval get-model)
+front_end=           # of FILE.onnx: wespeaker, sherpa, 3dspeaker or a YAML file (default: its metadata)
 anon_suffix=         # suffixes of anonymized data sets, blank-separated (default: from folders)
 all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
 conventional=false   # also draw ECE, APE, NBER and NECE plots of every condition
@@ -62,12 +64,14 @@ if [ -z "$cmd" ]; then . "$recipe/../vpc2020/cmd.sh"; fi
 # All options are now in the file $config, which every stage reads; what it does not know, it ignores.
 # A stage that is current says so, and starts no jobs.
 check_options "$@"
+if [ -n "$encoder" ]; then attack_by_encoder; fi
 
 if begin 0; then
     "$local/check.sh" --config "$config"
 fi
 
 if begin 5; then # of attackers beside the challenge's own, which are in the tree
+    if [ -n "$encoder" ]; then "$local/xvectors.sh" --config "$config"; fi
     "$local/asv_scores.sh" --config "$config"
 fi
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from model_support import SYNTHETIC, needs_onnxruntime, pin_tiny_ge2e
-from support import Run, cli
+from support import ROOT, Run, cli, lines_to, run_program
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.files import digest
 from privacy_eval.protocol.protocol import ORIGINAL, AsvModel, Attacker, load_protocol
 from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
 
-pytest.importorskip("soundfile", reason="audio needs the extra speech")
+soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 
 NOTE = ".privacy_eval.json"
 ONNX = SYNTHETIC / "sherpa_wespeaker.onnx"
@@ -72,6 +74,30 @@ def protocol_of(folder: Path, *attackers: str) -> Path:
     path = folder / "p.yaml"
     path.write_text(f"extends: vpc2020\nasv_models: [{model}]\nattackers:\n{lines}")
     return path
+
+
+@needs_onnxruntime
+def test_an_encoder_attacks_a_tree_of_2024(tmp_path: Path) -> None:
+    """Beside the challenge's attacker, where the model trained on original speech has scores."""
+    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    tree = tmp_path / "tree2024"
+    noise = np.random.default_rng(0).normal(0, 3000, 8000).astype(np.int16)
+    soundfile.write(tree / "noise.wav", noise, 16000)
+    for name in ("enrolls", "trials_f"):
+        for data in tree.glob(f"data/libri_test_{name}*"):
+            lines = (data / "utt2spk").read_text().splitlines()
+            lines_to(data / "wav.scp", (f"{line.split()[0]} noise.wav" for line in lines))
+    run = run_program(
+        *(ROOT / "recipes/vpc2024/run.sh", "--tree", tree, "--stage", 5, "--stop-stage", 5),
+        *("--encoder", ONNX, "--nj", 1, "--allow-missing"),
+        cwd=tmp_path,
+    )
+    assert run.code == 0, run.err
+    scored = {path.parents[1].name for path in tree.glob("exp/*/*/sherpa_wespeaker/scores")}
+    pairs = (("", ""), ("", "_toy"), ("_toy", "_toy"))
+    assert scored == {f"libri_test_enrolls{e}-libri_test_trials_f{t}" for e, t in pairs}
+    assert not list(tree.glob("exp/asv_anon*/*/sherpa_wespeaker"))
 
 
 OWN = "id: cosine, title: t, scoring: cosine"
