@@ -147,7 +147,8 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
                 f"{one.phrase} attacker ({row.how_compared})."
             )
     if row.lowest is not None:
-        how = f"; corrected for having been picked {row.corrected_text}" * bool(row.corrected_text)
+        value, _, bounds = row.corrected_text.partition(" ")
+        how = f"; corrected for having been picked {value} % {bounds}" * bool(value)
         yield (
             f"The strongest of {len(row.compared)} attackers that were tried: "
             f"{row.lowest.phrase}, {row.lowest.eer.text()} %{how}{_too_short(row)}."

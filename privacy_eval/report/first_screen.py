@@ -125,8 +125,8 @@ def _verdict(data: ReportData) -> str:
         protocol = data.protocol
         attack = protocol.average_attack.phrase
         under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
-        interval = f"{eer} {metric.interval(first.mean.interval)}".rstrip()
-        return f"{first.system} leaves an {interval}{under}; 50 % is chance{published}."
+        interval = f"{first.mean.text()} % {metric.interval(first.mean.interval)}".rstrip()
+        return f"{first.system} leaves an EER of {interval}{under}; 50 % is chance{published}."
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
     sentence = (

@@ -36,6 +36,7 @@ _LATEX = {
     "\u00a7": r"\S{}",
     "\u2020": r"\dag{}",
     "\u2021": r"\ddag{}",
+    "\u2248": r"$\approx$",
 }
 
 #: Numbers, alone or with an interval: `-1.5`, `-1.5 [-2.0, inf]`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..errors import abbreviate
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
@@ -54,6 +55,7 @@ def main_results_table(data: ReportData) -> Table | None:
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += too_few_replicates(data.lacking_replicates.values())
     notes += strongest_notes([tried for tried in data.tried.values() if tried.lowest is not None])
+    notes += _strongest_names(data)
     resampled = {
         key
         for _, means in evaluated
@@ -114,11 +116,22 @@ def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tupl
     for split in data.protocol.splits:
         tried = data.tried.get((system, split))
         if tried is not None and tried.lowest is not None:
-            title = f"Strongest of {len(tried.compared)}: {tried.lowest.phrase}"
+            title = f"Strongest of {len(tried.compared)}"
             eer, _, bounds = tried.corrected_text.partition(" ")
             place = (system, data.protocol.split_title(split), title)
             number = str(len(tried.lowest.eer.parts))
             yield (*place, number, eer or tried.lowest.eer.text(), bounds, *[""] * others)
+
+
+def _strongest_names(data: ReportData) -> list[str]:
+    """Name the strongest attackers of all systems in a note, if there are any."""
+    of_attacker: dict[str, list[str]] = {}
+    for tried in data.tried.values():
+        if tried.lowest is not None:
+            place = f"{tried.system}, {data.protocol.split_name(tried.split)}"
+            of_attacker.setdefault(tried.lowest.phrase, []).append(place)
+    named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())
+    return [f"The strongest: {'; '.join(named)}"] if of_attacker else []
 
 
 def _independent(keys: Sequence[str]) -> list[str]:

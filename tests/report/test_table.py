@@ -70,6 +70,7 @@ PRINTED = {
     r"\char34{}": '"',
     r"\dag{}": "\u2020",
     r"\ddag{}": "\u2021",
+    r"$\approx$": "\u2248",
     r"\textendash{}": "\u2013",
     r"\textquotesingle{}": "'",
     r"\textasciigrave{}": "`",
@@ -100,7 +101,7 @@ def test_latex_of_any_text_is_harmless_and_one_line(text: str) -> None:
     escaped = escape_latex(text)
     shown = printed(escaped)
     assert all(
-        " " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c in "\u00a7\u2013\u2020\u2021"
+        " " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c in "\u00a7\u2013\u2020\u2021\u2248"
         for c in shown
     )
     assert len(escaped.splitlines()) <= 1
