@@ -36,6 +36,10 @@ TOKENS: tuple[bytes, ...] = (
     *(struct.pack("<d", x) for x in (float("nan"), float("-inf"), 1e300)),
 )
 
+#: Bytes of an input, also between its edits: each may repeat 50 times what the one before made, and
+#: three of them took the fuzzer itself more memory than its inputs may.
+LARGEST = 1 << 18
+
 #: An edit of text: unit, position, number of units replaced, replacement, and its argument.
 Edit = tuple[str, int, int, str, int]
 
@@ -80,7 +84,7 @@ def _edited(content: bytes, edits: Sequence[Edit], tokens: Sequence[bytes]) -> b
             new = bytes([old[0] ^ 1 << argument % 8]) + old[1:] if old else b""
         else:
             new = b""
-        content = cut(0, begin) + new + cut(min(begin + count, number), number)
+        content = (cut(0, begin) + new + cut(min(begin + count, number), number))[:LARGEST]
     return content
 
 

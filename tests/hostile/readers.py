@@ -30,7 +30,7 @@ import numpy as np
 import second_readings as second
 import soundfile
 from hypothesis import strategies as st
-from inputs import TOKENS, json_with_edits, samples_with_edits
+from inputs import LARGEST, TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
 from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported
@@ -98,8 +98,6 @@ from privacy_eval.tree.conditions import SetCondition
 
 #: Seconds of processor time that an input of a few kB may take: far less than a hang takes.
 SECONDS = 10
-#: Bytes of an input: repeated again and again, a few edits would make hundreds of MB.
-LARGEST = 1 << 18
 #: Bytes that it may ask for, and by which all inputs may raise the most that was ever in use; what
 #: one input may take beyond three times the file, of readers that promise it.
 ADDRESS_SPACE, GROWTH, SMALL = 512 << 20, 256 << 20, 64 << 20
