@@ -206,7 +206,7 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
     assert verbs == [
         *("check", "train-backend", "subsets", "anonymize"),
         *("subsets", "xvectors", "train-backend", "asv-scores"),
-        *("privacy-metrics", "similarity", "identification"),
+        *("privacy-metrics", "measures", "similarity", "identification"),
         *("collect", "tables", "figures", "report", "listening"),
     ]
     assert "<subsets><--anonymized>" in run.out
