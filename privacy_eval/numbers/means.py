@@ -134,6 +134,11 @@ def averaged_sets(protocol: Protocol, metric: str) -> list[tuple[str, str, float
     return [(d.id, g, d.weight * w) for d in protocol.data_sets for g, w in weights.items()]
 
 
+def averaged_conditions(protocol: Protocol) -> int:
+    """Count the conditions of an attack model and split that averages are over."""
+    return sum(weight > 0 for *_, weight in averaged_sets(protocol, protocol.eer))
+
+
 def decoded_sets(protocol: Protocol, metric: str) -> Sequence[RecognitionSet]:
     """Return the sets with a word error rate, or with recalls of emotions; none of other
     metrics."""

@@ -8,7 +8,7 @@ from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.means import averaged_sets
+from ..numbers.means import averaged_conditions
 from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import measured
@@ -181,7 +181,7 @@ def _sentences(
 ) -> Iterator[str]:
     """Describe a system; `by_others`: sentences on attackers beside the challenge's own."""
     protocol = data.protocol
-    conditions = sum(weight > 0 for *_, weight in averaged_sets(protocol, protocol.eer))
+    conditions = averaged_conditions(protocol)
     evaluated = [a for a in data.attacks[system] if a.split == split]
     original = any(a.model.is_original for a in evaluated)
     records = [

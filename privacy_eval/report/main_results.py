@@ -8,7 +8,7 @@ from ..errors import abbreviate
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.means import Mean
+from ..numbers.means import Mean, averaged_conditions
 from ..numbers.report_data import ReportData
 from .attackers_in_words import strongest_notes
 from .notes import averaged_text, caveat_notes, too_few_replicates, words_not_resampled
@@ -41,7 +41,7 @@ def main_results_table(data: ReportData) -> Table | None:
         of_system += _strongest_rows(system, len(others), data)
     caption = (
         f"{protocol.title}: {averaged_text(protocol)}, of "
-        f"the available conditions (all: {len(protocol.data_sets) * len(protocol.genders)})."
+        f"the available conditions (all: {averaged_conditions(protocol)})."
     )
     notes = [
         *_independent(keys),

@@ -18,15 +18,12 @@ from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
 from .ge2e import read_ge2e
-from .models import load_model, missing_model, model_path
+from .models import LIBRARIES, load_model, missing_model, model_path
 from .onnx_encoder import open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
-#: Packages of the modules that named encoders need beside NumPy.
-_LIBRARIES = {
-    "ge2e": {"webrtcvad": "webrtcvad-wheels", "soxr": "soxr"},
-    "ge2e-raw": {"soxr": "soxr"},
-}
+#: Of ONNX files; `ge2e-raw` resamples by soxr alone.
+_ONNX, _RAW = {"onnxruntime": "onnxruntime"}, {"ge2e-raw": {"soxr": "soxr"}}
 
 
 class Encoder(Protocol):
@@ -166,7 +163,7 @@ def check_encoders(choices: Iterable[EncoderChoice]) -> None:
         file.
     """
     choices = list(choices)
-    needed = [_LIBRARIES.get(choice.name, {"onnxruntime": "onnxruntime"}) for choice in choices]
+    needed = [(LIBRARIES | _RAW).get(choice.name, _ONNX) for choice in choices]
     packages = {module: name for libraries in needed for module, name in libraries.items()}
     missing = [name for module, name in packages.items() if find_spec(module) is None]
     if missing:

@@ -14,9 +14,10 @@ import sys
 import tempfile
 import zipfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, missing_library
 from ..io.files import atomic_path, digest, read_bytes
 
 _ATTEMPTS, _SECONDS = 2, 30  # of pip, before a download counts as failed
@@ -133,6 +134,17 @@ MODELS = {
 }
 
 
+#: Packages of the modules that models need beside those of the core.
+LIBRARIES = {
+    "ge2e": {"webrtcvad": "webrtcvad-wheels", "soxr": "soxr"},
+    "d-vector": {"onnxruntime": "onnxruntime"},
+    "dnsmos": {"onnxruntime": "onnxruntime", "soxr": "soxr"},
+    "phones": {"hama": "hama==1.7.0", "kaldialign": "kaldialign"},
+}
+#: Models that are read from the installed package.
+_INSTALLED = ("phones",)
+
+
 def default_cache() -> Path:
     """Return the folder of models in the user's cache.
 
@@ -215,6 +227,28 @@ def cached_files(name: str, *, cache: Path | None = None) -> list[Path]:
     except PrivacyEvalError:
         return []
     return [model_path(name, number, cache=cache) for number in numbers]
+
+
+def check_model(name: str, *, cache: Path | None = None) -> None:
+    """Make sure that a model and the libraries that it needs are there.
+
+    Parameters
+    ----------
+    name : str
+        Key of `MODELS`.
+    cache : Path, optional
+        Folder of models; by default the user's.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With the command that installs all missing libraries, or gets the model.
+    """
+    missing = [package for module, package in LIBRARIES[name].items() if find_spec(module) is None]
+    if missing:
+        raise missing_library(MODELS[name].title, " ".join(missing))
+    if name not in _INSTALLED and not cached_files(name, cache=cache):
+        raise missing_model(model_path(name, cache=cache), name, cache)
 
 
 def missing_model(path: Path, name: str, cache: Path | None) -> PrivacyEvalError:

@@ -305,9 +305,10 @@ def original_sets(
 def measure_conditions(
     protocol: Protocol, anon_suffix: str, system: str
 ) -> Iterator[tuple[MeasureCondition, TrialSet]]:
-    """Yield the speech of every trial set of a system, original before anonymized."""
+    """Yield the speech of every trial set that averages are over, original before anonymized."""
     part = protocol.results_folders[0]
-    for t in protocol.trial_sets():
+    weights = protocol.gender_weights
+    for t in (t for t in protocol.trial_sets() if weights.get(t.gender, 1)):
         for speech, suffix in zip(SPEECH, ("", anon_suffix), strict=True):
             place = t.data_set.id, t.split, t.gender
             name = f"{t.trials_name}{suffix}"

@@ -21,11 +21,13 @@ spk2gender=           # gender of every speaker (default: from the folder, else 
 text=                 # what is said, as Kaldi's text (default: from the folder, else unknown)
 enroll=               # enrollment utterances per speaker (default: half of them)
 encoders="ge2e d-vector" # speaker encoders that attack, the first for averages: ge2e, ge2e-raw, d-vector, FILE.onnx
-get_models=false      # download missing models (privacy-eval get-model)
+get_models=false      # download missing models (privacy-eval get-model), else only name the commands
 anonymizer=mcadams    # mcadams (baseline B2), or a command (see local/anonymize.sh)
 variant=2022          # variant of the anonymizer mcadams: 2020 or 2022
 coefficient=0.8       # McAdams coefficient; empty: drawn per speaker, as in the challenge of 2022
 system=B2             # name of the system in the results
+quality=true          # predict the quality of the trials' speech by DNSMOS
+phones=true           # recognize phones in the trials' speech, and count errors
 attackers=all         # all, challenge, or ids of the protocol
 bootstrap=1200        # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0                # seed of bootstrap and coefficients
@@ -49,13 +51,20 @@ dir=${dir:-$recipe/work}
 # shellcheck source=recipes/vpc2020/path.sh
 . "$recipe/../vpc2020/path.sh"
 
-if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ] && [ "$get_models" = true ]; then
+if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
+    models=()
     for encoder in $encoders; do
         case $encoder in
-            ge2e*) privacy-eval get-model ge2e ;;
-            d-vector) privacy-eval get-model d-vector ;;
+            ge2e | ge2e-raw) models+=(ge2e) ;;
+            d-vector) models+=(d-vector) ;;
         esac
     done
+    if [ "$quality" = true ]; then models+=(dnsmos); fi
+    if [ "$phones" = true ]; then privacy-eval get-model phones --check; fi
+    for model in "${models[@]}"; do
+        if [ "$get_models" = true ]; then privacy-eval get-model "$model" >/dev/null; fi
+    done
+    if [ "$quality" = true ]; then privacy-eval get-model dnsmos --check; fi
 fi
 
 if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
@@ -72,6 +81,6 @@ if [ "$stop_stage" -ge 4 ]; then
     if [ -n "$anonymized" ]; then made_by=(); fi
     exec "$recipe/../vpc2020/run.sh" --stage "$((stage > 4 ? stage : 4))" --stop-stage "$stop_stage" \
         --tree "$dir/tree" --results exp --out results --conf protocol.yaml --system "$system" \
-        "${made_by[@]}" --attackers "$attackers" --bootstrap "$bootstrap" --seed "$seed" --nj "$nj" \
-        --allow-outside
+        "${made_by[@]}" --attackers "$attackers" --quality "$quality" --phones "$phones" \
+        --bootstrap "$bootstrap" --seed "$seed" --nj "$nj" --allow-outside
 fi

@@ -20,6 +20,8 @@ from model_support import (
 )
 from support import ROOT, Run, cli, run_program
 
+from privacy_eval.speech import models
+
 pytest.importorskip("soundfile", reason="audio needs the extra speech")
 
 RUN = ROOT / "recipes/real_speech/run.sh"
@@ -89,6 +91,7 @@ def test_scores_of_two_speakers(tmp_path: Path) -> None:
 @needs_webrtcvad
 @needs_soxr
 @needs_onnxruntime
+@needs_model("dnsmos")
 def test_ten_speakers_have_the_numbers_of_independent_code(tmp_path: Path) -> None:
     speech = ("--speech", CORPUS / "test-other", "--training", CORPUS / "train-clean-100")
     run = run_program(RUN, *speech, "--dir", tmp_path, cwd=tmp_path)
@@ -136,6 +139,8 @@ def test_without_speech_the_recipe_says_where_to_get_some(tmp_path: Path) -> Non
     assert not any(tmp_path.iterdir())
 
 
+@needs_onnxruntime
+@needs_soxr
 def test_missing_models_are_named_before_any_work(tmp_path: Path) -> None:
     speech = tmp_path / "speech"
     for name in ("a/a1", "a/a2", "b/b1", "b/b2"):
@@ -150,6 +155,19 @@ def test_missing_models_are_named_before_any_work(tmp_path: Path) -> None:
         "--encoders",
         "ge2e-raw d-vector",
     )
+    command += ("--quality", "false", "--phones", "false")
     run = run_program(*command, cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert run.code == 1 and not (tmp_path / "work").exists()
-    assert "get-model ge2e" in run.err
+    assert "get-model ge2e && privacy-eval get-model d-vector" in run.err
+
+
+@needs_onnxruntime
+@needs_soxr
+def test_models_are_checked_without_downloading_them(tmp_path: Path) -> None:
+    run = cli("get-model", "dnsmos", "--check", "--cache", tmp_path)
+    assert run.code == 1 and f"get-model dnsmos --cache {tmp_path}" in run.err
+    assert not any(tmp_path.iterdir())
+    libraries = {"no_such_module": "first", "nor_this": "second==1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(models.LIBRARIES, "dnsmos", libraries)
+        assert "pip install first second==1" in cli("get-model", "dnsmos", "--check").err
