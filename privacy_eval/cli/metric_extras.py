@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, abbreviate, counted
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
@@ -71,33 +71,24 @@ def groups_of_trials(
 ) -> dict[str, dict[str, Any]]:
     """Evaluate the groups of every `FILE:COLUMN`, as plain values with caveats; with intervals if
     there is a bootstrap. `files`: the speakers of trial utterances and of enrolled ones."""
-    from ..io.labels import age_bands, read_labels
+    from ..io.labels import read_labels
     from ..io.schema import to_plain
-    from ..io.trial_speakers import trial_speakers
-    from ..metrics import GroupedTrials, evaluate_groups
+    from ..metrics import evaluate_groups
     from ..metrics.groups import REPLICATES
+    from ..stages.group_trials import grouped_trials
 
-    sides = trial_speakers(trials, *files)
-    utterances = trials.utterance.tolist()
-    utt2spk = dict(zip(utterances, sides[1].tolist(), strict=True))
-    tested = set(utt2spk.values())
-    utt2spk |= {speaker: speaker for speaker in sorted({*sides[0].tolist()} - tested)}
     plain: dict[str, dict[str, Any]] = {}
-    for text in by:
-        labels = read_labels(text)
+    for labels in map(read_labels, by):
         if labels.column in plain:
             raise UsageError(f"--by: the column {labels.column!r} is given twice")
-        group_of = labels.of_speakers(utt2spk, allow_unknown=True)
-        if labels.column.lower() == "age":
-            group_of = age_bands(group_of)
-        grouped = GroupedTrials.by_speaker(
-            (trials.score, trials.is_target), sides, utterances, group_of
-        )
+        grouped, without = grouped_trials(trials, labels, *files)
+        if not grouped.names:
+            nobody = f"no speaker of the trials has a group of {labels.column}"
+            raise PrivacyEvalError(f"{labels.path}: {nobody}: {abbreviate(without)}")
         report = evaluate_groups(grouped, replicates=bootstrap or REPLICATES, seed=seed)
         of_column = to_plain(report)
         if bootstrap:
             _add_intervals(of_column, grouped, bootstrap, seed)
-        without = sorted({*utt2spk.values()} - group_of.keys())
         of_column["caveats"] = _group_caveats(report, labels.column, without)
         plain[labels.column] = of_column
     return plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import metrics
@@ -48,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     experiment = load_experiment(arguments)
     options = metric_options(arguments, arguments.tree)
+    options = replace(options, groups=experiment.asv.protocol.groups)
     if not arguments.job:
         _log_earlier_records(experiment, options)
     outcome = evaluate_tree(

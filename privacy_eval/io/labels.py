@@ -39,7 +39,7 @@ class Labels:
         Raises
         ------
         PrivacyEvalError
-            A speaker whose utterances have several labels; one without a label, or all.
+            A speaker whose utterances have several labels, or without a label.
         """
         labels: dict[str, str] = {}
         unknown = set()
@@ -52,12 +52,24 @@ class Labels:
                 raise PrivacyEvalError(
                     f"{self.path}: speaker {speaker!r} has several labels of {self.column}: {both}"
                 )
-        if unknown and not (allow_unknown and labels):
+        if unknown and not allow_unknown:
             raise PrivacyEvalError(
                 f"{self.path}: {len(unknown)} of {len(set(utt2spk.values()))} speakers have no "
                 f"{self.column}: {abbreviate(sorted(unknown))} (an empty cell leaves one out)"
             )
         return {speaker: label for speaker, label in sorted(labels.items()) if label}
+
+
+def path_of_labels(text: str | Path) -> Path:
+    """Return the file of `FILE:COLUMN`, or of `FILE` alone.
+
+    Examples
+    --------
+    >>> path_of_labels("data/speakers.csv:accent").name, path_of_labels("spk2gender").name
+    ('speakers.csv', 'spk2gender')
+    """
+    name, colon, _ = str(text).rpartition(":")
+    return Path(text) if not colon or Path(text).is_file() else Path(name)
 
 
 def read_labels(text: str) -> Labels:
@@ -84,15 +96,13 @@ def read_labels(text: str) -> Labels:
     >>> read_labels(f"{path}:accent").by_id
     {'a': 'us', 'b': ''}
     """
-    name, colon, column = text.rpartition(":")
-    if not colon or Path(text).is_file():
-        path = Path(text)
+    path, column = path_of_labels(text), text.rpartition(":")[2]
+    if path == Path(text):
         (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
         column = path.name.rpartition("2")[2]
         pairs = zip(ids.tolist(), labels.tolist(), strict=True)
         rows = ((ids.line(row), *pair) for row, pair in enumerate(pairs))
     else:
-        path = Path(name)
         lines = csv_rows(read_text(path), path)
         _, header = next(lines, (1, []))
         if header[1:].count(column) != 1:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -239,6 +239,59 @@ def evaluate_groups(
         disparities={rate: of.disparities for rate, of in false_match.items()},
         test=max_t_test(trials, replicates=replicates, seed=seed),
     )
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """What a record keeps of a group.
+
+    Attributes
+    ----------
+    within, enrolled_against_all, tested_against_all : GroupValues
+        By the kind of trials.
+    intervals : mapping of str to (float, float)
+        95 % bounds of the metrics of `within`; empty without a bootstrap.
+    test : GroupTest or None
+        None without a bootstrap, too.
+    """
+
+    within: GroupValues
+    enrolled_against_all: GroupValues
+    tested_against_all: GroupValues
+    intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    test: GroupTest | None = None
+
+
+def summarize_groups(
+    trials: GroupedTrials, *, replicates: int = 0, seed: int = 0
+) -> dict[str, GroupSummary]:
+    """Compute what a record keeps of every group.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+    replicates : int
+        Of the intervals and the test; 0 for neither.
+    seed : int
+
+    Returns
+    -------
+    dict of str to GroupSummary
+    """
+    tests = max_t_test(trials, replicates=replicates, seed=seed) if replicates else {}
+    groups = {}
+    for g, name in enumerate(trials.names):
+        within, enrolled, tested = (
+            group_values(trials, trials.rows(k, g), ranked=k == "within") for k in KINDS
+        )
+        drawn = (
+            group_intervals(trials, "within", g, replicates=replicates, seed=seed)
+            if replicates
+            else {}
+        )
+        bounds = {key: (i.low, i.high) for key, i in drawn.items()}
+        groups[name] = GroupSummary(within, enrolled, tested, bounds, tests.get(name))
+    return groups
 
 
 def group_values(trials: GroupedTrials, rows: BoolArray, *, ranked: bool = False) -> GroupValues:

@@ -20,7 +20,7 @@ from ..io.files import read_text
 from ..io.names import check_name
 from ..io.schema import Entry, from_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import METRICS
+from ..metrics import METRICS, Variant
 from ..metrics.caveats import INCOMPLETE
 from ..protocol.protocol import ORIGINAL
 from ..results.records import RECORD_KINDS, AnyRecord, Results, VerificationRecord
@@ -293,17 +293,27 @@ def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Va
     """Yield the values of anonymized speech that a rule is about, with the kind of record."""
     protocol = results.protocol
     for record in results.records():
-        for row in record.rows():
+        for row in _rows(record, rule.each, protocol.variant):
             key = str(row["metric"])
             is_of_recognizer = rule.metric == "wer" and key.startswith("wer_")
             if key != rule.metric and not is_of_recognizer:
                 continue
-            stored = {v for v in record.variants if record.by_variant().get(v)}
-            is_shown = len(stored) < 2 or row["variant"] == protocol.variant
             value = _Value(row, _withheld(record, row))
             within = all(value.column(name) in names for name, names in rule.only.items())
-            if is_shown and within and row.get("trial") != ORIGINAL:
+            if within and row.get("trial") != ORIGINAL:
                 yield type(record), value
+
+
+def _rows(record: AnyRecord, each: str, variant: Variant) -> Iterator[dict[str, object]]:
+    """Yield the values of a record in a variant, or in the only one: those of groups where a rule
+    is on each of a column of metadata."""
+    if isinstance(record, VerificationRecord) and each in record.groups:
+        yield from record.group_rows(each)
+        return
+    stored = {v for v in record.variants if record.by_variant().get(v)}
+    for row in record.rows():
+        if len(stored) < 2 or row["variant"] == variant:
+            yield row
 
 
 def _withheld(record: AnyRecord, row: Mapping[str, Any]) -> str:

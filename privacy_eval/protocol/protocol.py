@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 from ..choices import ALIGNMENTS, ENCODERS, AlignmentName, Normalization, Variant
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
+from ..io.names import is_printable
 from ..io.schema import SPARSE, from_plain, to_plain
 from ..io.yaml_text import parse_yaml
 
@@ -399,6 +400,7 @@ class Protocol:
     gender_weights: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict)
     remarks: Annotated[tuple[str, ...], SPARSE] = ()
     measures: Annotated[tuple[Measure, ...], SPARSE] = ()
+    groups: Annotated[tuple[str, ...], SPARSE] = ()
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
@@ -762,6 +764,11 @@ def _check_entries(protocol: Protocol) -> None:
     )
     _check_attackers(p)
     _need(not {m.id for m in p.measures} & {*MEASURED}, "measures: the id has another meaning")
+    columns = [group.rpartition(":")[2] for group in p.groups]
+    _need(
+        len(set(columns)) == len(columns) and all(is_printable(g) for g in p.groups),
+        "groups: expected FILE:COLUMN, every column once",
+    )
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
@@ -827,7 +834,7 @@ def _check_file_names(protocol: Protocol) -> None:
     paths += [*p.recognition.folders, p.emotion_folder, p.speaker_vectors.replace("{set}", "")]
     paths += [path for model in p.asv_models for path in (model.folder, model.training_set)]
     names = [model.training_set for model in p.asv_models] + [p.training_set]
-    paths.append(p.training_set)
+    paths += [p.training_set, *(group.partition(":")[0] for group in p.groups)]
     for path in (m.file for m in p.measures):
         _need("{set}" in path, f"measures: {path!r} must hold {{set}}, the data folder's name")
         paths.append(path.replace("{set}", "").replace("{system}", ""))

@@ -12,6 +12,7 @@ from .attacker_tables import attackers_table
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .first_screen import front
+from .group_tables import group_sentences
 from .identification_tables import identification_sentences
 from .main_results import main_results_table
 from .notes import cautions
@@ -23,6 +24,7 @@ from .table import (
     AMONG_MANY,
     ANSWER,
     CURVES,
+    GROUPS,
     LEAST_PROTECTED,
     PROVENANCE,
     PUBLISHED,
@@ -91,6 +93,7 @@ def report_sections(
             SIDE_BY_SIDE, parts=tuple(replace(p, folded=n > 0) for n, p in enumerate(side_by_side))
         ),
         section(LEAST_PROTECTED, _SPEAKERS),
+        section(GROUPS, *(f"{sentence}." for sentence in group_sentences(data))),
         section(AMONG_MANY, *identified),
         *(section(kind.section, folded=kind.folded) for kind in KINDS if not kind.curves),
         Section(CURVES, (_CURVES,), parts=curves, facets=facets),

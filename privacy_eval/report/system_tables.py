@@ -29,6 +29,7 @@ from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.records import Results, SimilarityRecord
 from ..tree.conditions import SetCondition
 from .attacker_tables import pairs_table
+from .group_tables import group_tables
 from .identification_tables import identification_tables
 from .notes import (
     averaged_text,
@@ -121,6 +122,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     tables = [
         *(split_table.table() for split_table in split_tables),
         speakers,
+        *group_tables(part, name),
         *identification_tables(folder, name),
         variants,
         *over_folders,

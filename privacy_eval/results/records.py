@@ -38,6 +38,7 @@ from ..metrics.caveats import (
     marked_text,
 )
 from ..metrics.comparison import is_weaker, overestimate_reason
+from ..metrics.groups import GroupSummary
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -61,6 +62,9 @@ _SLACK = 1e-3
 
 
 _NO_VARIANT = ""
+
+#: Metrics of groups of speakers, by their fields.
+GROUP_METRICS = ("eer", "cllr_min", "linkability", "rank1")
 
 #: Data set, split and, but for recognition, gender.
 Place = tuple[str, ...]
@@ -229,6 +233,8 @@ class VerificationRecord(Record):
     above : mapping
         By attackers who should not be stronger: 95 % bounds of the protocol's EER minus theirs, in
         the same bootstrap replicates.
+    groups : mapping
+        By column of metadata, then by group of speakers; variant exact.
     """
 
     metric_kind = "scores"
@@ -258,6 +264,9 @@ class VerificationRecord(Record):
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     above: Annotated[Mapping[str, tuple[float, ...]], SPARSE] = field(default_factory=dict)
+    groups: Annotated[Mapping[str, Mapping[str, GroupSummary]], SPARSE] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         eers = (v[key] for key in EERS[:2] for v in self.metrics.values() if key in v)
@@ -284,6 +293,46 @@ class VerificationRecord(Record):
         _check_bounds((*bounds, independent, *self.above.values()), where)
         for attacker in self.above:
             check_name(attacker, f"{where}: above")
+        self._check_groups(f"{where}: groups")
+
+    def _check_groups(self, where: str) -> None:
+        """Check the names of columns and groups, and that rates are rates."""
+        for column, groups in self.groups.items():
+            for name in (column, *groups):
+                check_name(name, where)
+            for of in groups.values():
+                _check_bounds(of.intervals.values(), where)
+                ends = [end for bounds in of.intervals.values() for end in bounds]
+                values = (of.within, of.enrolled_against_all, of.tested_against_all)
+                rates = [getattr(v, key) for v in values for key in GROUP_METRICS]
+                if any(v is not None and not -_SLACK <= v <= 1 + _SLACK for v in (*rates, *ends)):
+                    raise PrivacyEvalError(f"{where}: {column}: a value is not within 0 to 1")
+
+    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
+        """Yield the columns of each value of trials within the groups of a column of metadata,
+        with the group in a column of its name."""
+        shared = {**self.columns(), "variant": "exact"}
+        for name, of in self.groups.get(column, {}).items():
+            for key in GROUP_METRICS:
+                value = getattr(of.within, key)
+                if value is not None:
+                    low, high = of.intervals.get(key, (None, None))
+                    yield {
+                        **shared,
+                        column: name,
+                        "metric": key,
+                        "unit": "bit" if key == "cllr_min" else "fraction",
+                        "value": value,
+                        "low_95": low,
+                        "high_95": high,
+                        "caveat": self.caveat_text(key),
+                    }
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        yield from super().rows()
+        for column in self.groups:
+            for row in self.group_rows(column):
+                yield {**row, "metric": f"{row['metric']}_within_{column}_{row[column]}"}
 
     def _check_consistency(self, variant: Variant, where: str) -> None:
         """Check a minimum against its metric, and a grade against its value, as printed."""

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
-from ..io.confine import outside_message
+from ..io.confine import check_inside, outside_message
 from ..io.files import Loaded, file_names, relative
 from ..io.inputs import Inputs
+from ..io.labels import path_of_labels
 from ..io.score_formats import line_limit
 from ..products.freshness import (
     NOTE,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from ..io.scores import PairedTrials
     from ..metrics import Interval, TrialScores, Variant
     from ..metrics.confidence import BootstrapReplicates
+    from ..metrics.groups import GroupSummary
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 3
@@ -67,12 +69,15 @@ class Options:
         Leave out trials without scores and scores without trials, and count them.
     utt2spk : Path or None
         Speakers of the trial utterances, instead of `utt2spk` beside the trial key.
+    groups : tuple of str
+        `FILE:COLUMN` of the groups of speakers that are evaluated, too, relative to the tree.
     """
 
     bootstrap: int = 0
     seed: int = 0
     allow_missing: bool = False
     utt2spk: Path | None = None
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -309,6 +314,7 @@ class _ConditionRecord:
                 "bootstrap": options.bootstrap,
                 "seed": options.seed if options.bootstrap else 0,
                 **({"user_metrics": own} if (own := user_metrics()) else {}),
+                **({"groups": list(options.groups)} if options.groups else {}),
             },
             revision=_REVISION,
             cost=partial(condition_cost, self.files, options),
@@ -316,9 +322,9 @@ class _ConditionRecord:
 
     @property
     def utt2spk(self) -> Path | None:
-        """Speakers of the trial utterances, where a bootstrap needs them."""
+        """Speakers of the trial utterances, where a bootstrap or groups need them."""
         key = self.files.trials
-        if not self.options.bootstrap or key is None:
+        if not (self.options.bootstrap or self.options.groups) or key is None:
             return None
         return self.options.utt2spk or self.files.utt2spk or key.parent / "utt2spk"
 
@@ -327,6 +333,9 @@ class _ConditionRecord:
         sources: dict[str, Path | Source] = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             sources["utt2spk"] = self.utt2spk
+        metadata = {path_of_labels(self.tree / group) for group in self.options.groups}
+        check_inside(metadata, inputs.roots, "groups: ")
+        sources |= {f"groups of {path.name}": path for path in sorted(metadata)}
         lines = inputs.load(key).content.count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
         extractor = source_from_fingerprint(scores, EXTRACTOR_ROLE, self.tree, inputs)
@@ -348,6 +357,7 @@ class _ConditionRecord:
         scores, left_out = measured.scores, bool(paired.missing or paired.extra)
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
+        groups, remarks_on_groups = _groups(paired, self.options, self.tree, utt2spk)
         record = VerificationRecord(
             self.condition,
             metrics=measured.metrics,
@@ -367,8 +377,10 @@ class _ConditionRecord:
             remarks=(
                 *(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
                 *self._warnings(paths["scores"], inputs),
+                *remarks_on_groups,
             ),
             provenance=provenance,
+            groups=groups,
         )
         arrays = {**score_curves(scores), **_replicates(measured.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
@@ -382,6 +394,28 @@ class _ConditionRecord:
         warnings = () if made is None else made.remarks
         system = self.condition.system
         return [f"{system}: {w.removeprefix(WARNING)}" for w in warnings if w.startswith(WARNING)]
+
+
+def _groups(
+    trials: PairedTrials, options: Options, tree: Path, utt2spk: Path | Loaded | None
+) -> tuple[dict[str, dict[str, GroupSummary]], list[str]]:
+    """Compute the metrics by group of every column of metadata that names a speaker; also return
+    remarks on speakers without a group."""
+    from ..io.labels import read_labels
+    from ..metrics.groups import summarize_groups
+    from .group_trials import grouped_trials
+
+    groups, remarks = {}, []
+    for text in options.groups:
+        labels = read_labels(str(tree / text))
+        grouped, without = grouped_trials(trials, labels, utt2spk, None)
+        if grouped.names:
+            drawn = {"replicates": options.bootstrap, "seed": options.seed}
+            groups[labels.column] = summarize_groups(grouped, **drawn)
+        if without:
+            of = f"{len(without)} of {len(grouped.speakers)} speakers are in no group"
+            remarks.append(f"{relative(labels.path, tree)}: {of} of {labels.column}")
+    return groups, remarks
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:
