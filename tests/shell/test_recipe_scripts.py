@@ -9,7 +9,6 @@ import pty
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -60,9 +59,11 @@ grep -q good tables.tex && cp tables.tex tables.pdf
 
 
 class Recipe:
-    """A copy of the recipes (so that no .venv is beside them), a tree, and the stand-ins."""
+    """A copy of the recipes (so that no .venv is beside them), a tree, the stand-ins, and the
+    real command."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, real: Path) -> None:
+        self.real = str(real)
         self.copy = folder / "the copy"
         for name in ("scripts", "local", "recipes"):
             # Without work: a demo that was run here may be large.
@@ -102,8 +103,8 @@ class Recipe:
 
 
 @pytest.fixture
-def recipe(tmp_path: Path) -> Recipe:
-    return Recipe(tmp_path)
+def recipe(tmp_path: Path, preloaded_venv: Path) -> Recipe:
+    return Recipe(tmp_path, preloaded_venv / "bin/privacy-eval")
 
 
 OPTIONS = {
@@ -165,7 +166,7 @@ def test_bad_values(
 ) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    run = recipe.run(*arguments, CHECK=REAL, TMPDIR=str(temporary))
+    run = recipe.run(*arguments, CHECK=recipe.real, TMPDIR=str(temporary))
     assert (run.code, run.out) == (code, "")
     assert message in run.err
     assert not recipe.out.exists() and list(temporary.iterdir()) == []
@@ -398,9 +399,6 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     ]
 
 
-REAL = f"{sys.executable} -m privacy_eval"
-
-
 @pytest.mark.parametrize(
     ("stage", "options", "message"),
     [
@@ -428,7 +426,7 @@ def test_options_are_checked_once_before_any_work(
         (recipe.tree / name).mkdir(parents=True)
     if "--system" in options:
         shutil.rmtree(recipe.tree / "data")
-    run = recipe.run("--stage", stage, *options, CHECK=REAL)
+    run = recipe.run("--stage", stage, *options, CHECK=recipe.real)
     assert (run.code, run.out) == (2, "")
     assert run.err.count(message) == 1
     assert " Stage " not in run.err and "--allow-missing" not in run.err
@@ -456,14 +454,14 @@ def test_a_tree_of_another_edition_is_recognized(
     shutil.rmtree(recipe.tree / "exp")
     for folder in folders:
         (recipe.tree / "exp" / folder).mkdir(parents=True)
-    run = recipe.run("--stage", 0, "--stop-stage", 0, name=name, CHECK=REAL)
+    run = recipe.run("--stage", 0, "--stop-stage", 0, name=name, CHECK=recipe.real)
     lines = [line for line in run.err.splitlines() if "looks like a tree of" in line]
     assert run.code == (2 if told else 0), run.err
     assert (len(lines), told in "".join(lines)) == (bool(told), True)
     if told:
         (recipe.tree / "own.yaml").write_text(f"extends: {name}\n")
         words = ("--stage", 0, "--stop-stage", 0, "--conf", "own.yaml")
-        assert recipe.run(*words, name=name, CHECK=REAL).code == 0
+        assert recipe.run(*words, name=name, CHECK=recipe.real).code == 0
 
 
 @pytest.mark.parametrize("name", ["vpc2020", "vpc2024"])
@@ -546,7 +544,7 @@ def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_pa
     out = recipe.tree / "exp/results-x/privacy_eval"
     out.mkdir()
     (out / "log").symlink_to(tmp_path / "precious")
-    run = recipe.run("--results", "exp/results-x", "--stage", "6", CHECK=REAL)
+    run = recipe.run("--results", "exp/results-x", "--stage", "6", CHECK=recipe.real)
     assert run.code == 1
     assert "privacy_eval/log" in run.err and "--out" in run.err
     assert "<privacy-metrics>" not in run.out
@@ -554,7 +552,7 @@ def test_output_links_are_refused_before_a_log_is_written(recipe: Recipe, tmp_pa
     # A folder outside the results is the user's own.
     (tmp_path / "mine").symlink_to(tmp_path / "precious")
     more = ("--results", "exp/results-x", "--out", tmp_path / "mine")
-    recipe.stages(6, 6, *more, CHECK=REAL)
+    recipe.stages(6, 6, *more, CHECK=recipe.real)
 
 
 def test_the_active_environment_is_used_and_named(recipe: Recipe, tmp_path: Path) -> None:
