@@ -96,7 +96,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         ("format", writing["only"]),
     ):
         assert options[option].default == default
-    published = {"public", "title", "date", "sentence"}
+    published = {"public", "title", "date", "sentence", "statement", "evidence"}
     assert set(options_of("report")) == shared | {"figures", "listening", "out"} | published
 
 

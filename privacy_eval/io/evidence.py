@@ -1,0 +1,121 @@
+"""JSON output of other verbs, as evidence of a statement: attributes, amount of speech."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrivacyEvalError
+from .json_text import load_json
+
+_SITUATIONS = ("orig_to_orig", "orig_to_anon", "anon_to_anon")
+
+
+@dataclass(frozen=True)
+class InferredAttribute:
+    """Output of `attributes`: an attack on anonymized speech, and on original speech.
+
+    Attributes
+    ----------
+    name : str
+        Stem of the file, which should name the attribute.
+    situation : str
+        The reported one.
+    uar, original : float
+        Unweighted average recall of the reported situation, and of original speech.
+    interval, risk_interval : (float, float)
+    risk : float
+    """
+
+    name: str
+    situation: str
+    uar: float
+    original: float
+    interval: tuple[float, float]
+    risk: float
+    risk_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class SpeechAmount:
+    """Output of `identification --sentences`: the first and the last length of equal speakers.
+
+    Attributes
+    ----------
+    lengths : (int, int)
+    found : (float, float)
+        How often the right person is found.
+    intervals : tuple of (float, float) or None
+    speakers : int
+    """
+
+    lengths: tuple[int, int]
+    found: tuple[float, float]
+    intervals: tuple[tuple[float, float] | None, tuple[float, float] | None]
+    speakers: int
+
+
+def read_evidence(path: Path) -> InferredAttribute | SpeechAmount:
+    """Read the output of a verb with `--format json`.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable, not the output of a verb that a statement knows, or a value out of range.
+    """
+    plain = load_json(path)
+    try:
+        if "reported" in plain:
+            return _attribute(path, plain)
+        return _amount(plain["amount_of_equal_speakers"])
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise PrivacyEvalError(
+            f"{path}: not the JSON of attributes or identification --sentences ({error!r})"
+        ) from error
+
+
+def _attribute(path: Path, plain: Mapping[str, Any]) -> InferredAttribute:
+    reported = _SITUATIONS[_SITUATIONS.index(plain["reported"])]
+    values = plain[reported]
+    return InferredAttribute(
+        path.stem,
+        reported,
+        _rate(values["uar"]),
+        _rate(plain["orig_to_orig"]["uar"]),
+        _bounds(values["interval"]),
+        _rate(values["risk"]),
+        _bounds(values["risk_interval"]),
+    )
+
+
+def _amount(plain: Mapping[str, Any]) -> SpeechAmount:
+    first, last = min(plain, key=int), max(plain, key=int)
+    both = plain[first], plain[last]
+    intervals = [
+        None if v["rank1_interval"] is None else _bounds(v["rank1_interval"]) for v in both
+    ]
+    return SpeechAmount(
+        (int(first), int(last)),
+        (_rate(both[0]["rank1"]), _rate(both[1]["rank1"])),
+        (intervals[0], intervals[1]),
+        int(both[1]["speakers"]),
+    )
+
+
+def _rate(value: object) -> float:
+    number = float(value)  # type: ignore[arg-type]
+    if isinstance(value, bool | str) or not (math.isfinite(number) and 0 <= number <= 1):
+        raise ValueError(f"expected a fraction, found {value!r}")
+    return number
+
+
+def _bounds(values: Any) -> tuple[float, float]:
+    low, high = map(_rate, values)
+    return low, high

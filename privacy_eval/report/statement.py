@@ -1,0 +1,292 @@
+"""A statement of one or two pages for an annex to a data protection impact assessment.
+
+It says what was tested and what was not, in plain words, with no verdict that the numbers do not
+carry: whether speech is anonymous in the sense of the law is for others to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..errors import counted
+from ..io.evidence import InferredAttribute, SpeechAmount
+from ..metrics import describe
+from ..metrics.identification import singling_out_chance
+from ..numbers.attacks import Attack
+from ..numbers.report_data import ReportData
+from ..version import __version__
+from .attackers_in_words import attackers_in_words
+from .first_screen import attacker
+from .identification_tables import basis_text, group_text, rate_text
+from .markup import Markup, join, tag
+from .notes import front_notes
+
+#: Most systems that two pages can be about.
+MOST_SYSTEMS = 3
+
+_EER = (
+    "EER (equal error rate): the share of wrong answers of an attacker who decides whether two "
+    "recordings are of one person, with as many false alarms as misses. 50 % is guessing, 0 % is "
+    "certainty. Numbers in brackets are 95 % intervals: what other speakers of the same kind "
+    "could have given."
+)
+_STYLE = """
+@page { size: A4; margin: 18mm }
+body { font: 10pt/1.35 Georgia, serif; color: #111; max-width: 48em; margin: 2em auto }
+h1 { font-size: 17pt; margin-bottom: 0.2em } h2 { font-size: 12pt; margin: 1.1em 0 0.3em }
+table { border-collapse: collapse; width: 100% } ul { margin: 0.2em 0; padding-left: 1.2em }
+th, td { text-align: left; vertical-align: top; padding: 0.25em 0.6em 0.25em 0 }
+th { border-bottom: 1px solid #111 } tr { border-bottom: 1px solid #bbb; break-inside: avoid }
+h2 { break-after: avoid } @media print { body { margin: 0; max-width: none } }
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the statement.
+
+    Attributes
+    ----------
+    title : str
+    items : tuple of str
+    rows : tuple of tuple of str
+        Of a table, the header first; empty for none.
+    """
+
+    title: str
+    items: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What results files do not hold.
+
+    Attributes
+    ----------
+    attributes : tuple of InferredAttribute
+    amounts : tuple of SpeechAmount
+    """
+
+    attributes: tuple[InferredAttribute, ...] = ()
+    amounts: tuple[SpeechAmount, ...] = ()
+
+
+def statement_title(data: ReportData) -> str:
+    """Return the title of the statement."""
+    return f"What anonymized speech still discloses: {', '.join(data.results.systems)}"
+
+
+def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
+    """Compose the statement.
+
+    Parameters
+    ----------
+    data : ReportData
+        Of at most `MOST_SYSTEMS` systems.
+    evidence : Evidence
+    """
+    rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
+    return [
+        Part("What was tested", tuple(_tested(data))),
+        Part("Attackers, and what each of them knows", tuple(_attackers(data))),
+        Part("The three criteria of the European opinion on anonymization (WP 216)", rows=rows),
+        Part("For which groups of speakers", tuple(_groups(data))),
+        Part("With how much speech", tuple(_amount(data, evidence))),
+        Part("What was not tested, and what follows", tuple(_not_tested(data, evidence))),
+        Part("How to read the numbers", (_EER, f"Computed from {data.signature}.")),
+    ]
+
+
+def _attacks(data: ReportData) -> Iterator[Attack]:
+    """Yield the attacks on anonymized speech of the split that sentences are of."""
+    for system in data.results.systems:
+        for one in data.attacks[system]:
+            if one.split == data.main_split and not one.model.is_original:
+                yield one
+
+
+def _tested(data: ReportData) -> Iterator[str]:
+    protocol, split = data.protocol, data.main_split
+    records = [r for r in data.results.verification if r.condition.split == split]
+    titles = dict.fromkeys(protocol.data_set(r.condition.data_set).title for r in records)
+    speakers = max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
+    anonymized = [r for r in records if not r.condition.is_original]
+    yield (
+        f"{counted(len(data.results.systems), 'system')} ({', '.join(data.results.systems)}), by "
+        f"the protocol {protocol.title}: {protocol.split_name(split)} of {', '.join(titles)}."
+    )
+    if anonymized:
+        trials = sum((r.n_target or 0) + (r.n_nontarget or 0) for r in anonymized)
+        text = f"{counted(len(anonymized), 'condition')} with {trials} comparisons of anonymized"
+        largest = f", of up to {speakers} speakers each" if speakers is not None else ""
+        yield f"{text} speech{largest}. Results hold for such speakers and recordings."
+
+
+def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, str]]:
+    """Yield the rows of singling out, linkage and inference."""
+    rates_of = ((_key(one), data.identified.get(_key(one))) for one in _attacks(data))
+    found = {key: rates for key, rates in rates_of if rates is not None}
+    phrases = {_key(one): f"{one.system}, {one.model.phrase} attacker" for one in _attacks(data)}
+    singled = {key: rates.singled_out for key, rates in found.items() if rates.singled_out}
+    for key, (size, rate) in singled.items():
+        chance = 100 * float(singling_out_chance([size])[0])
+        how = f"A rule for one person accepts exactly one of {size} voices ({phrases[key]})"
+        yield (
+            "singling out",
+            how,
+            (f"{100 * rate:.0f} % (no interval); a rule that knows nothing: {chance:.0f} %"),
+        )
+    if not singled:
+        yield "singling out", "not measured", "nothing can be said"
+    for key, rates in found.items():
+        group = group_text(rates.size, mixed=rates.mixed)
+        how = f"The right person is found in {group} ({phrases[key]}; {basis_text(rates)})"
+        yield "linkage", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
+    for one in _attacks(data):
+        interval = describe(data.protocol.eer).interval(one.eer.interval)
+        how = f"Two recordings are compared ({phrases[_key(one)]})"
+        eer = f"EER {one.eer.text()} % {interval}".rstrip()
+        yield "linkage", how, f"{eer}; guessing: 50 %" if one.eer.text() else "no value"
+    for of in evidence.attributes:
+        risk = "{:.2f} [{:.2f}, {:.2f}]".format(of.risk, *of.risk_interval)
+        result = (
+            f"average recall {_percent(of.uar, of.interval)}, of original speech "
+            f"{_percent(of.original)}; risk for a speaker {risk} (0: guessing, 1: certain)"
+        )
+        yield "inference", f"{of.name}: a classifier tells it from anonymized speech", result
+    if not evidence.attributes:
+        yield "inference", "not measured", "nothing can be said"
+
+
+def _key(one: Attack) -> tuple[str, str, str]:
+    return one.system, one.model.id, one.split
+
+
+def _attackers(data: ReportData) -> Iterator[str]:
+    for model in dict.fromkeys(one.model for one in _attacks(data)):
+        yield f"An attacker {attacker(model)}."
+    words = attackers_in_words(data)
+    yield from words.tried
+    yield from (sentence for of_system in words.of_systems for sentence in of_system)
+    if original := data.original_eer.text():
+        yield f"Against original speech, which is not protected, the EER is {original} %."
+
+
+def _groups(data: ReportData) -> Iterator[str]:
+    """Describe the trial sets that protect least and most; which differ by data set and gender."""
+    protocol = data.protocol
+    for one in _attacks(data):
+        records = [
+            r
+            for r in data.results.of(one.system).verification
+            if (r.condition.attack_model, r.condition.split) == (one.model.id, one.split)
+            and protocol.eer in r.values(protocol.variant)
+        ]
+        if len(records) > 1:
+            ordered = sorted(records, key=lambda r: r.values(protocol.variant)[protocol.eer])
+            ends = [
+                f"{describe(protocol.eer).format(r.values(protocol.variant)[protocol.eer])} % "
+                f"({protocol.data_set(r.condition.data_set).title}, "
+                f"{protocol.genders[r.condition.gender]})"
+                for r in (ordered[0], ordered[-1])
+            ]
+            yield (
+                f"{one.system}, {one.model.phrase} attacker: the EER of {len(ordered)} trial sets "
+                f"ranges from {ends[0]} to {ends[1]}; the ends are picked, so partly by chance."
+            )
+    yield "Ages, accents and languages were not compared by these results."
+
+
+def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
+    for a in evidence.amounts:
+        first, last = (
+            _percent(rate, bounds) for rate, bounds in zip(a.found, a.intervals, strict=True)
+        )
+        yield (
+            f"With {counted(a.lengths[1], 'sentence')} instead of {a.lengths[0]}, the right person "
+            f"is found {last} instead of {first} of the time ({counted(a.speakers, 'speaker')})."
+        )
+    lengths = [r.length for r in data.results.identification]
+    if lengths and not evidence.amounts:
+        yield (
+            f"Each test has {counted(max(lengths), 'recording')}. An attacker with more speech of "
+            "a person finds that person more often; by how much was not measured."
+        )
+    elif not evidence.amounts:
+        yield "Not measured."
+
+
+def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
+    yield (
+        "Other attackers than those named: a stronger one may find more. Numbers near guessing "
+        "say that these attackers failed, not that nobody can succeed."
+    )
+    if not evidence.attributes:
+        yield "Inference of gender, accent, age, health or origin: it may be possible."
+    if not data.identified:
+        yield "Finding a person in a group, and singling out: they may be possible."
+    if not evidence.amounts:
+        yield "Long or repeated recordings of one person: protection may be weaker than stated."
+    if not any(r.condition.attacker == "words" for r in data.others):
+        yield "What is said: names, topics and phrases can identify a person by themselves."
+    yield (
+        "Other languages, children, ill or unusual voices, background sounds and other recordings "
+        "of the same session: the numbers do not carry over by themselves."
+    )
+    yield "People who know the speaker: no human listener tried to recognize anybody here."
+    yield from (f"{text}." for text, _ in front_notes(data, ()))
+    yield (
+        "Whether the speech counts as anonymous in the sense of the law: these are measurements, "
+        "not a legal assessment, and there is no legal threshold for any of the numbers."
+    )
+
+
+def _percent(rate: float, bounds: tuple[float, float] | None = None) -> str:
+    interval = f" [{100 * bounds[0]:.0f}, {100 * bounds[1]:.0f}]" if bounds else ""
+    return f"{100 * rate:.0f} %{interval}"
+
+
+def statement_html(title: str, parts: Sequence[Part]) -> str:
+    """Write the statement as a page that prints on A4."""
+    body = [tag("h1", title), tag("p", _foot())]
+    for part in parts:
+        body.append(tag("h2", part.title))
+        if part.rows:
+            header, *rows = part.rows
+            cells = [tag("tr", *(tag("th", cell, scope="col") for cell in header))]
+            cells += [tag("tr", *(tag("td", cell) for cell in row)) for row in rows]
+            body.append(tag("table", *cells))
+        if part.items:
+            body.append(tag("ul", *(tag("li", item) for item in part.items)))
+    head = tag("head", Markup('<meta charset="utf-8">'), tag("title", title), _style())
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', join(body)), lang='en')}\n"
+
+
+def _style() -> Markup:
+    return Markup(f"<style>{_STYLE}</style>")
+
+
+def _foot() -> str:
+    return (
+        "Annex to a data protection impact assessment: measurements of voice anonymization, "
+        f"written by privacy_eval {__version__}."
+    )
+
+
+def statement_markdown(title: str, parts: Sequence[Part]) -> str:
+    """Write the statement as Markdown."""
+    lines = [f"# {_escaped(title)}", "", _escaped(_foot())]
+    for part in parts:
+        lines += ["", f"## {_escaped(part.title)}", ""]
+        for number, row in enumerate(part.rows):
+            lines.append(f"| {' | '.join(map(_escaped, row))} |")
+            lines += [f"|{' --- |' * len(row)}"] * (number == 0)
+        lines += [f"* {_escaped(item)}" for item in part.items]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Escape what means something in Markdown; names may be of strangers."""
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in " ".join(text.split()))

@@ -1,0 +1,118 @@
+"""The statement for a data protection impact assessment: what it says, and what it must not."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support import B1, B2, cli, imported, write, write_outputs
+
+ATTRIBUTES = {
+    "orig_to_orig": {
+        "uar": 0.9,
+        "interval": [0.8, 1.0],
+        "bits": 0.5,
+        "risk": 0.7,
+        "risk_interval": [0.4, 0.9],
+    },
+    "anon_to_anon": {
+        "uar": 0.61,
+        "interval": [0.47, 0.74],
+        "bits": 0.02,
+        "risk": 0.11,
+        "risk_interval": [0.0, 0.35],
+    },
+    "reported": "anon_to_anon",
+}
+AMOUNT = {
+    "amount_of_equal_speakers": {
+        "1": {"speakers": 20, "rank1": 0.22, "rank1_interval": [0.15, 0.29]},
+        "30": {"speakers": 20, "rank1": 0.55, "rank1_interval": None},
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    write_outputs(imported(B1, system="<b>B1|x</b>"), folder)
+    return folder / "results.json"
+
+
+def statement(results: Path, out: Path, *more: object) -> str:
+    run = cli("report", "--results", results, "--statement", "--out", out, *more)
+    assert run.code == 0, run.err
+    return out.read_text()
+
+
+def test_published_results_say_what_was_not_measured(results: Path, tmp_path: Path) -> None:
+    text = statement(results, tmp_path / "s.md")
+    assert "| inference | not measured | nothing can be said |" in text
+    assert "| singling out | not measured | nothing can be said |" in text
+    assert "Inference of gender, accent" in text
+    assert "not a legal assessment" in text
+    titles = re.findall(r"^## (.*)$", text, re.M)
+    assert len(titles) == 7
+    assert not re.search(r"\b(is|are) (safe|anonymous|compliant|sufficient)\b", text)
+
+
+def test_evidence_of_other_verbs(results: Path, tmp_path: Path) -> None:
+    files = []
+    for name, plain in (("gender", ATTRIBUTES), ("amount", AMOUNT)):
+        files += ["--evidence", write(tmp_path / f"{name}.json", json.dumps(plain))]
+    text = statement(results, tmp_path / "s.md", *files)
+    assert "gender: a classifier" in text
+    assert "average recall 61 % \\[47, 74\\], of original speech 90 %" in text
+    assert "0.11 \\[0.00, 0.35\\]" in text
+    assert "With 30 sentences instead of 1, the right person is found 55 % instead of 22 %" in text
+    assert "Inference of gender" not in text
+
+
+def test_names_of_strangers_are_escaped(results: Path, tmp_path: Path) -> None:
+    page = statement(results, tmp_path / "s.html")
+    assert "<b>" not in page
+    assert "&lt;b&gt;B1|x&lt;/b&gt;" in page
+    assert "\\<b\\>B1\\|x" in statement(results, tmp_path / "s.md")
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "[]",
+        "{}",
+        "3",
+        '{"reported": "x"}',
+        '{"reported": "anon_to_anon"}',
+        '{"amount_of_equal_speakers": {"x": {}}}',
+        '{"amount_of_equal_speakers": {}}',
+        json.dumps(ATTRIBUTES).replace("0.61", "61"),
+        json.dumps(ATTRIBUTES).replace("0.61", '"0.61"'),
+        json.dumps(ATTRIBUTES).replace("[0.47, 0.74]", "[0.47]"),
+    ],
+)
+def test_files_that_are_no_evidence(plain: str, results: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "x.json", plain)
+    out = tmp_path / "s.md"
+    options = ("--statement", "--evidence", file, "--out", out)
+    run = cli("report", "--results", results, *options)
+    assert (run.code, f"{file}: not the JSON" in run.err, out.exists()) == (1, True, False)
+
+
+def test_options_that_do_not_go_together(results: Path, tmp_path: Path) -> None:
+    run = cli("report", "--results", results, "--statement", "--out", tmp_path / "s.pdf")
+    assert (run.code, ".html or .md" in run.err) == (2, True)
+    evidence = ("--evidence", results, "--out", tmp_path / "r.html")
+    assert cli("report", "--results", results, *evidence).code == 2
+
+
+def test_many_systems_need_a_choice(tmp_path: Path) -> None:
+    paths = []
+    for n in range(4):
+        write_outputs(imported((B1, B2)[n % 2], system=f"S{n}"), tmp_path / str(n))
+        paths.append(tmp_path / str(n) / "results.json")
+    options = ("--statement", "--out", tmp_path / "s.md")
+    run = cli("report", "--results", *paths, *options)
+    assert (run.code, "not 4 systems" in run.err) == (2, True)
+    assert cli("report", "--results", *paths, "--system", "S2", *options).code == 0
