@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..errors import abbreviate
+from ..errors import UsageError, abbreviate
 from ..io.user_metrics import register
 from ..metrics import METRICS
 from ..metrics.confidence import least_replicates
@@ -37,7 +37,7 @@ from .identification import Identified, Overlap, identified, mean_halves, overla
 from .means import Mean, Means
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import TradeOff, measured, trade_offs, utility_means
+from .trade_offs import TradeOff, measured, trade_offs, utility_means, utility_metrics
 from .trade_offs import with_attackers as attacked
 
 #: Intervals that bars are drawn with.
@@ -295,6 +295,8 @@ def read_report_data(sources: ReportSources) -> ReportData:
     protocol = replace(protocol, variant=sources.variant or protocol.variant)
     results = results if protocol == results.protocol else results.under(protocol)
     register(results.described)
+    if unknown := [m for m in sources.utility if m not in (expected := utility_metrics())]:
+        raise UsageError(f"--utility: no utility {unknown[0]!r}, only {', '.join(expected)}")
     others = tuple(r for r in results.verification if not r.condition.is_by_challenge)
     results = results.by_challenge()
     cells = cells_from_results(results)

@@ -71,6 +71,11 @@ class TradeOff:
         return {m: interval for m, interval in bounds.items() if interval is not None}
 
 
+def utility_metrics() -> list[str]:
+    """List the metrics of utility that systems can be compared by."""
+    return [*UTILITY, *of_kind("measures")]
+
+
 def measured(cells: Cells) -> list[str]:
     """List the measures of speech that have values."""
     present = {key.metric for key in cells.values}

@@ -224,12 +224,12 @@ def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:
         if not values or key in _PARTS:
             continue
         if key == "dnsmos_ovrl":
-            how = "a network predicts opinions from 1 to 5; nobody listened"
+            how = "opinions from 1 to 5 that a network predicts, not listeners'"
             yield f"Quality: DNSMOS {values} (overall, {change}; {how})."
         elif key == "per_original":
             yield (
-                f"Phones: a recognizer hears {values} of them otherwise than in original speech "
-                "(PER to original speech; compare systems, not with human listeners)."
+                f"Phones: {values} of those that a recognizer hears in original speech are "
+                "recognized otherwise (PER to original speech; compare systems by it)."
             )
         elif key == "per":
             how = "pronunciations have errors of their own: compare the two"

@@ -57,6 +57,7 @@ REFERENCES: tuple[Reference, ...] = ("original", "text")
 _NETWORKS: Mapping[str, str] = {QUALITY: "dnsmos", PHONES: "phones"}
 #: Kinds of `MissingInput`.
 SPEECH, TRANSCRIPTS, FILES = "speech", "transcripts", "files of measures"
+UNMEASURED = "measures of all speakers"
 #: Incremented when the same speech yields other measures.
 _REVISION = 1
 
@@ -132,6 +133,9 @@ def make_measures(experiment: Experiment, options: Options, run: Run = Run()) ->
         chosen = {*options.sources, *(m.id for m in experiment.asv.protocol.measures)}
         records = [o.product() for o in _records(experiment, options) if o.source in chosen]
         outcome.add(bring_up_to_date(records, access.inputs, Run(dry_run=run.dry_run)))
+        if measured.failed:  # that says why there is no record
+            missing = outcome.missing.items()
+            outcome.missing = {n: error for n, error in missing if error.kind != UNMEASURED}
     else:
         outcome.add(measured)
     return outcome
@@ -386,7 +390,7 @@ class _SetRecord:
             path = _speech_path(self.experiment.out, network, folder, file_name)
             if not path.is_file():
                 has_speech = (self.access.tree / "data" / folder / "wav.scp").is_file()
-                kind = f"{network} of all speakers" if has_speech else SPEECH
+                kind = UNMEASURED if has_speech else SPEECH
                 raise MissingInput(kind, f"data/{folder}/wav.scp", folder)
             yield f"{prefix}speaker {speaker}", path
 

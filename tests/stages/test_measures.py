@@ -17,6 +17,7 @@ import yaml
 from support import Run, cli
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.errors import UsageError
 from privacy_eval.numbers.cells import ORIGINAL_COLUMN, cells_from_results
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -192,6 +193,8 @@ def shown(results_json: Path, **options: Any) -> Any:
 
 def test_report_tables_and_plane_show_measures(measured: Tree) -> None:
     data = shown(measured.out / "results.json", utility=("dnsmos_ovrl", "per_original"))
+    with pytest.raises(UsageError, match="dnsmos_ovrl"):
+        shown(measured.out / "results.json", utility=("naturalness",))
     system = data.results.systems[0]
     (folder, *_) = data.results.results_folders(system)
     table = {t.name: t for t in system_tables(data, system, folder)}["measures"]
