@@ -489,16 +489,16 @@ def _encoder_models(
     voices = ["enrollment", "trial"]
     for number, (name, encoder) in enumerate(zip(names, source.encoders, strict=True)):
         one = {"encoder": encoder if encoder in ENCODERS else os.path.abspath(encoder)}
-        title = f"cosine of {name} vectors"
+        vectors = "d-vectors" if name == "d-vector" else f"{name} vectors"
         attackers.append(
-            {"id": name if number else "cosine", "title": title, "knows": voices}
+            {"id": name if number else "cosine", "title": f"cosine of {vectors}", "knows": voices}
             | {"scoring": "cosine", **one}
         )
         for alignment, how in _ALIGNMENTS.items() if is_informed else ():
             attackers.append(
                 {
                     "id": f"{name}-{alignment}" if number else alignment,
-                    "title": f"aligned {name} vectors ({how})",
+                    "title": f"aligned {vectors} ({how})",
                     "knows": [*voices, "training"],
                     "scoring": "aligned",
                     "alignment": alignment,
