@@ -21,7 +21,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores
+from .trial_scores import TrialScores, check_scores
 from .zebra import individual_disclosure
 
 #: Fewest scores of a class that a Student t is fitted to: three have one of any spread.
@@ -176,6 +176,7 @@ def gaussian_worst_case(trials: TrialScores) -> float | None:
     >>> gaussian_worst_case(TrialScores([1.0, 3.0], [-1.0, 1.0]))
     4.0
     """
+    check_scores(trials)
     classes = (trials.target, trials.nontarget)
     if any(of[0] == of[-1] for of in classes):
         return None
@@ -203,6 +204,7 @@ def student_worst_case(trials: TrialScores) -> float | None:
     >>> student_worst_case(TrialScores([1.0, 3.0], [-1.0, 1.0])) is None
     True
     """
+    check_scores(trials)
     log_ratio = np.zeros(trials.n_target + trials.n_nontarget)
     for of, sign in ((trials.target, 1), (trials.nontarget, -1)):
         repeats = np.diff(np.flatnonzero(np.append(True, of[1:] != of[:-1])), append=of.size)
