@@ -41,6 +41,9 @@ check_options() {
         usage_error "--cmd: no command '${cmd%% *}'; see recipes/vpc2020/cmd.sh"
     limit_jobs
     config=$(mktemp "${TMPDIR:-/tmp}/options.XXXXXX")
+    # Warnings that several stages have are logged by the first.
+    logged=$(mktemp "${TMPDIR:-/tmp}/logged.XXXXXX")
+    export PRIVACY_EVAL_LOGGED=$logged
     for name in "${option_names[@]}"; do
         case ${!name} in
             *$'\n'*) usage_error "--${name//_/-} must not contain a line break" ;;
@@ -92,7 +95,7 @@ record_options() {
 }
 
 # On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
-live=false running="" bold="" plain="" config=""
+live=false running="" bold="" plain="" config="" logged=""
 if [ -t 1 ] && [ -t 2 ]; then
     live=true
     if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
@@ -130,7 +133,7 @@ finish() {
     running=""
 }
 # Jobs end with 3 if the output cannot be written.
-trap 'code=$?; finish; rm -f -- "$config"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
+trap 'code=$?; finish; rm -f -- "$config" "$logged"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 
 failed=false
 # Ends the recipe after failed privacy metrics, unless it may go on without these conditions.

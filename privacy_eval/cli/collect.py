@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..results.attacker_costs import write_costs
     from ..stages.attackers import attacker_costs
     from ..stages.collect import outdated_scores, record_fingerprints, results_product
-    from .inputs import load_experiment, log_unsigned
+    from .inputs import load_experiment, log_notes, log_unsigned
 
     experiment = load_experiment(arguments)
     out = experiment.out
@@ -44,8 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     outcome.raise_failed()
     write_costs(out, attacker_costs(experiment.systems))
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
-    for note in notes:
-        log(f"privacy-eval: {note}")
+    log_notes(notes)
     print(f"{out}: {summary}")
     return 0
 

@@ -27,7 +27,7 @@ from ..tree.discovery import (
 )
 from ..tree.editions import teams_without_systems
 from .jobs import Jobs
-from .options import beginnings, fill, log, progress
+from .options import beginnings, fill, log, log_once, progress
 
 if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
@@ -95,18 +95,20 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
     """Warn about folders that match no condition or may not be systems, and look-alike names."""
     for parent, names in unmatched_folders(systems).items():
         guess = suffix_of_unmatched(names, protocol)
-        log(
+        log_once(
             f"privacy-eval: warning: {parent}: skipped {counted(len(names), 'folder')} "
             f"that match no condition of protocol {protocol.name} (check --conf and "
             f"--anon-suffix): {abbreviate(names)}"
             + (f"; to evaluate those of another suffix: --anon-suffix {guess}" if guess else "")
         )
     for folder in teams_without_systems(results, systems, protocol):
-        log(f"privacy-eval: warning: {printable(str(folder))}: no scores of any system; left out")
+        log_once(
+            f"privacy-eval: warning: {printable(str(folder))}: no scores of any system; left out"
+        )
     for group in look_alike(system.name for system in systems):
-        log(f"privacy-eval: warning: system names look alike: {', '.join(group)}")
+        log_once(f"privacy-eval: warning: system names look alike: {', '.join(group)}")
     for parent, names in sibling_results_folders(systems, results).items():
-        log(
+        log_once(
             f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
             "systems; move aside any that are not"
         )
@@ -115,7 +117,7 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
             text = f"{problem.folder}: scores of no attacker of protocol {protocol.name}, left out"
         else:
             text = f"attacker of protocol {protocol.name} without scores"
-        log(f"privacy-eval: warning: {text}: {problem.system}: {problem.text}")
+        log_once(f"privacy-eval: warning: {text}: {problem.system}: {problem.text}")
 
 
 def tree_access(arguments: argparse.Namespace) -> TreeAccess:
@@ -217,14 +219,15 @@ def write_products(products: Iterable[Product]) -> Iterator[tuple[Product, bool]
     for product in products:
         outcome = bring_up_to_date([product], Inputs())
         outcome.raise_failed()
-        log_notes(outcome.notes)
+        for note in outcome.notes:
+            log_once(f"privacy-eval: {note}", note.removeprefix(f"{product.name}: "))
         yield product, bool(outcome.current)
 
 
 def log_notes(notes: Iterable[str]) -> None:
     """Log notes for the user."""
     for note in notes:
-        log(f"privacy-eval: {note}")
+        log_once(f"privacy-eval: {note}", note)
 
 
 def chosen_attackers(arguments: argparse.Namespace, protocol: Protocol) -> set[str] | None:

@@ -18,6 +18,9 @@ from ..errors import PrivacyEvalError, UsageError, in_job, printable
 
 T = TypeVar("T")
 
+#: Environment variable: file of the messages that a run of a recipe has logged, see `log_once`.
+_LOGGED = "PRIVACY_EVAL_LOGGED"
+
 #: A container of options: a parser, or one `Usage` of its verb.
 Options = Any
 
@@ -380,6 +383,28 @@ def few_replicates(replicates: int, n_speakers: int) -> list[str]:
         f"{replicates} replicates are too few for 95 % intervals with {n_speakers} speakers "
         f"(needed: at least {least:.0f})"
     ]
+
+
+def log_once(text: str, key: str | None = None) -> None:
+    """Log a message unless an earlier command of the same run of a recipe has: the recipe names a
+    file of these messages in the environment.
+
+    `key`: what makes it the same message; by default the text.
+    """
+    file = os.environ.get(_LOGGED)
+    if file is None or in_job():
+        log(text)
+        return
+    line = " ".join((text if key is None else key).removeprefix("warning: ").split())
+    try:
+        with open(file, "a+", encoding="utf-8", errors="surrogateescape") as logged:
+            logged.seek(0)
+            if f"{line}\n" in logged:
+                return
+            logged.write(f"{line}\n")
+    except OSError:  # better twice than never
+        pass
+    log(text)
 
 
 def log(text: str) -> None:

@@ -32,9 +32,12 @@ from support import (
     SpeechTree,
     cli,
     imported,
+    lines_to,
     options_of,
     snapshot,
+    three_conditions,
     times,
+    trial_lines,
     undrawn,
 )
 
@@ -62,6 +65,31 @@ def defaults_of(function: Callable[..., object]) -> dict[str, object]:
     """The keywords of a function with their defaults."""
     found = signature(function).parameters.values()
     return {p.name: p.default for p in found if p.kind == p.KEYWORD_ONLY}
+
+
+def test_a_run_of_a_recipe_has_each_warning_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of folders in every stage; of values when they are collected, not in tables again."""
+    tree = three_conditions(tmp_path / "tree")
+    scores = tree.condition("exp/results-now", "libri_dev_enrolls", "libri_dev_trials_f_anon")
+    lines = (line.split() for line in trial_lines())
+    lines_to(scores, (f"{s} {u} {int(kind == 'nontarget')}" for s, u, kind in lines))
+    (tree.root / "exp/results-now/ASV-other").mkdir()
+    options = ("--tree", tree.root, "--results", "exp")
+    out = tree.root / "exp/privacy_eval"
+    show = ("tables", "--results", out / "results.json", "--out")
+    said = {}
+    for place in ("alone", "recipe"):
+        if place == "recipe":
+            monkeypatch.setenv("PRIVACY_EVAL_LOGGED", str(tmp_path / "logged"))
+        runs = [cli("privacy-metrics", *options), cli("collect", *options)]
+        runs.append(cli(*show, tmp_path / place))
+        assert [run.code for run in runs] == [0, 0, 0], runs
+        folders = ["ASV-other" in run.err for run in runs]
+        said[place] = folders, ["above 65 % is implausible" in run.err for run in runs[1:]]
+    assert said["alone"] == ([True, True, False], [True, True])
+    assert said["recipe"] == ([True, False, False], [True, False])
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
