@@ -95,7 +95,11 @@ def report_sections(
         section(LEAST_PROTECTED, _SPEAKERS),
         section(GROUPS, *(f"{sentence}." for sentence in group_sentences(data))),
         section(AMONG_MANY, *identified),
-        *(section(kind.section, folded=kind.folded) for kind in KINDS if not kind.curves),
+        *(
+            section(kind.section, folded=kind.folded)
+            for kind in KINDS
+            if not kind.curves and kind.section != GROUPS
+        ),
         Section(CURVES, (_CURVES,), parts=curves, facets=facets),
         *inserted,
         *(

@@ -18,6 +18,7 @@ from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
 from ...products.freshness import Run
 from ..figure_folder import captions, figure_folder
+from ..table import GROUPS
 
 if TYPE_CHECKING:
     from ...numbers.report_data import ReportData, Whiskers
@@ -63,6 +64,7 @@ class FigureKind:
 KINDS = (
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("bars", "Privacy of the systems", folded=False),
+    FigureKind("groups", GROUPS, folded=False),
     FigureKind("det", "Detection error trade-off", curves=True),
     FigureKind("ece", "ZEBRA profiles", curves=True),
     FigureKind("linkability", "Linkability", curves=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
 
+from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
@@ -20,11 +22,19 @@ from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_fi
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
-from privacy_eval.results.records import IdentificationRecord, Results, SimilarityRecord
+from privacy_eval.results.records import (
+    IdentificationRecord,
+    Results,
+    SimilarityRecord,
+    VerificationRecord,
+)
 from privacy_eval.tree.conditions import SetCondition
 
 NAMES = [kind.name for kind in KINDS]
-WITH_LEGEND = ("bars", "det", "ece", "linkability", "identification", "scatter", "conventional")
+WITH_LEGEND = (
+    *("bars", "groups", "det", "ece", "linkability", "identification", "scatter"),
+    "conventional",
+)
 ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa")}
 
 
@@ -77,8 +87,20 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         "bars": data_of(PUBLISHED_EER),
         "matrices": matrices,
         "identification": galleries,
+        "groups": ReportData(Results(CONFIG, tuple(map(with_groups, curves.results.verification)))),
         "scatter": data_of(points),
     }
+
+
+def with_groups(record: VerificationRecord) -> VerificationRecord:
+    """A record with values of groups with odd names, one of them without an EER."""
+    of = GroupValues(9, 9, 3, 0.3, 0.8, 0.1, 0.4)
+    groups = {
+        ODD: GroupSummary(of, of, of, {"eer": (0.2, 0.4)}),
+        "b": GroupSummary(of, of, of),
+        "c": GroupSummary(*[GroupValues(3, 0, 1)] * 3),
+    }
+    return replace(record, groups={"accent": groups})
 
 
 def first(kind: str, data: dict[str, ReportData]) -> Drawing:
