@@ -52,7 +52,6 @@ QUALITY, PHONES, PHONES_TEXT = MEASURED
 Network = Literal["quality", "phones"]
 #: What the phones of anonymized speech are compared with.
 Reference = Literal["original", "text"]
-REFERENCES: tuple[Reference, ...] = ("original", "text")
 
 _NETWORKS: Mapping[str, str] = {QUALITY: "dnsmos", PHONES: "phones"}
 #: Kinds of `MissingInput`.
@@ -355,12 +354,18 @@ class _SetRecord:
         )
 
     @cached_property
+    def speakers_folder(self) -> str:
+        """The data folder that names the speakers; of anonymized speech without one, that of the
+        original speech."""
+        data, names = self.access.tree / "data", (self.condition.name, self.original)
+        there = (name for name in names if (data / name / "utt2spk").is_file())
+        return next(there, names[0])
+
+    @cached_property
     def speaker_of(self) -> dict[str, str]:
-        """Speakers of the utterances; without a data folder, those of the original speech."""
-        folders = [self.condition.name, self.original]
-        data = self.access.tree / "data"
-        folder = next((f for f in folders if (data / f / "utt2spk").is_file()), folders[0])
-        return {u: s for s, of in _speakers(self.access, folder).items() for u in of}
+        """Speakers of the utterances."""
+        by_speaker = _speakers(self.access, self.speakers_folder)
+        return {u: speaker for speaker, of in by_speaker.items() for u in of}
 
     def find(self, inputs: Inputs) -> Sources:
         tree, name = self.access.tree, self.condition.name
@@ -369,8 +374,10 @@ class _SetRecord:
             if not path.is_file():
                 raise MissingInput(FILES, str(path.relative_to(tree)), name)
             self.access.check_inside(path)
-            utt2spk = first_folder(tree, (name, self.original))
-            return {"measure": path, **({"utt2spk": utt2spk} if utt2spk else {})}
+            utt2spk = tree / "data" / self.speakers_folder / "utt2spk"
+            if not utt2spk.is_file():
+                raise MissingInput("speakers", f"data/{name}/utt2spk", name)
+            return {"measure": path, "utt2spk": utt2spk}
         sources = dict(self._speech(name))
         if self.source == PHONES_TEXT:
             text = tree / "data" / self.original / "text"
@@ -406,7 +413,7 @@ class _SetRecord:
                 values = _quality_values(measured)
             else:
                 errors, counts = self._phone_errors(measured, inputs, paths)
-                values = {"per" if (self.source == PHONES_TEXT) else "per_original": errors}
+                values = {"per" if self.source == PHONES_TEXT else "per_original": errors}
                 left_out += len(measured.phones) - len(errors)
         record = self._record(values, counts, left_out, made_of)
         text = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
@@ -522,12 +529,6 @@ class _SetRecord:
         if not present:
             raise PrivacyEvalError(f"{path}: no utterance of {self.condition.name}")
         return {self.measure.id: present}, len(missing) + len(extra)
-
-
-def first_folder(tree: Path, names: Collection[str]) -> Path | None:
-    """Return utt2spk of the first data folder that has one."""
-    paths = (tree / "data" / name / "utt2spk" for name in names)
-    return next((path for path in paths if path.is_file()), None)
 
 
 def _quality_values(measured: UtteranceMeasures) -> dict[str, dict[str, float]]:
