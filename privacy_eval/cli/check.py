@@ -58,7 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     report = check_tree(systems, asv, new, read=not arguments.quick, progress=progress())
     if arguments.audio:
-        owners = {s.anon_suffix: s.name for s in systems} or {new.anon_suffix: new.name}
+        names = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
+        suffixes = [suffix for suffix, _ in names]
+        owners = {suffix: name if suffixes.count(suffix) == 1 else "" for suffix, name in names}
         report = _with_audio(arguments, report, asv, owners)
     rows = report.rows(details=arguments.details)
     if arguments.format == "csv":

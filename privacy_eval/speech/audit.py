@@ -37,7 +37,8 @@ _FULL_SCALE, _CHUNK = 32767, 32
 #: Tags that encoders leave, and chunks that say nothing of a recording.
 _HARMLESS_TAGS = ("ISFT", "ENCODER", "ENCODED-BY", "VENDOR")
 _HARMLESS_CHUNKS = (b"fmt ", b"data", b"fact", b"PEAK", b"JUNK", b"PAD ", b"FLLR", b"LIST")
-_MOST_HEADER = 1 << 16
+#: Bytes of a tag's chunk, and number of tags, that are read of a file, which may be hostile.
+_MOST_HEADER, _MOST_TAGS = 1 << 16, 1000
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,9 @@ def _wav_tags(content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _chunks(content: bytes, position: int) -> Iterator[tuple[bytes, bytes]]:
-    while position + 8 <= len(content):
+    for _ in range(_MOST_TAGS):
+        if position + 8 > len(content):
+            return
         size = int.from_bytes(content[position + 4 : position + 8], "little")
         start = position + 8
         yield content[position : position + 4], content[start : start + min(size, _MOST_HEADER)]
@@ -216,7 +219,9 @@ def _chunks(content: bytes, position: int) -> Iterator[tuple[bytes, bytes]]:
 
 def _flac_tags(content: bytes) -> Iterator[tuple[str, str]]:
     position, last = 4, False
-    while not last and position + 4 <= len(content):
+    for _ in range(_MOST_TAGS):
+        if last or position + 4 > len(content):
+            return
         last, kind = bool(content[position] & 0x80), content[position] & 0x7F
         size = int.from_bytes(content[position + 1 : position + 4], "big")
         block = content[position + 4 : position + 4 + size]
@@ -230,7 +235,9 @@ def _flac_tags(content: bytes) -> Iterator[tuple[str, str]]:
 def _comments(block: bytes) -> Iterator[tuple[str, str]]:
     """Read Vorbis comments after the vendor's name."""
     position = 8 + int.from_bytes(block[:4], "little")
-    while position + 4 <= len(block):
+    for _ in range(_MOST_TAGS):
+        if position + 4 > len(block):
+            return
         size = int.from_bytes(block[position : position + 4], "little")
         name, _, value = _text(block[position + 4 : position + 4 + size]).partition("=")
         position += 4 + size
