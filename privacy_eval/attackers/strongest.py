@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from ..metrics.identification import average_ranks
 
 #: EER below which the interval covers the truth less often than it says.
 LOW_EER = 0.10
@@ -109,7 +111,7 @@ def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
     spread = (drawn - drawn[best]).std(axis=1, ddof=1)
     rivals = np.flatnonzero(given - given[best] <= _RIVAL * spread)
     # Upper ends of one level for all rivals, which hold together in 97.5 % of the replicates.
-    ranks = (np.stack([_ranks(row) for row in drawn[rivals]]) - 0.5) / drawn.shape[1]
+    ranks = (average_ranks(drawn[rivals]) - 0.5) / drawn.shape[1]
     level = np.quantile(ranks.max(axis=0), 1 - _TAIL)
     optimism = np.mean(given[drawn.argmin(axis=0)] - drawn.min(axis=0))
     return Strongest(
@@ -121,10 +123,3 @@ def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
         float(np.quantile(drawn[rivals], level, axis=1).min()),
         tuple(map(int, rivals)),
     )
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks from 1, those of equal values averaged; scipy.stats is slow to import."""
-    ordered = np.sort(values)
-    first, last = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
-    return (first + last + 1) / 2

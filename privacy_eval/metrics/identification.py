@@ -324,8 +324,6 @@ def worst_overlaps(
     >>> float(jaccard[0, 0, 1]), round(float(correlation[0, 0, 1]), 3)
     (0.0, 0.8)
     """
-    from scipy.stats import rankdata  # slow to import, and not always needed
-
     values = np.asarray(linkage, dtype=np.float64)
     n = values.shape[1]
     rows = np.vstack([np.arange(n), np.random.default_rng(seed).integers(0, n, (replicates, n))])
@@ -333,11 +331,43 @@ def worst_overlaps(
     last = np.sort(drawn, axis=2)[..., n - -(-n // 4), None]
     worst = (drawn >= last).astype(np.float64)
     both, size = worst @ worst.swapaxes(1, 2), worst.sum(axis=2)
-    ranks = rankdata(drawn, axis=2)
+    ranks = average_ranks(drawn)
     ranks -= ranks.mean(axis=2, keepdims=True)
     norm = np.sqrt((ranks**2).sum(axis=2, keepdims=True))
     ranks /= np.where(norm > 0, norm, 1)
     return both / (size[:, :, None] + size[:, None] - both), ranks @ ranks.swapaxes(1, 2)
+
+
+def average_ranks(values: FloatArray) -> FloatArray:
+    """Rank values along the last axis; scipy.stats.rankdata is slow to import.
+
+    Parameters
+    ----------
+    values : float array of shape (..., N)
+        Finite.
+
+    Returns
+    -------
+    float array of shape (..., N)
+        Ranks from 1; those of equal values are averaged.
+
+    Examples
+    --------
+    >>> average_ranks(np.array([[3.0, 1.0, 3.0]])).tolist()
+    [[2.5, 1.0, 2.5]]
+    """
+    order = values.argsort(axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    n = np.arange(values.shape[-1])
+    changes = ordered[..., 1:] != ordered[..., :-1]
+    edge = np.ones((*values.shape[:-1], 1), dtype=np.bool_)
+    first = np.where(np.concatenate([edge, changes], axis=-1), n, 0)
+    last = np.where(np.concatenate([changes, edge], axis=-1), n, n[-1])
+    first = np.maximum.accumulate(first, axis=-1)
+    last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
+    return ranks
 
 
 def split_halves(speakers: Sequence[SpeakerLinkage]) -> tuple[float, float]:
