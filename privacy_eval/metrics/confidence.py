@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +99,7 @@ def speaker_bootstrap(
     replicates: int,
     seed: int,
     det_at: ArrayLike | None = None,
+    metrics: Collection[str] | None = None,
 ) -> BootstrapReplicates:
     """Compute metrics under resampling of speakers on both sides of the trials.
 
@@ -128,6 +129,8 @@ def speaker_bootstrap(
         draws for different speakers: averages over conditions rely on both.
     det_at : array_like, shape (Q,), optional
         False-alarm rates at which the DET curve of every replicate is computed.
+    metrics : collection of str, optional
+        Only these of the default statistic, by names such as "exact eer".
 
     Returns
     -------
@@ -193,7 +196,7 @@ def speaker_bootstrap(
         if times.size:
             sample = Replicates(presorted, times)
             values += (
-                [batch_metrics(sample)]
+                [batch_metrics(sample, metrics)]
                 if statistic is None
                 else [_by_name(statistic(one)) for one in sample]
             )

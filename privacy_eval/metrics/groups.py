@@ -372,6 +372,7 @@ def group_intervals(
         names[trials.trial[rows]],
         replicates=replicates,
         seed=seed,
+        metrics=tuple(_DRAWN.values()),
     )
     intervals = {key: drawn.interval(name) for key, name in _DRAWN.items()}
     if kind == "within":
@@ -594,8 +595,11 @@ def max_t_test(
         weights[:, np.concatenate(members)] = draws
         drawn.append(differences(weights))
     replicated = np.concatenate(drawn)
+    is_defined = np.isfinite(replicated)
+    se = np.array(
+        [x[ok].std() if ok.any() else 0 for x, ok in zip(replicated.T, is_defined.T, strict=True)]
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
-        se = np.nanstd(replicated, axis=0)
         se[se == 0] = np.nan
         largest = np.nan_to_num(np.abs(replicated - observed) / se, nan=-1.0).max(axis=1)
         statistic = np.abs(observed) / se
@@ -624,31 +628,66 @@ def _differences_of(
     within each group of the family and that within the others, shape (R, F)."""
     rows = np.flatnonzero(trials.within_all() & np.isin(trials.sides[0], family))
     rows = rows[np.argsort(trials.score[rows], kind="stable")]
-    score, target = trials.score[rows], trials.is_target[rows]
-    enrolled, trial, group = trials.enrolled[rows], trials.trial[rows], trials.sides[0][rows]
-
-    def eer(weights: FloatArray, chosen: BoolArray) -> FloatArray:
-        of, is_target = score[chosen], target[chosen]
-        end = np.append(of[1:] != of[:-1], True)
-        w = weights[:, enrolled[chosen]]
-        w = np.where(is_target, w, w * weights[:, trial[chosen]])
-        miss = _cumulated_share(w * is_target, end)
-        false_alarm = 1 - _cumulated_share(w * ~is_target, end)
-        nearest = np.nanargmin(np.nan_to_num(np.abs(miss - false_alarm), nan=2.0), axis=1)
-        each = np.arange(len(w))
-        return np.asarray((miss[each, nearest] + false_alarm[each, nearest]) / 2)
+    score, group = trials.score[rows], trials.sides[0][rows]
+    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+    is_target = trials.is_target[rows]
+    classes = [np.flatnonzero(is_target), np.flatnonzero(~is_target)]
 
     def differences(weights: FloatArray) -> FloatArray:
-        return np.column_stack(
-            [eer(weights, group == g) - eer(weights, group != g) for g in family]
-        )
+        of_targets = weights[:, trials.enrolled[rows[classes[0]]]]
+        of_nontargets = weights[:, trials.enrolled[rows[classes[1]]]]
+        of_nontargets *= weights[:, trials.trial[rows[classes[1]]]]
+        weighted = (of_targets, of_nontargets)
+        whole = [_Cumulated(w, c, ends) for w, c in zip(weighted, classes, strict=True)]
+        columns = []
+        for g in family:
+            chosen = [group[c] == g for c in classes]
+            own = [
+                _Cumulated(w[:, of], c[of], ends)
+                for w, c, of in zip(weighted, classes, chosen, strict=True)
+            ]
+            columns.append(_nearest_eer(own, None) - _nearest_eer(whole, own))
+        return np.column_stack(columns)
 
     return differences
 
 
-def _cumulated_share(weights: FloatArray, end: BoolArray) -> FloatArray:
-    """Cumulate weights up to each distinct score, from 0, as shares of the total."""
-    sums = np.cumsum(weights, axis=1)[:, end]
-    sums = np.hstack([np.zeros((len(sums), 1)), sums])
+class _Cumulated:
+    """Weights of some trials of one class, cumulated over points between distinct scores."""
+
+    def __init__(self, weights: FloatArray, rows: IntArray, ends: IntArray) -> None:
+        self.sums = np.zeros((len(weights), weights.shape[1] + 1))
+        np.cumsum(weights, axis=1, out=self.sums[:, 1:])
+        self.position = np.append(0, np.searchsorted(rows, ends, side="right"))
+
+    def at(self, point: IntArray) -> FloatArray:
+        """Return the sum up to a point of each set of weights, shape (R,)."""
+        return np.asarray(self.sums[np.arange(len(self.sums)), self.position[point]])
+
+
+def _nearest_eer(of: Sequence[_Cumulated], less: Sequence[_Cumulated] | None) -> FloatArray:
+    """Compute the mean of both error rates at the point where they are nearest, the first of
+    several; of targets and nontargets, `less` some of them. Shape (R,); NaN without one class."""
+    last = np.full(len(of[0].sums), of[0].position.size - 1)
+
+    def rates(point: IntArray) -> tuple[FloatArray, FloatArray]:
+        shares = []
+        for number, cumulated in enumerate(of):
+            sums, total = cumulated.at(point), cumulated.at(last)
+            if less is not None:
+                sums, total = sums - less[number].at(point), total - less[number].at(last)
+            shares.append(sums / total)
+        return shares[0], 1 - shares[1]
+
     with np.errstate(invalid="ignore"):
-        return np.asarray(sums / sums[:, -1:])
+        low, high = np.zeros_like(last), last.copy()
+        while (low < high).any():  # the miss rate rises, the false-alarm rate falls
+            middle = (low + high) // 2
+            miss, false_alarm = rates(middle)
+            crossed = miss >= false_alarm
+            low, high = np.where(crossed, low, middle + 1), np.where(crossed, middle, high)
+        before = np.maximum(high - 1, 0)
+        ends = [rates(point) for point in (before, high)]
+        apart = [np.abs(miss - false_alarm) for miss, false_alarm in ends]
+        means = [(miss + false_alarm) / 2 for miss, false_alarm in ends]
+        return np.where(apart[0] <= apart[1], *means)

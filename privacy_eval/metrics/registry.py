@@ -9,7 +9,7 @@ import contextlib
 import decimal
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
@@ -847,12 +847,16 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     return values
 
 
-def batch_metrics(replicates: Replicates) -> dict[str, FloatArray]:
+def batch_metrics(
+    replicates: Replicates, names: Collection[str] | None = None
+) -> dict[str, FloatArray]:
     """Compute every metric on scores of each replicate, in both variants.
 
     Parameters
     ----------
     replicates : Replicates
+    names : collection of str, optional
+        Only these, such as "exact eer".
 
     Returns
     -------
@@ -861,9 +865,9 @@ def batch_metrics(replicates: Replicates) -> dict[str, FloatArray]:
     """
     values: dict[str, FloatArray] = {}
     for variant, (key, metric) in itertools.product(VARIANTS, of_kind("scores").items()):
-        if metric.function is None:
-            continue
         name, other = f"{variant} {key}", f"{VARIANTS[0]} {key}"
+        if metric.function is None or (names is not None and name not in names):
+            continue
         if not metric.in_variants and other in values:
             values[name] = values[other]
         elif metric.batch_function is not None:
