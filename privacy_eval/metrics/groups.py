@@ -10,6 +10,7 @@ inequity; Howard et al. (2022), arXiv 2203.05051, GARBE.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +22,12 @@ from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
 from .cllr import min_cllr
-from .confidence import Interval, expanded_interval, seeded_by, speaker_bootstrap
+from .confidence import Interval, expanded_interval, seeded_by
 from .eer import kaldi_eer
 from .linkability import linkability
 from .pav import FloatArray, IntArray
+from .registry import batch_metrics
+from .replicates import PresortedTrials, Replicates
 from .trial_scores import BoolArray, TrialScores
 
 #: Kinds of trials of a group.
@@ -361,27 +364,59 @@ def group_intervals(
         By metric; empty with fewer than two speakers, or without trials of a class.
     """
     rows = trials.rows(kind, group)
-    target = rows & trials.is_target
-    if np.unique(trials.enrolled[target]).size < 2 or not (rows & ~trials.is_target).any():
+    own = np.unique(trials.enrolled[rows & trials.is_target])
+    if own.size < 2 or not (rows & ~trials.is_target).any():
         return {}
-    names = np.array(trials.speakers)
-    drawn = speaker_bootstrap(
-        trials.score[rows],
-        trials.is_target[rows],
-        names[trials.enrolled[rows]],
-        names[trials.trial[rows]],
-        replicates=replicates,
-        seed=seed,
-        metrics=tuple(_DRAWN.values()),
-    )
-    intervals = {key: drawn.interval(name) for key, name in _DRAWN.items()}
+    draws = _speaker_draws(trials, replicates, seed)
+    drawn = _replicated(trials, rows, draws)
     if kind == "within":
         speaker, is_first = _is_first(trials, rows)
-        own, place = np.unique(speaker, return_inverse=True)
-        tests, hits = np.bincount(place), np.bincount(place, is_first)
-        draws = _draws([own.size], replicates, np.random.default_rng(seed))
-        intervals["rank1"] = expanded_interval(draws @ hits / (draws @ tests), own.size)
+        tests, hits = (np.bincount(speaker, w, draws.shape[1]) for w in (None, is_first))
+        counted = draws @ tests > 0
+        drawn["rank1"] = (draws @ hits)[counted] / (draws @ tests)[counted]
+    intervals = {k: expanded_interval(v, own.size) for k, v in drawn.items() if v.size > 1}
     return intervals
+
+
+def _replicated(trials: GroupedTrials, rows: BoolArray, draws: IntArray) -> dict[str, FloatArray]:
+    """Compute the metrics with intervals of some trials in all replicates with both classes."""
+    at = np.flatnonzero(rows)
+    at = at[np.argsort(trials.score[at], kind="stable")]
+    labels, dummy = trials.is_target[at], draws.shape[1] - 1
+    # A target trial counts as often as its speaker was drawn: the last index counts once.
+    sides = trials.enrolled[at], np.where(labels, dummy, trials.trial[at])
+    pairs, pair = np.unique(sides[0] * draws.shape[1] + sides[1], return_inverse=True)
+    first, second = np.divmod(pairs, draws.shape[1])
+    times = draws[:, first] * draws[:, second]
+    own = second == dummy
+    times = times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)]
+    presorted = PresortedTrials(trials.score[at], labels, pair)
+    step = max(1, _AT_ONCE // 4 // at.size)
+    parts = [
+        batch_metrics(Replicates(presorted, times[start : start + step]), _DRAWN.values())
+        for start in range(0, len(times), step)
+    ]
+    return {
+        key: np.concatenate([part[name] for part in parts] or [np.zeros(0)])
+        for key, name in _DRAWN.items()
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _speaker_draws(trials: GroupedTrials, replicates: int, seed: int) -> IntArray:
+    """Draw the speakers inside each group, and those of none, for all kinds of trials alike.
+
+    Returns
+    -------
+    int array, shape (replicates, S + 1)
+        How often each speaker was drawn; the last column is 1.
+    """
+    strata = [np.flatnonzero(trials.group == g) for g in range(-1, len(trials.names))]
+    generator = seeded_by(seed, [[trials.speakers[s] for s in of] for of in strata])
+    draws = np.ones((replicates, len(trials.speakers) + 1), dtype=np.int64)
+    sizes = [of.size for of in strata if of.size]
+    draws[:, np.concatenate(strata)] = _draws(sizes, replicates, generator)
+    return draws
 
 
 @dataclass(frozen=True)
