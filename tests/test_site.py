@@ -28,8 +28,8 @@ def build(root: Path, out: Path, *options: object) -> subprocess.CompletedProces
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what the site is made of, without the interface, which takes most of the time."""
     root = tmp_path_factory.mktemp("site")
-    for name in ("docs", "scripts", "local", "conf", "tests/data/golden", "recipes/bench"):
-        shutil.copytree(ROOT / name, root / name)
+    for name in ("docs", "scripts", "local", "conf", "tests/data/golden", "recipes"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("work"))
     for file in ROOT.glob("*.*"):
         if file.is_file():
             shutil.copy(file, root)

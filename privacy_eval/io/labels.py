@@ -10,7 +10,6 @@ from ..errors import PrivacyEvalError, UsageError, abbreviate
 from .csv_text import csv_rows
 from .files import read_text
 from .names import is_printable
-from .text_table import read_columns
 
 
 @dataclass(frozen=True)
@@ -98,6 +97,8 @@ def read_labels(text: str) -> Labels:
     """
     path, column = path_of_labels(text), text.rpartition(":")[2]
     if path == Path(text):
+        from .text_table import read_columns
+
         (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
         column = path.name.rpartition("2")[2]
         pairs = zip(ids.tolist(), labels.tolist(), strict=True)

@@ -36,7 +36,6 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import MEASURED, ORIGINAL, Measure
 from ..results.definitions import fields_digest
-from ..speech.audio import Audio, AudioReader
 from ..speech.models import MODELS
 from ..tree.conditions import MeasureCondition, measure_conditions
 from ..version import __version__
@@ -45,6 +44,7 @@ from .access import Experiment, TreeAccess
 if TYPE_CHECKING:
     from ..metrics.registry import MetricDescription
     from ..results.records import MeasureRecord
+    from ..speech.audio import Audio, AudioReader
     from ..speech.phones import PhoneRecognizer
 
 #: Sources of measures that networks compute here.
@@ -242,6 +242,8 @@ def _reader(access: TreeAccess, folder: str) -> AudioReader:
         if not (data / name).is_file():
             raise MissingInput(SPEECH, f"data/{folder}/{name}", folder)
         access.check_inside(data / name)
+    from ..speech.audio import AudioReader
+
     return AudioReader(
         data,
         base=access.tree,

@@ -100,7 +100,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     names = {"formats": "format"}
     names |= {"everything": "all_figures"}
     jobs = {"job", "nj", "cmd", "log_dir"}
-    assert set(options) == shared | {"out"} | {
+    assert set(options) == shared | {"out", "utility"} | {
         names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | jobs
     }
     assert options["format"].choices == drawing["formats"] == FIGURE_FORMATS
