@@ -94,13 +94,14 @@ def test_a_run_of_a_recipe_has_each_warning_once(
 
 def test_options_are_the_keywords_of_the_functions() -> None:
     shared = {"results", "config", "conf", "published", "variant", "system", "by_strongest"}
+    shared |= {"utility"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, rankings))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)
     names = {"formats": "format"}
     names |= {"everything": "all_figures"}
     jobs = {"job", "nj", "cmd", "log_dir"}
-    assert set(options) == shared | {"out", "utility"} | {
+    assert set(options) == shared | {"out"} | {
         names.get(n, n) for n in drawing.keys() - {"drawn_from", "run"} | jobs
     }
     assert options["format"].choices == drawing["formats"] == FIGURE_FORMATS
@@ -113,6 +114,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert set(options) == shared | {"out"} | chosen - {"split", "cells"}
     assert set(ranking_metrics()) == {
         *of_kind("scores"),
+        *of_kind("measures"),
         "pitch_correlation_mean",
         "deid",
         "gvd_db",
