@@ -15,6 +15,7 @@
     scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
+    scripts/bench.py scale             10^7 and 10^8 trials: text, arrays, Parquet, counts
     scripts/bench.py score --quick     smaller sizes
 
 Rows are ratios to a plain operation in the same run: the medians of both times, their ratio,
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib.util
 import itertools
 import math
 import os
@@ -42,6 +44,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +62,7 @@ from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
 from privacy_eval.cli import VERBS
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.io.score_blocks import read_in_key_order
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import (
@@ -131,13 +135,17 @@ class Row:
         return self.seconds <= self.goal * self.limit_seconds
 
 
+#: Trials of a Parquet file, whose ids stay in memory.
+_MOST_PARQUET = 10**7
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "what",
         choices=[
             *("score", "identification", "similarity", "system", "speech", "attackers"),
-            *("models", "disclosure", "help", "growth"),
+            *("models", "disclosure", "help", "growth", "scale"),
         ],
     )
     parser.add_argument("--repeats", type=int, default=5)
@@ -175,6 +183,8 @@ def main() -> int:
         met = show([help_row(arguments.repeats)])
     elif arguments.what == "growth":
         met = growth(scale)
+    elif arguments.what == "scale":
+        met = many_trials((10**7 // scale, 10**8 // scale))
     else:
         met = score(scale, arguments.repeats)
     return 0 if met else 1
@@ -432,6 +442,70 @@ def growth(scale: int) -> bool:
             print(f"\n{title}")
             table(rows, "size", "s", "peak GiB", "exponent")
     return True
+
+
+def many_trials(sizes: Sequence[int]) -> bool:
+    """Time and peak memory of commands on many trials, against reading the bytes of their files."""
+    rows: list[list[str]] = []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            for what, files, command in commands_on_trials(Path(name), size):
+                seconds, gib = measured(command)
+                reading = sum(time_of(partial(read_pieces, file)) for file in files)
+                ratio = f"{seconds / reading:.0f}"
+                rows.append([f"{size:.0e}", what, f"{seconds:.1f}", f"{gib:.2f}", ratio])
+    table(rows, "trials", "input", "s", "peak GiB", "times reading")
+    return True
+
+
+def commands_on_trials(
+    folder: Path, trials: int
+) -> Iterator[tuple[str, Sequence[Path], list[str]]]:
+    """Write the same trials in all formats; yield what each is, its files and a command."""
+    program = [sys.executable, "-m", "privacy_eval"]
+    text = prepare_metrics(folder, trials)
+    files = [folder / "scores", folder / "trials"]
+    yield "text, in the order of the key", files, text
+    counts = folder / "counts"
+    given = ("--scores", str(files[0]), "--trials", str(files[1]), "--out", str(counts))
+    yield "text, to counts", files, [*program, "count", *given]
+    yield "counts", [counts], [*program, "metrics", "--counts", str(counts)]
+    labelled = read_in_key_order(files[0], files[1])
+    assert labelled is not None
+    arrays = {"target": labelled.is_target, "nontarget": ~labelled.is_target}
+    options = []
+    for name, rows in arrays.items():
+        np.save(folder / f"{name}.npy", labelled.score[rows])
+        options += [f"--{name}", str(folder / f"{name}.npy")]
+    yield "arrays (.npy)", [Path(o) for o in options[1::2]], [*program, "metrics", *options]
+    if trials <= _MOST_PARQUET and importlib.util.find_spec("pyarrow"):
+        parquet = write_parquet(folder, trials)
+        yield "Parquet", [parquet], [*program, "metrics", "--scores", str(parquet)]
+
+
+def write_parquet(folder: Path, trials: int) -> Path:
+    """Write the trials as one table with labels."""
+    import pyarrow
+    from pyarrow import parquet
+
+    rows = [(*ids.split(), label == "target", score) for ids, label, score in trial_lines(trials)]
+    names = ("enroll", "test", "label", "score")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    parquet.write_table(pyarrow.table(columns), folder / "scores.parquet")
+    return folder / "scores.parquet"
+
+
+def read_pieces(path: Path) -> None:
+    """Read a file in pieces."""
+    with open(path, "rb") as file:
+        while file.read(1 << 23):
+            pass
+
+
+def time_of(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def speech(seconds: float, repeats: int) -> bool:
@@ -829,26 +903,27 @@ def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
 
 
 def trial_lines(trials: int) -> Iterator[tuple[str, str, float]]:
-    """Ids, label and score of every trial of ten speakers."""
-    drawn = simulate_trials(
-        ScoreModel(separation=1.0, scale=30.0),
-        enrolled=10,
-        speakers=10,
-        utterances=trials // 100,
-        generator=np.random.default_rng(2),
-    )
-    columns = (
-        drawn.enrolled_speaker,
-        drawn.trial_speaker,
-        drawn.utterance,
-        drawn.is_target,
-        drawn.score,
-    )
-    for enrolled, speaker, utterance, is_target, score in zip(
-        *(c.tolist() for c in columns), strict=True
-    ):
-        ids = f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
-        yield ids, "target" if is_target else "nontarget", score
+    """Ids, label and score of every trial of ten speakers, drawn a million at a time."""
+    for first in range(0, trials, 10**6):
+        drawn = simulate_trials(
+            ScoreModel(separation=1.0, scale=30.0),
+            enrolled=10,
+            speakers=10,
+            utterances=min(10**6, trials - first) // 100,
+            generator=np.random.default_rng(2 + first),
+        )
+        columns = (
+            drawn.enrolled_speaker,
+            drawn.trial_speaker,
+            drawn.utterance + first // 100,
+            drawn.is_target,
+            drawn.score,
+        )
+        for enrolled, speaker, utterance, is_target, score in zip(
+            *(c.tolist() for c in columns), strict=True
+        ):
+            ids = f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
+            yield ids, "target" if is_target else "nontarget", score
 
 
 def in_turn(
