@@ -401,9 +401,9 @@ def test_recipe_adds_scores_and_data_folders_to_the_tree(ran: Copy, tmp_path: Pa
     added = [n for n in demo if n not in tree]
     assert {n.split("/")[0] for n in added} == {"data", "exp", "results"}
     scores = [n.rpartition("/") for n in added if n.startswith("exp/")]
-    assert len(scores) == 2 * (72 + 24)
+    assert len(scores) == 2 * 72 + 3 * 24  # those of the words also with the seconds they took
     assert {Path(folder).name.split("-")[0] for folder, _, _ in scores} == {"ASV", "words"}
-    assert {name for _, _, name in scores} == {"scores", ".privacy_eval.json"}
+    assert {name for _, _, name in scores} == {"scores", ".privacy_eval.json", ".seconds"}
     folders = {n.split("/")[1] for n in added if n.startswith("data/")}
     # Of every system the 8 trial sets of VCTK, and the combined sets of one kind of speech.
     assert len(folders) == 2 * 8 + (4 + 4 + 4) + 2 * (4 + 4)
