@@ -15,6 +15,7 @@ from ..metrics import describe
 from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.report_data import ReportData
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
 from .attackers_in_words import attackers_in_words
 from .first_screen import attacker
@@ -25,11 +26,38 @@ from .notes import front_notes
 #: Most systems that two pages can be about.
 MOST_SYSTEMS = 3
 
-_EER = (
-    "EER (equal error rate): the share of wrong answers of an attacker who decides whether two "
-    "recordings are of one person, with as many false alarms as misses. 50 % is guessing, 0 % is "
-    "certainty. Numbers in brackets are 95 % intervals: what other speakers of the same kind "
-    "could have given."
+#: Up to so many speakers a result can show a risk, but not its absence.
+_FEW_SPEAKERS = 20
+
+#: Up to so many trial sets are listed, of more only the least and the most protected.
+_LISTED = 4
+
+#: What attackers know, by the speech of their enrollment and that of their model.
+_KNOWLEDGE = {
+    (ORIGINAL, ORIGINAL): (
+        "does not know that the recordings were processed, and compares them with unprocessed "
+        "recordings of known people"
+    ),
+    (ANONYMIZED, ORIGINAL): (
+        "has the same tool, and applies it to the recordings of known people before comparing"
+    ),
+    (ANONYMIZED, ANONYMIZED): (
+        "has the same tool, applies it to the recordings of known people, and has trained the "
+        "recognition of speakers on processed speech"
+    ),
+    (ORIGINAL, ANONYMIZED): (
+        "compares with unprocessed recordings of known people, and has trained the recognition of "
+        "speakers on processed speech"
+    ),
+}
+
+_READING = (
+    "An attacker is anybody who tries to identify speakers, also the recipient of the recordings.",
+    "EER (equal error rate): how often an attacker errs who decides whether two recordings are of "
+    "one person. 50 % is guessing, 0 % is certainty: the lower, the less privacy. A rate at which "
+    "the right person is found is the other way round: the higher, the less privacy.",
+    "Numbers in brackets are 95 % intervals: what other speakers of the same kind could have "
+    "given.",
 )
 _STYLE = """
 @page { size: A4; margin: 18mm }
@@ -75,7 +103,7 @@ class Evidence:
 
 def statement_title(data: ReportData) -> str:
     """Return the title of the statement."""
-    return f"What anonymized speech still discloses: {', '.join(data.results.systems)}"
+    return f"What speech discloses after voice anonymization: {', '.join(data.results.systems)}"
 
 
 def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
@@ -88,15 +116,80 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
     evidence : Evidence
     """
     rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
+    opinion = "The three criteria of Opinion 05/2014 on anonymization (WP 216)"
+    reference = f"For those who check the numbers (boot: draws, not people): {data.signature}."
     return [
+        Part("In short", tuple(_summary(data, evidence))),
+        Part("How to read the numbers", _READING),
         Part("What was tested", tuple(_tested(data))),
         Part("Attackers, and what each of them knows", tuple(_attackers(data))),
-        Part("The three criteria of the European opinion on anonymization (WP 216)", rows=rows),
+        Part(opinion, rows=rows),
         Part("For which groups of speakers", tuple(_groups(data))),
         Part("With how much speech", tuple(_amount(data, evidence))),
         Part("What was not tested, and what follows", tuple(_not_tested(data, evidence))),
-        Part("How to read the numbers", (_EER, f"Computed from {data.signature}.")),
+        Part("Technical reference", (reference,)),
     ]
+
+
+def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
+    """Yield what the strongest attacks reach, what it rests on, and what is unknown."""
+    for system in data.results.systems:
+        own = [(one, data.identified.get(_key(one))) for one in _attacks(data)]
+        found = [(one, rates) for one, rates in own if rates and one.system == system]
+        if found:
+            worst, rates = max(found, key=lambda item: item[1].rate - item[1].chance)
+            group = group_text(rates.size, mixed=rates.mixed)
+            yield (
+                f"{system}: an attacker who {_knowledge(worst.model)}, finds the right person in "
+                f"{group} {rate_text(rates)}; guessing finds {100 * rates.chance:.3g} %."
+            )
+        yield from _errors(data, system)
+    if (speakers := _most_speakers(data)) is not None and speakers <= _FEW_SPEAKERS:
+        yield (
+            f"Test sets have at most {speakers} speakers: enough to show a risk, not enough to "
+            "show that there is none."
+        )
+    missing = ["singling out"] * (not _singled_out(data))
+    missing += ["inference of attributes"] * (not evidence.attributes)
+    if missing:
+        yield f"Not measured: {' and '.join(missing)}."
+
+
+def _errors(data: ReportData, system: str) -> Iterator[str]:
+    """Yield how often the strongest attacker of a system errs."""
+    pairs = [one for one in _attacks(data) if one.system == system and one.eer.text()]
+    if not pairs:
+        return
+    lowest = min(pairs, key=lambda one: one.eer.value or 0)
+    interval = describe(data.protocol.eer).interval(lowest.eer.interval)
+    text = f"{lowest.eer.text()} % of cases {interval}".rstrip()
+    best = f"an attacker who {_knowledge(lowest.model)},"
+    tried = data.tried.get((system, data.main_split))
+    if tried is not None and tried.corrected_text:
+        value, _, bounds = tried.corrected_text.partition(" ")
+        text = f"{value} % of cases {bounds}".rstrip()
+        best = f"the best of {len(tried.compared)} methods"
+        text += " (allowing for the luck of having been the best"
+        text += "; the true uncertainty is larger than the brackets)" if tried.is_too_low else ")"
+    original = data.original_eer.text()
+    without = f", with unprotected speech in {original} %" if original else ""
+    yield (
+        f"{system}: deciding whether two recordings are of one person, {best} errs in "
+        f"{text}{without}, by guessing in 50 %."
+    )
+
+
+def _most_speakers(data: ReportData) -> int | None:
+    """Return the largest number of speakers of a test set; None if unknown."""
+    records = (r for r in data.results.verification if r.condition.split == data.main_split)
+    return max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
+
+
+def _knowledge(model: AttackModel) -> str:
+    """Describe an attacker in words that follow "who"."""
+    known = _KNOWLEDGE.get((model.enrollment, model.asv_model))
+    text = known if known is not None and model.trial == ANONYMIZED else attacker(model)
+    return text.removeprefix("who ")
 
 
 def _attacks(data: ReportData) -> Iterator[Attack]:
@@ -111,7 +204,7 @@ def _tested(data: ReportData) -> Iterator[str]:
     protocol, split = data.protocol, data.main_split
     records = [r for r in data.results.verification if r.condition.split == split]
     titles = dict.fromkeys(protocol.data_set(r.condition.data_set).title for r in records)
-    speakers = max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
+    speakers = _most_speakers(data)
     anonymized = [r for r in records if not r.condition.is_original]
     yield (
         f"{counted(len(data.results.systems), 'system')} ({', '.join(data.results.systems)}), by "
@@ -119,17 +212,19 @@ def _tested(data: ReportData) -> Iterator[str]:
     )
     if anonymized:
         trials = sum((r.n_target or 0) + (r.n_nontarget or 0) for r in anonymized)
-        text = f"{counted(len(anonymized), 'condition')} with {trials} comparisons of anonymized"
-        largest = f", of up to {speakers} speakers each" if speakers is not None else ""
-        yield f"{text} speech{largest}. Results hold for such speakers and recordings."
+        largest = f", each with at most {speakers} speakers" if speakers is not None else ""
+        yield (
+            f"{counted(len(anonymized), 'test')} of all attack models and test sets{largest}; "
+            f"{trials} comparisons with anonymized speech in all. They are evidence for such "
+            "speakers and recordings only."
+        )
 
 
 def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, str]]:
     """Yield the rows of singling out, linkage and inference."""
-    rates_of = ((_key(one), data.identified.get(_key(one))) for one in _attacks(data))
-    found = {key: rates for key, rates in rates_of if rates is not None}
+    found = {key: r for one in _attacks(data) if (r := data.identified.get(key := _key(one)))}
     phrases = {_key(one): f"{one.system}, {one.model.phrase} attacker" for one in _attacks(data)}
-    singled = {key: rates.singled_out for key, rates in found.items() if rates.singled_out}
+    singled = _singled_out(data)
     for key, (size, rate) in singled.items():
         chance = 100 * float(singling_out_chance([size])[0])
         how = f"A rule for one person accepts exactly one of {size} voices ({phrases[key]})"
@@ -143,12 +238,12 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
     for key, rates in found.items():
         group = group_text(rates.size, mixed=rates.mixed)
         how = f"The right person is found in {group} ({phrases[key]}; {basis_text(rates)})"
-        yield "linkage", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
+        yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
     for one in _attacks(data):
         interval = describe(data.protocol.eer).interval(one.eer.interval)
-        how = f"Two recordings are compared ({phrases[_key(one)]})"
-        eer = f"EER {one.eer.text()} % {interval}".rstrip()
-        yield "linkage", how, f"{eer}; guessing: 50 %" if one.eer.text() else "no value"
+        how = f"Are two recordings of one person? ({phrases[_key(one)]})"
+        eer = f"errs in {one.eer.text()} % {interval}".rstrip()
+        yield "linkability", how, f"{eer} (EER); guessing: 50 %" if one.eer.text() else "no value"
     for of in evidence.attributes:
         risk = "{:.2f} [{:.2f}, {:.2f}]".format(of.risk, *of.risk_interval)
         result = (
@@ -160,13 +255,19 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         yield "inference", "not measured", "nothing can be said"
 
 
+def _singled_out(data: ReportData) -> dict[tuple[str, str, str], tuple[int, float]]:
+    """Return the size of groups and the rate of singling out, by attack."""
+    rates = {_key(one): data.identified.get(_key(one)) for one in _attacks(data)}
+    return {key: r.singled_out for key, r in rates.items() if r is not None and r.singled_out}
+
+
 def _key(one: Attack) -> tuple[str, str, str]:
     return one.system, one.model.id, one.split
 
 
 def _attackers(data: ReportData) -> Iterator[str]:
     for model in dict.fromkeys(one.model for one in _attacks(data)):
-        yield f"An attacker {attacker(model)}."
+        yield f"{model.phrase[:1].upper()}{model.phrase[1:]}: {_knowledge(model)}."
     words = attackers_in_words(data)
     yield from words.tried
     yield from (sentence for of_system in words.of_systems for sentence in of_system)
@@ -175,8 +276,9 @@ def _attackers(data: ReportData) -> Iterator[str]:
 
 
 def _groups(data: ReportData) -> Iterator[str]:
-    """Describe the trial sets that protect least and most; which differ by data set and gender."""
-    protocol = data.protocol
+    """Describe the test sets, which differ by data set and gender, and the groups of a protocol."""
+    protocol, eer = data.protocol, describe(data.protocol.eer)
+    compared: dict[str, None] = {}
     for one in _attacks(data):
         records = [
             r
@@ -184,19 +286,25 @@ def _groups(data: ReportData) -> Iterator[str]:
             if (r.condition.attack_model, r.condition.split) == (one.model.id, one.split)
             and protocol.eer in r.values(protocol.variant)
         ]
-        if len(records) > 1:
-            ordered = sorted(records, key=lambda r: r.values(protocol.variant)[protocol.eer])
-            ends = [
-                f"{describe(protocol.eer).format(r.values(protocol.variant)[protocol.eer])} % "
-                f"({protocol.data_set(r.condition.data_set).title}, "
-                f"{protocol.genders[r.condition.gender]})"
-                for r in (ordered[0], ordered[-1])
-            ]
-            yield (
-                f"{one.system}, {one.model.phrase} attacker: the EER of {len(ordered)} trial sets "
-                f"ranges from {ends[0]} to {ends[1]}; the ends are picked, so partly by chance."
-            )
-    yield "Ages, accents and languages were not compared by these results."
+        compared.update({column: None for r in records for column in r.groups})
+        if len(records) < 2:
+            continue
+        ordered = sorted(records, key=lambda r: r.values(protocol.variant)[protocol.eer])
+        picked = ordered if len(ordered) <= _LISTED else [ordered[0], ordered[-1]]
+        sets = [
+            f"{protocol.data_set(r.condition.data_set).title}, "
+            f"{protocol.genders[r.condition.gender]} "
+            f"{eer.format(r.values(protocol.variant)[protocol.eer])} % "
+            f"{eer.interval(r.speaker_intervals.get(protocol.variant, {}).get(protocol.eer))}"
+            for r in picked
+        ]
+        which = "" if picked == ordered else f" (the lowest and the highest of {len(ordered)})"
+        listed = "; ".join(text.rstrip() for text in sets)
+        yield f"{one.system}, {one.model.phrase} attacker, EER by test set{which}: {listed}."
+    if compared:
+        yield f"Compared by {', '.join(compared)}, with tests, in the report's table of groups."
+    else:
+        yield "Whether such groups, or ages, accents and languages, differ was not tested."
 
 
 def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
@@ -211,8 +319,8 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
     lengths = [r.length for r in data.results.identification]
     if lengths and not evidence.amounts:
         yield (
-            f"Each test has {counted(max(lengths), 'recording')}. An attacker with more speech of "
-            "a person finds that person more often; by how much was not measured."
+            f"Each test has {counted(max(lengths), 'recording')}. How much more an attacker with "
+            "more speech of a person finds was not measured."
         )
     elif not evidence.amounts:
         yield "Not measured."
@@ -220,17 +328,22 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
 
 def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
     yield (
-        "Other attackers than those named: a stronger one may find more. Numbers near guessing "
-        "say that these attackers failed, not that nobody can succeed."
+        "Other attackers than those named: a stronger one may find more. A number near guessing "
+        "would say that these attackers failed, not that nobody can succeed."
     )
     if not evidence.attributes:
         yield "Inference of gender, accent, age, health or origin: it may be possible."
     if not data.identified:
         yield "Finding a person in a group, and singling out: they may be possible."
     if not evidence.amounts:
-        yield "Long or repeated recordings of one person: protection may be weaker than stated."
+        yield "Long or repeated recordings of one person: the risk may be higher than measured."
     if not any(r.condition.attacker == "words" for r in data.others):
         yield "What is said: names, topics and phrases can identify a person by themselves."
+    else:
+        yield (
+            "What is said: the words alone link recordings, as shown above, and names or "
+            "diagnoses identify; removing them is another task."
+        )
     yield (
         "Other languages, children, ill or unusual voices, background sounds and other recordings "
         "of the same session: the numbers do not carry over by themselves."
@@ -239,7 +352,7 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
     yield from (f"{text}." for text, _ in front_notes(data, ()))
     yield (
         "Whether the speech counts as anonymous in the sense of the law: these are measurements, "
-        "not a legal assessment, and there is no legal threshold for any of the numbers."
+        "not a legal assessment. No number decides it by itself, neither way."
     )
 
 

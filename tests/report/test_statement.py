@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import B1, B2, cli, imported, write, write_outputs
+
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.report.statement import Evidence, statement_parts
+from privacy_eval.results.records import IdentificationRecord
 
 ATTRIBUTES = {
     "orig_to_orig": {
@@ -54,8 +60,47 @@ def test_published_results_say_what_was_not_measured(results: Path, tmp_path: Pa
     assert "Inference of gender, accent" in text
     assert "not a legal assessment" in text
     titles = re.findall(r"^## (.*)$", text, re.M)
-    assert len(titles) == 7
+    assert (titles[0], len(titles)) == ("In short", 9)
     assert not re.search(r"\b(is|are) (safe|anonymous|compliant|sufficient)\b", text)
+
+
+def test_the_summary_names_the_attack_that_finds_most() -> None:
+    """Published EERs, and rates of finding a person made up here."""
+    results = imported(B1, system="B1")
+    found = {"ignorant": 0.2, "lazy-informed": 0.9}
+    records = tuple(
+        IdentificationRecord(
+            r.condition,
+            (2, 5),
+            (0.95, found[r.condition.attack_model]),
+            (),
+            1,
+            1,
+            300,
+            8,
+            5,
+            0,
+            0,
+            10,
+        )
+        for r in results.verification
+        if r.condition.attack_model in found
+        and (r.condition.data_set, r.condition.split, r.condition.gender) == ("libri", "test", "f")
+    )
+    results = replace(results, identification=records)
+    data = ReportData(results, cells_from_results(results))
+    parts = {part.title: part for part in statement_parts(data, Evidence())}
+    found_most, errs, missing = parts["In short"].items
+    assert "has the same tool" in found_most and "90 % of the time" in found_most
+    assert "guessing finds 20 %" in found_most
+    assert re.search(r"before comparing, errs in \d+\.\d\d % of cases", errs)
+    assert "guessing in 50 %" in errs
+    assert "singling out" in missing and "inference" in missing
+    criteria = [
+        row[0]
+        for row in parts["The three criteria of Opinion 05/2014 on anonymization (WP 216)"].rows
+    ]
+    assert criteria.count("linkability") == 4 and "linkage" not in criteria
 
 
 def test_evidence_of_other_verbs(results: Path, tmp_path: Path) -> None:
