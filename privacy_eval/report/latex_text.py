@@ -37,12 +37,15 @@ _LATEX = {
     "\u2020": r"\dag{}",
     "\u2021": r"\ddag{}",
     "\u2248": r"$\approx$",
+    "\u00b1": r"$\pm$",
 }
 
-#: Numbers, alone or with an interval: `-1.5`, `-1.5 [-2.0, inf]`.
+#: Numbers, alone, with an interval or with a standard error: `-1.5`, `-1.5 [-2.0, inf]`, and
+#: `+1.5 2.0` with the sign for plus or minus between.
 _NUMBERS = re.compile(
     r"-?(?:\d[\d.]*|inf)|(?:-?(?:\d[\d.]*|inf) )?"
     r"\[(?:n/a|-?(?:\d[\d.]*|inf), -?(?:\d[\d.]*|inf))\]"
+    r"|[-+]\d[\d.]* \u00b1 \d[\d.]*"
 )
 
 #: A p-value without digits.
@@ -61,7 +64,8 @@ def _typesettable(character: str) -> bool:
 def latex_cell(cell: str) -> str:
     """Escape a cell; minus signs and infinity of numbers are set as mathematics."""
     if _NUMBERS.fullmatch(cell):
-        return re.sub(r"inf", r"$\\infty$", re.sub(r"-", "$-$", cell))
+        signs = {"-": "$-$", "inf": r"$\infty$", "\u00b1": r"$\pm$"}
+        return re.sub("|".join(signs), lambda sign: signs[sign[0]], cell)
     if _FAR_BELOW.fullmatch(cell):
         return cell.replace("<<", r"$\ll$")
     return escape_latex(cell)

@@ -71,6 +71,7 @@ PRINTED = {
     r"\dag{}": "\u2020",
     r"\ddag{}": "\u2021",
     r"$\approx$": "\u2248",
+    r"$\pm$": "\u00b1",
     r"\textendash{}": "\u2013",
     r"\textquotesingle{}": "'",
     r"\textasciigrave{}": "`",
@@ -101,7 +102,7 @@ def test_latex_of_any_text_is_harmless_and_one_line(text: str) -> None:
     escaped = escape_latex(text)
     shown = printed(escaped)
     assert all(
-        " " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c in "\u00a7\u2013\u2020\u2021\u2248"
+        " " <= c <= "~" or "\u00c0" <= c <= "\u00ff" or c in "\u00a7\u00b1\u2013\u2020\u2021\u2248"
         for c in shown
     )
     assert len(escaped.splitlines()) <= 1
@@ -218,6 +219,8 @@ def test_more_rows_than_a_page_holds_make_a_longtable(rows: int, kind: str) -> N
         ("information", "information"),
         ("[-1.2, 3.4]", "[$-$1.2, 3.4]"),
         ("1.0 [-2.0, inf]", r"1.0 [$-$2.0, $\infty$]"),
+        ("-2.6 \u00b1 8.0", r"$-$2.6 $\pm$ 8.0"),
+        ("+4.3 \u00b1 8.5", r"+4.3 $\pm$ 8.5"),
         ("2020-1", "2020-1"),
         ("[-x, 3]", "[-x, 3]"),
     ],

@@ -111,6 +111,8 @@ def test_tables_and_report(tree: GroupedTree) -> None:
     (table,) = (tree.root / "tables").rglob("*_groups_0.txt")
     text = table.read_text()
     assert "by accent" in text and "EER within, %" in text and "Lazy-informed" in text
+    latex = table.with_suffix(".tex").read_text()
+    assert "[U+" not in latex and latex.count(r"$\pm$") == text.count("\u00b1")
     assert cli("report", *results, "--out", tree.root / "report.html").code == 0
     html = (tree.root / "report.html").read_text()
     assert "Groups of speakers" in html
