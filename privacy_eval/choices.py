@@ -24,6 +24,11 @@ ENCODERS = {"ge2e": "ge2e", "ge2e-raw": "ge2e", "d-vector": "d-vector"}
 #: Folds of speakers by default, and at least: fewer leave too few trials to learn from.
 FOLDS, LEAST_FOLDS = 10, 4
 
+#: What a classifier of attributes learns from, and is tested on.
+SITUATIONS = ("orig_to_orig", "orig_to_anon", "anon_to_anon")
+#: Folds of speakers of such a classifier by default.
+ATTRIBUTE_FOLDS = 5
+
 #: Formats of figures; only curves can be written as TeX.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
@@ -39,6 +44,8 @@ DEMO_MARKER = "demo_tree.json"
 
 #: Confidence level of intervals and tests.
 LEVEL = 0.95
+#: Fewest speakers whose results carry a claim about others.
+LEAST_SPEAKERS = 20
 #: Largest number of bootstrap replicates: more would take too long and add no precision.
 MOST_REPLICATES = 1_000_000
 

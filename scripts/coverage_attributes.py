@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulate attribute inference where speakers' vectors say nothing about their labels.
+"""Simulate attribute inference where speakers' vectors are independent of their labels.
 
 Labels are permuted over speakers. Prints the mean UAR, which should be at chance, how often its
 interval holds chance, and how often the interval of the risk lies above 0.

@@ -2,7 +2,7 @@
 
 A classifier learns an attribute from the vectors of some speakers and predicts that of others.
 Inference is the third criterion of the Article 29 Working Party's opinion WP 216, beside singling
-out and linkage. Speakers are never in both parts of a fold. No file is opened here.
+out and linkability. Speakers are never in both parts of a fold. No file is opened here.
 
 References: Ledoit and Wolf (2004), "A well-conditioned estimator for large-dimensional covariance
 matrices"; Giomi et al. (2023), "A unified framework for quantifying privacy risk in synthetic
@@ -19,26 +19,17 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ..choices import LEVEL
+from ..choices import ATTRIBUTE_FOLDS, LEAST_SPEAKERS, LEVEL, SITUATIONS
 from ..errors import PrivacyEvalError, abbreviate
 from ..metrics.confidence import expanded_interval
 from ..metrics.identification import wilson_interval
+from ..metrics.pav import FloatArray, IntArray
 from ..metrics.wer import ratio_bootstrap
-
-FloatArray = NDArray[np.float64]
-
-IntArray = NDArray[np.int64]
 
 Situations = dict[str, tuple[FloatArray, FloatArray]]
 
-#: What the classifier learns from, and is tested on.
-SITUATIONS = ("orig_to_orig", "orig_to_anon", "anon_to_anon")
-
-#: Folds of speakers by default.
-ATTRIBUTE_FOLDS = 5
-
-#: Fewest speakers, in all and of a class, whose intervals say much.
-FEW_SPEAKERS, FEW_OF_A_CLASS = 20, 10
+#: Fewest speakers of a class whose results carry a claim about others.
+LEAST_OF_A_CLASS = 10
 
 #: Standard deviations of at most this are those of constants.
 _CONSTANT = 10 * np.finfo(np.float64).eps
@@ -205,11 +196,11 @@ def few_speakers(label_of_speaker: Mapping[str, str]) -> str | None:
     """
     names = list(label_of_speaker.values())
     least = min(sorted(set(names)), key=names.count)
-    if len(names) >= FEW_SPEAKERS and names.count(least) >= FEW_OF_A_CLASS:
+    if len(names) >= LEAST_SPEAKERS and names.count(least) >= LEAST_OF_A_CLASS:
         return None
     return (
         f"{len(names)} speakers ({names.count(least)} of {least}): too few for a claim about "
-        f"others; {FEW_SPEAKERS}, and {FEW_OF_A_CLASS} of each class, would say more"
+        f"others; {LEAST_SPEAKERS}, and {LEAST_OF_A_CLASS} of each class, would say more"
     )
 
 

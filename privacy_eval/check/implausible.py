@@ -23,7 +23,7 @@ from ..io.scores import (
 from ..io.text_table import Column, hash_rows, unique_fields
 from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
 from ..products.freshness import Progress
-from ..protocol.protocol import ORIGINAL
+from ..protocol.protocol import ORIGINAL, WORDS
 from ..stages.access import TreeAccess
 from ..stages.privacy_metrics import scores_and_key
 from ..tree.conditions import ConditionFiles
@@ -46,9 +46,6 @@ BY_SPEAKER = "scores depend on the enrolled speaker only"
 BY_UTTERANCE = "scores depend on the trial utterance only"
 TIED = f"more than {100 * MAX_TIED:.0f} % of the trials tie with one of the other class"
 LEFT_OUT = "trials without a score or scores without a trial, left out"
-
-#: Id of the attacker who reads the words alone, which are those of all systems.
-WORDS = "words"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..choices import ATTRIBUTE_FOLDS
 from ..errors import PrivacyEvalError, UsageError
 from .options import add, log, path, positive, value
 
@@ -34,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--utt2spk", required=True, help="speakers of the utterances")
     labels = "CSV, whose first column is speaker or utterance, and its column; or spk2gender"
     parser.add_argument("--labels", required=True, **value("FILE:COLUMN", labels))
-    folds = "of speakers, who are never in training and test; default: 5"
-    parser.add_argument("--folds", **value("N", folds, type=positive, default=5))
+    folds = f"of speakers, who are never in training and test; default: {ATTRIBUTE_FOLDS}"
+    parser.add_argument("--folds", **value("N", folds, type=positive, default=ATTRIBUTE_FOLDS))
     parser.add_argument("--out", **path("CSV", "where to write the predictions"))
     add(parser, "--bootstrap", default=1000)
     add(parser, "--seed", "--scp-base", "--allow-missing", "--allow-pipes", "--allow-outside")

@@ -113,14 +113,14 @@ def _judged(name: str, attackers: Mapping[str, ConditionMetrics]) -> ConditionMe
     variant of its own, as files are named."""
     from ..metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
     from ..metrics.comparison import is_weaker, overestimate_reason, paired_bounds
-    from ..protocol.protocol import CHALLENGE_ATTACKERS, is_variant
+    from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
 
     own, caveats = attackers[name], {}
     one = attacker_id(name)
     assert own.replicates is not None
     for other, system in sorted(attackers.items(), key=lambda o: -o[1].metrics["exact"]["eer"]):
         two = attacker_id(other)
-        is_words = two == "words" and one not in ("words", "fused")
+        is_words = two == WORDS and one not in (WORDS, "fused")
         if not is_words and not is_variant(two, one, ("", *CHALLENGE_ATTACKERS)):
             continue
         assert system.replicates is not None

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, missing_library
-from .files import max_unpacked_bytes
+from .files import PARQUET_MAGIC, max_unpacked_bytes
 from .ids import MAX_FIELD_BYTES
 from .text_table import PADDING, Column, IndexArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-ARROW_MAGIC, PARQUET_MAGIC = b"ARROW1", b"PAR1"
 
 #: Fields that may be numbers; the others are ids.
 NUMBERS = ("score", "label")

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..choices import SITUATIONS
 from ..errors import PrivacyEvalError
 from .json_text import load_json
-
-_SITUATIONS = ("orig_to_orig", "orig_to_anon", "anon_to_anon")
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def read_evidence(path: Path) -> InferredAttribute | SpeechAmount:
 
 
 def _attribute(path: Path, plain: Mapping[str, Any]) -> InferredAttribute:
-    reported = _SITUATIONS[_SITUATIONS.index(plain["reported"])]
+    reported = SITUATIONS[SITUATIONS.index(plain["reported"])]
     values = plain[reported]
     return InferredAttribute(
         path.stem,

@@ -44,6 +44,7 @@ _LONGEST_NAME = 120
 #: Attempts to open a file that is exchanged meanwhile, as by another run that writes it anew.
 _OPENED_AGAIN = 5
 GZIP_MAGIC = b"\x1f\x8b"
+ARROW_MAGIC, PARQUET_MAGIC = b"ARROW1", b"PAR1"
 UTF8_BOM = b"\xef\xbb\xbf"
 _NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .files import LineLimit
+from .files import ARROW_MAGIC, PARQUET_MAGIC, LineLimit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -179,7 +179,7 @@ def _has_header(first: bytes) -> bool:
 
 _NIST = RecognizedFormat(_with_header, lambda first: b"," not in first and _has_header(first))
 _CSV = RecognizedFormat(_with_header, lambda first: b"," in first and _has_header(first))
-_ARROW = RecognizedFormat(_arrow, lambda first: first.startswith((b"PAR1", b"ARROW1")))
+_ARROW = RecognizedFormat(_arrow, lambda first: first.startswith((PARQUET_MAGIC, ARROW_MAGIC)))
 _BOSARIS = RecognizedFormat(_bosaris, lambda first: first.startswith(b"\x89HDF"))
 
 #: Formats of score files by name.

@@ -46,7 +46,7 @@ class AttackerEer:
 
     @property
     def title(self) -> str:
-        """Title at the begin of a sentence."""
+        """Title at the beginning of a sentence."""
         return self.phrase[:1].upper() + self.phrase[1:]
 
     @property

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from ..choices import LEVEL
 from ..errors import PrivacyEvalError, abbreviate, counted
 from ..io.files import read_text
 from ..io.names import check_name
@@ -29,9 +30,6 @@ Decision = Literal["PASS", "FAIL", "UNDECIDED", "ERROR"]
 
 #: From the most to the least urgent: one of them decides over all that follow.
 _ORDER: tuple[Decision, ...] = ("ERROR", "FAIL", "UNDECIDED", "PASS")
-
-#: Level of the intervals of results.
-_LEVEL = 0.95
 
 #: Metrics that are not in the registry: rates by gallery size, the risk of attributes, word error
 #: rates by language model.
@@ -180,7 +178,7 @@ class Policy:
     """Rules that must all pass, and the level of the intervals."""
 
     rules: tuple[Rule, ...]
-    level: float = _LEVEL
+    level: float = LEVEL
 
 
 def read_policy(path: Path) -> Policy:
@@ -195,8 +193,8 @@ def read_policy(path: Path) -> Policy:
     policy = from_plain(Policy, parse_yaml(read_text(path), str(path)), str(path))
     if not policy.rules:
         raise PrivacyEvalError(f"{path}: rules must not be empty")
-    if policy.level != _LEVEL:
-        raise PrivacyEvalError(f"{path}: level: intervals of results have the level {_LEVEL:g}")
+    if policy.level != LEVEL:
+        raise PrivacyEvalError(f"{path}: level: intervals of results have the level {LEVEL:g}")
     for number, rule in enumerate(policy.rules):
         rule.check(f"{path}: rules[{number}]")
     names = [rule.name for rule in policy.rules]
@@ -361,7 +359,7 @@ def _judged(rule: Rule, value: _Value, system: str) -> Case:
     of = ", ".join(filter(None, parts))
     number = value.columns["value"]
     low, high = value.columns.get("low_95"), value.columns.get("high_95")
-    # One that is equal in all replicates says nothing about the uncertainty of the value.
+    # Replicates that are all equal do not show the uncertainty of the value.
     interval = None if low is None or high is None or low == high else (low, high)
     if value.withheld:
         return Case(of, "UNDECIDED", number, interval, value.withheld)

@@ -210,6 +210,9 @@ class AsvModel:
 #: Ids of attackers that only a challenge's own may have: those of its back end.
 CHALLENGE_ATTACKERS = ("plda", "cosine")
 
+#: Id of the attacker who reads the words alone, which are those of all systems.
+WORDS = "words"
+
 #: How many of the training speakers count in AS-norm by default.
 TOP = 100
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..choices import LEAST_SPEAKERS
 from ..errors import counted
 from ..io.evidence import InferredAttribute, SpeechAmount
 from ..metrics import describe
@@ -22,12 +23,10 @@ from .first_screen import attacker
 from .identification_tables import basis_text, group_text, rate_text
 from .markup import Markup, join, tag
 from .notes import front_notes
+from .table_formats import escape_markdown
 
 #: Most systems that two pages can be about.
 MOST_SYSTEMS = 3
-
-#: Up to so many speakers a result can show a risk, but not its absence.
-_FEW_SPEAKERS = 20
 
 #: Up to so many trial sets are listed, of more only the least and the most protected.
 _LISTED = 4
@@ -144,7 +143,7 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
                 f"{group} {rate_text(rates)}; guessing finds {100 * rates.chance:.3g} %."
             )
         yield from _errors(data, system)
-    if (speakers := _most_speakers(data)) is not None and speakers <= _FEW_SPEAKERS:
+    if (speakers := _most_speakers(data)) is not None and speakers <= LEAST_SPEAKERS:
         yield (
             f"Test sets have at most {speakers} speakers: enough to show a risk, not enough to "
             "show that there is none."
@@ -267,7 +266,7 @@ def _key(one: Attack) -> tuple[str, str, str]:
 
 def _attackers(data: ReportData) -> Iterator[str]:
     for model in dict.fromkeys(one.model for one in _attacks(data)):
-        yield f"{model.phrase[:1].upper()}{model.phrase[1:]}: {_knowledge(model)}."
+        yield f"{model.title}: {_knowledge(model)}."
     words = attackers_in_words(data)
     yield from words.tried
     yield from (sentence for of_system in words.of_systems for sentence in of_system)
@@ -337,7 +336,8 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield "Finding a person in a group, and singling out: they may be possible."
     if not evidence.amounts:
         yield "Long or repeated recordings of one person: the risk may be higher than measured."
-    if not any(r.condition.attacker == "words" for r in data.others):
+    by_words = {a.id for a in data.protocol.other_attackers if a.scoring == "words"}
+    if not any(r.condition.attacker in by_words for r in data.others):
         yield "What is said: names, topics and phrases can identify a person by themselves."
     else:
         yield (
@@ -390,16 +390,11 @@ def _foot() -> str:
 
 def statement_markdown(title: str, parts: Sequence[Part]) -> str:
     """Write the statement as Markdown."""
-    lines = [f"# {_escaped(title)}", "", _escaped(_foot())]
+    lines = [f"# {escape_markdown(title)}", "", escape_markdown(_foot())]
     for part in parts:
-        lines += ["", f"## {_escaped(part.title)}", ""]
+        lines += ["", f"## {escape_markdown(part.title)}", ""]
         for number, row in enumerate(part.rows):
-            lines.append(f"| {' | '.join(map(_escaped, row))} |")
+            lines.append(f"| {' | '.join(map(escape_markdown, row))} |")
             lines += [f"|{' --- |' * len(row)}"] * (number == 0)
-        lines += [f"* {_escaped(item)}" for item in part.items]
+        lines += [f"* {escape_markdown(item)}" for item in part.items]
     return "\n".join(lines) + "\n"
-
-
-def _escaped(text: str) -> str:
-    """Escape what means something in Markdown; names may be of strangers."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in " ".join(text.split()))

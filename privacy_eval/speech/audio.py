@@ -18,7 +18,7 @@ import re
 import shlex
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -179,6 +179,25 @@ class AudioReader:
     def path(self, utterance: str) -> Path | None:
         """Return the file of an utterance; None if a command writes it."""
         return self._sources[self._segments[utterance].line.id].path
+
+    def files(self, utterances: Iterable[str]) -> dict[str, Path]:
+        """Return the files of utterances, without those that a command writes."""
+        paths = {name: self.path(name) for name in utterances}
+        return {name: path for name, path in paths.items() if path is not None}
+
+    def existing_files(self, utterances: Iterable[str]) -> dict[str, Path]:
+        """Return the `files` of utterances, if they are regular files.
+
+        Raises
+        ------
+        PrivacyEvalError
+            With file, line and utterance of one that is not.
+        """
+        files = self.files(utterances)
+        for name, path in files.items():
+            if not path.is_file():
+                raise PrivacyEvalError(f"{self.where(name)}: no such regular file")
+        return files
 
     def target(self, utterance: str) -> str:
         """Return an utterance's entries of wav.scp and segments."""

@@ -34,7 +34,7 @@ PROBLEMS = (
 LEAST_CLIPPED, LENGTH_RATIOS = 0.001, (0.5, 2.0)
 
 _FULL_SCALE, _CHUNK = 32767, 32
-#: Tags that encoders leave, and chunks that say nothing of a recording.
+#: Tags that encoders leave, and chunks that are not about a recording.
 _HARMLESS_TAGS = ("ISFT", "ENCODER", "ENCODED-BY", "VENDOR")
 _HARMLESS_CHUNKS = (b"fmt ", b"data", b"fact", b"PEAK", b"JUNK", b"PAD ", b"FLLR", b"LIST")
 #: Bytes of a tag's chunk, and number of tags, that are read of a file, which may be hostile.

@@ -390,14 +390,7 @@ class _Speech:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        sources = {}
-        for name in self.utterances:
-            path = self.reader.path(name)
-            if path is not None:  # no command
-                if not path.is_file():
-                    raise PrivacyEvalError(f"{self.reader.where(name)}: no such regular file")
-                sources[name] = path
-        return sources
+        return self.reader.existing_files(self.utterances)
 
     def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         speech = {

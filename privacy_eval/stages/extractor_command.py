@@ -109,7 +109,8 @@ class _Extraction:
         )
 
     def product(self) -> Product:
-        sizes = (path.stat().st_size for path in self.speech.values() if path.is_file())
+        speech = self.reader.files(self.reader.ids)
+        sizes = (path.stat().st_size for path in speech.values() if path.is_file())
         targets = {name: self.reader.target(name) for name in self.reader.ids}
         product = vector_product(self.asv, self.folder, self.find, self.make)
         return replace(
@@ -118,21 +119,12 @@ class _Extraction:
             cost=partial(float, 1 + sum(sizes)),
         )
 
-    @property
-    def speech(self) -> dict[str, Path]:
-        """The audio files of utterances that are no output of a command."""
-        paths = {name: self.reader.path(name) for name in self.reader.ids}
-        return {name: path for name, path in paths.items() if path is not None}
-
     def find(self, inputs: Inputs) -> Sources:
         utt2spk = self.data / "utt2spk"
         if not utt2spk.is_file():
             raise MissingInput("speakers", f"data/{self.data_set}/utt2spk")
         self.asv.access.check_inside(utt2spk)
-        for name, path in self.speech.items():
-            if not path.is_file():
-                raise PrivacyEvalError(f"{self.reader.where(name)}: no such regular file")
-        return {"utt2spk": utt2spk, **self.speech}
+        return {"utt2spk": utt2spk, **self.reader.existing_files(self.reader.ids)}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         tree, written = self.asv.access.tree, self.folder / _WRITTEN

@@ -164,7 +164,7 @@ class _Speech:
     def product(self) -> Product:
         targets = {name: self.reader.target(name) for name in self.utterances}
         model = [file.sha256 for file in MODELS[_NETWORKS[self.network]].files]
-        files = {path for path in map(self.reader.path, self.utterances) if path is not None}
+        files = set(self.reader.files(self.utterances).values())
         return Product(
             f"{self.network} of {self.folder}, speaker {self.speaker}",
             self.access.tree,
@@ -179,12 +179,7 @@ class _Speech:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        paths = {name: self.reader.path(name) for name in self.utterances}
-        speech = {name: path for name, path in paths.items() if path is not None}
-        for name, path in speech.items():
-            if not path.is_file():
-                raise PrivacyEvalError(f"{self.reader.where(name)}: no such regular file")
-        return speech
+        return self.reader.existing_files(self.utterances)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         measure = _network(self.network, self.cache)

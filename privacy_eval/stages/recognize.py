@@ -97,11 +97,7 @@ class Recognition:
             scp = relative(self.data / "wav.scp", self.access.tree)
             raise MissingInput("speech", scp, self.data.name)
         reader = self.reader()
-        speech = {name: path for name in reader.ids if (path := reader.path(name)) is not None}
-        for name, path in speech.items():
-            if not path.is_file():
-                raise PrivacyEvalError(f"{reader.where(name)}: no such regular file")
-        return speech
+        return reader.existing_files(reader.ids)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         """Run the command, and check what it wrote."""

@@ -323,15 +323,10 @@ class _Part:
     def archive(self) -> Path:
         return self.set.folder / "parts" / f"{self.number}.ark"
 
-    @property
-    def _paths(self) -> dict[str, Path]:
-        reader = self.set.shared.reader(self.set.data)
-        paths = {name: reader.path(name) for name in self.ids}
-        return {name: path for name, path in paths.items() if path is not None}
-
     def product(self) -> Product:
-        sizes = (path.stat().st_size for path in self._paths.values() if path.is_file())
         reader = self.set.shared.reader(self.set.data)
+        speech = reader.files(self.ids).values()
+        sizes = (path.stat().st_size for path in speech if path.is_file())
         return Product(
             self.name,
             self.set.shared.tree,
@@ -348,11 +343,8 @@ class _Part:
 
     def find(self, inputs: Inputs) -> Sources:
         files = self.set.shared.sources(Path(self.set.model_folder), inputs)
-        reader = self.set.shared.reader(self.set.data)
-        for name, path in self._paths.items():
-            if not path.is_file():
-                raise PrivacyEvalError(f"{reader.where(name)}: no such regular file")
-        return {**{f"extractor {n}": p for n, p in files.items()}, **self._paths}
+        speech = self.set.shared.reader(self.set.data).existing_files(self.ids)
+        return {**{f"extractor {n}": p for n, p in files.items()}, **speech}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         shared = self.set.shared

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..asv.tree_vectors import BACKEND_FILES
-from ..choices import ENCODERS, LEAST_FOLDS
+from ..choices import ENCODERS, LEAST_FOLDS, LEAST_SPEAKERS
 from ..errors import PrivacyEvalError, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
@@ -43,8 +43,6 @@ _TITLES = {"f": "female", "m": "male"}
 _WHOLE = f"speech_trials_{_ALL}"
 #: Alignments of the vectors of encoders, and what they are.
 _ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
-#: Fewer carry no claim about an anonymizer.
-FEW_SPEAKERS = 20
 
 _PROTOCOL_TEXT = """\
 # Written by privacy-eval data-dir. The trials:
@@ -340,7 +338,7 @@ def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
         f"interval of about {interval(speakers)}; {4 * speakers} speakers would give "
         f"{interval(4 * speakers)}"
     )
-    if speakers < FEW_SPEAKERS:
+    if speakers < LEAST_SPEAKERS:
         carried = f"so few speakers carry no claim about an anonymizer: {carried}"
     sessions: dict[str, set[str]] = {}
     for utterance, speaker in speech.speaker_of.items():

@@ -9,6 +9,7 @@ import pkgutil
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -59,13 +60,14 @@ def page_of(path: str) -> str:
     return f"repository/{path}" if path.endswith(".md") else f"repository/{path}.md"
 
 
-def _linked() -> list[str]:
+@cache
+def _linked() -> tuple[str, ...]:
     """List README, the pages of docs/ and all files of the repository that they link to."""
     paths = ["README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")))]
     for path in paths:
         if path.endswith(".md") or (ROOT / path).is_dir():
             paths += [p for p in _targets(path) if p not in paths]
-    return [path for path in paths if not path.endswith(".png")]
+    return tuple(path for path in paths if not path.endswith(".png"))
 
 
 def _targets(path: str) -> list[str]:
