@@ -32,6 +32,9 @@ ATTRIBUTE_FOLDS = 5
 #: Formats of figures; only curves can be written as TeX.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
+#: The section of tables and figures of groups in the report.
+GROUPS = "Groups of speakers"
+
 #: The lowest and highest rating of the 2020 challenge's listening test.
 SCALE = (1.0, 10.0)
 #: Minimum number of an evaluator's ratings of a metric; fewer are flagged.

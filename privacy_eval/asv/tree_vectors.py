@@ -5,7 +5,7 @@ The x-vectors of a set are one file in `xvect_<set>`, of any format that `read_v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,12 +60,12 @@ class TreeVectors:
         self._digests: dict[Path, str] = {}
         self._locations: dict[Path, Mapping[str, str]] = {}
 
-    def candidates(self, name: str, suffix: str) -> list[Path]:
-        """List possible paths of a set's x-vectors: in its own folder, then in those of its
+    def candidates(self, name: str, suffix: str) -> Iterator[Path]:
+        """Yield possible paths of a set's x-vectors: in its own folder, then in those of its
         supersets."""
-        names = (name, *self._protocol.supersets(name))
-        folders = (self.folder / f"xvect_{n}{suffix}" for n in names)
-        return [vector_file(folder) or folder / KALDI_VECTORS for folder in folders]
+        for one in (name, *self._protocol.supersets(name)):
+            folder = self.folder / f"xvect_{one}{suffix}"
+            yield vector_file(folder) or folder / KALDI_VECTORS
 
     def find(self, name: str, suffix: str) -> Path | None:
         """Return the first existing candidate."""

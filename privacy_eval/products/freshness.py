@@ -323,6 +323,8 @@ class Product:
         MissingInput, PrivacyEvalError
             An input is absent, or cannot be read.
         """
+        for error in self.absent():
+            raise error
         entries, paths = {}, {}
         for role, given in self.find(inputs).items():
             source = given if isinstance(given, Source) else Source(given, inputs.sha256(given))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..choices import GROUPS
 from ..metrics import METRICS, NOT_AVAILABLE
 from ..metrics.groups import FEW_SPEAKERS, MIN_TESTED, GroupSummary
 from ..numbers.groups import main_split
 from ..numbers.report_data import ReportData
 from ..results.records import Results, VerificationRecord
 from .split_tables import Key, set_groups
-from .table import GROUPS, Column, Table, aligned
+from .table import Column, Table, aligned
 
 _NOTES = (
     "Trials within the group: both speakers belong to it; against all others, large groups would "

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..choices import GROUPS
 from ..errors import PrivacyEvalError
 from ..numbers.report_data import ReportData
 from .attacker_tables import attackers_table
@@ -24,7 +25,6 @@ from .table import (
     AMONG_MANY,
     ANSWER,
     CURVES,
-    GROUPS,
     LEAST_PROTECTED,
     PROVENANCE,
     PUBLISHED,

@@ -17,7 +17,6 @@ Item = TypeVar("Item")
 ANSWER = "Answer"
 SIDE_BY_SIDE = "Systems side by side"
 LEAST_PROTECTED = "The least protected speakers"
-GROUPS = "Groups of speakers"
 AMONG_MANY = "Finding one person among many"
 CURVES = "Curves"
 VARIANTS_DIFFER = "Where the two variants differ"

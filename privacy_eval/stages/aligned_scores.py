@@ -228,8 +228,6 @@ class _AlignedScoring:
         ]
 
     def find(self, inputs: Inputs) -> Sources:
-        for error in self.absent():
-            raise error
         access, sets = self.asv.access, self.sets
         enrollment = self.asv.enrollment(*sets["enrollment"])
         own: dict[str, Path | Source] = {

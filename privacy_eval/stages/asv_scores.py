@@ -117,8 +117,6 @@ class _Scoring:
         return missing_inputs(self.condition, self.anon_suffix, self.asv)
 
     def find(self, inputs: Inputs) -> Sources:
-        for error in self.absent():
-            raise error
         model = self.condition.asv_model, self.anon_suffix
         key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
@@ -204,7 +202,7 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
         vectors = asv.vectors(asv.access.tree / folder)
         whole = {(superset, suffix, folder) for superset in asv.protocol.supersets(name)}
         there = vectors.find(name, suffix)
-        own = there == vectors.candidates(name, suffix)[0]
+        own = there == next(vectors.candidates(name, suffix))
         if (name, suffix, folder) in spoken and (own or there is None and not whole & spoken):
             sets[f"{name}{suffix}", folder] = None
     return list(sets)

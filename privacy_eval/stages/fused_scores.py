@@ -97,8 +97,6 @@ class _FusedScoring:
         return absent(self._utt2spk, self._scores)
 
     def find(self, inputs: Inputs) -> Sources:
-        for error in self.absent():
-            raise error
         key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
         scores = {f"{name}{_SUFFIX}": path for name, path in self._scores().items()}
         self.asv.access.check_inside(self._utt2spk(), *scores.values())

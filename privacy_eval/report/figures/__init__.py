@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...choices import FIGURE_FORMATS
+from ...choices import FIGURE_FORMATS, GROUPS
 from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
 from ...products.freshness import Run
 from ..figure_folder import captions, figure_folder
-from ..table import GROUPS
 
 if TYPE_CHECKING:
     from ...numbers.report_data import ReportData, Whiskers
