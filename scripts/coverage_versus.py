@@ -20,7 +20,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +33,7 @@ from privacy_eval.metrics import (
     of_kind,
     speaker_bootstrap,
 )
-from privacy_eval.metrics.eer import batch_kaldi_eer
 from privacy_eval.metrics.evaluation import trial_sides
-from privacy_eval.metrics.replicates import Replicates
 from privacy_eval.numbers.means import Mean, MeanReplicates
 from privacy_eval.numbers.rankings import RankedSystem, _compared
 
@@ -129,11 +126,6 @@ class Drawn:
         return self.average
 
 
-def eers(sample: Replicates) -> dict[str, NDArray[np.float64]]:
-    """Compute the only metric of the ranking."""
-    return {"eer": batch_kaldi_eer(sample, variant="exact")}
-
-
 def ranked(noises: Sequence[float], speakers: int, seed: int, replicates: int) -> list[Mean]:
     """Average the EERs of systems over two genders, with their replicates."""
     generator = np.random.default_rng([3, speakers, seed])
@@ -147,11 +139,15 @@ def ranked(noises: Sequence[float], speakers: int, seed: int, replicates: int) -
         for number, noise in enumerate(noises):
             scores = trials.scores(noise, generator)
             values[number].append(kaldi_eer(TrialScores(*scores)).value)
-            with mock.patch("privacy_eval.metrics.confidence.batch_metrics", eers):
-                sample = speaker_bootstrap(
-                    np.concatenate(scores), labels, *sides, replicates=replicates, seed=gender
-                )
-            drawn[number].append(sample.values["eer"])
+            sample = speaker_bootstrap(
+                np.concatenate(scores),
+                labels,
+                *sides,
+                replicates=replicates,
+                seed=gender,
+                metrics=["exact eer"],
+            )
+            drawn[number].append(sample.values["exact eer"])
     averages = (MeanReplicates(np.mean(of, axis=0), speakers, ()) for of in drawn)
     return [
         Mean("eer", float(np.mean(value)), means=Drawn(average))  # type: ignore[arg-type]
