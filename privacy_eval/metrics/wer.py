@@ -85,7 +85,7 @@ def total(counts: Iterable[WordErrors]) -> WordErrors:
 
 @dataclass(frozen=True)
 class SpeakerErrors:
-    """Word errors by speaker, and how the bootstrap draws speakers.
+    """Word errors by speaker, and how the bootstrap draws speakers, as results store them.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class SpeakerErrors:
 
     Examples
     --------
-    >>> SpeakerErrors(("a", "b"), (10, 30), (1, 3), replicates=10, seed=0).bootstrap().n_speakers
-    2
+    >>> SpeakerErrors(("a", "b"), (10, 30), (1, 3), replicates=10, seed=0).sums.rate
+    0.1
     """
 
     speakers: tuple[str, ...]
@@ -107,25 +107,9 @@ class SpeakerErrors:
     seed: int
 
     @property
-    def wer(self) -> float:
-        """Errors by words of all speakers, a fraction."""
-        return sum(self.errors) / sum(self.words)
-
-    def bootstrap(self) -> BootstrapReplicates:
-        """Compute the replicates, see `wer_bootstrap`.
-
-        Raises
-        ------
-        PrivacyEvalError
-            Fewer than two speakers with words.
-        """
-        return wer_bootstrap(
-            self.words,
-            self.errors,
-            speakers=self.speakers,
-            replicates=self.replicates,
-            seed=self.seed,
-        )
+    def sums(self) -> SpeakerSums:
+        """The errors as sums by speaker, whose rate is the word error rate."""
+        return SpeakerSums(self.speakers, self.words, self.errors, self.replicates, self.seed)
 
 
 def split_words(text: str, normalization: Normalization = "none") -> list[str]:
@@ -225,56 +209,6 @@ def align_symbols(reference: list[str], hypothesis: list[str], *, purpose: str) 
         raise missing_library(purpose, "kaldialign") from error
     counts = edit_distance(reference, hypothesis)
     return WordErrors(len(reference), counts["ins"], counts["del"], counts["sub"])
-
-
-def wer_bootstrap(
-    words: ArrayLike,
-    errors: ArrayLike,
-    *,
-    speakers: Sequence[str],
-    replicates: int,
-    seed: int,
-) -> BootstrapReplicates:
-    """Compute the pooled word error rate under resampling of speakers.
-
-    Parameters
-    ----------
-    words : array_like of int, shape (S,) or (M, S)
-        Reference words of each speaker, also of each recognizer or system if they differ.
-    errors : array_like of int, shape (S,) or (M, S)
-        Errors of each speaker, of one or of M recognizers or systems.
-    speakers : sequence of str
-        Distinct names; the same names and seed draw the same speakers.
-    replicates : int
-        At least 2; 1000 is usual.
-    seed : int
-
-    Returns
-    -------
-    BootstrapReplicates
-        `values` holds `wer`, or `wer 0` to `wer M-1`, which are paired.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Fewer than two speakers with words.
-    ValueError
-        Fewer than 2 replicates.
-
-    Examples
-    --------
-    >>> bootstrap = wer_bootstrap([10, 30], [1, 3], speakers=["a", "b"], replicates=10, seed=0)
-    >>> bootstrap.interval("wer").high
-    0.1
-    """
-    return ratio_bootstrap(
-        np.asarray(words, dtype=np.int64),
-        np.asarray(errors, dtype=np.int64),
-        name="wer",
-        speakers=speakers,
-        replicates=replicates,
-        seed=seed,
-    )
 
 
 def ratio_bootstrap(

@@ -272,10 +272,8 @@ def _of_attacker(
 ) -> Iterator[AttackerEer]:
     """Yield the EERs of an attacker, by attack model."""
     attacker = next((a for a in protocol.other_attackers if a.id == name), None)
-    title, is_words = name, False
-    if attacker is not None:
-        title = attacker.title
-        is_words = attacker.scoring == "words"
+    title = name if attacker is None else attacker.title
+    is_words = name in protocol.word_attackers
     models = [m for m in protocol.attack_models if not m.is_original]
     eers = {m.id: means.of(protocol.eer, m.id, split, system_column(system)) for m in models}
     several = sum(eer.of_present is not None for eer in eers.values()) > 1

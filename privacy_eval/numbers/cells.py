@@ -9,7 +9,7 @@ from ..errors import abbreviate, counted
 from ..metrics import Caveat, describe
 from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
-from ..metrics.wer import SpeakerErrors, SpeakerSums
+from ..metrics.wer import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
@@ -64,7 +64,7 @@ class Cell:
         The source of an original-speech value, if it differs from that of the adjacent columns.
     conditions : tuple of TrialCondition
         Conditions whose scores it is computed from; empty if published or not from scores.
-    speaker_sums : SpeakerErrors, SpeakerSums or None
+    speaker_sums : SpeakerSums or None
         Counts of a word error rate or measure, from which replicates are drawn.
     """
 
@@ -79,7 +79,7 @@ class Cell:
     other_source: str = ""
     conditions: tuple[TrialCondition, ...] = ()
     exact: str = ""
-    speaker_sums: SpeakerErrors | SpeakerSums | None = None
+    speaker_sums: SpeakerSums | None = None
     sources: frozenset[int] = frozenset()
 
     @property
@@ -255,7 +255,7 @@ _Measured = tuple[
     str,
     float,
     tuple[float, ...],
-    SpeakerErrors | SpeakerSums | None,
+    SpeakerSums | None,
 ]
 
 
@@ -267,7 +267,13 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     attack = protocol.average_attack
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
     measured: list[_Measured] = [
-        (r.condition, "wer", r.line.wer, r.speaker_interval, r.speakers)
+        (
+            r.condition,
+            "wer",
+            r.line.wer,
+            r.speaker_interval,
+            r.speakers.sums if r.speakers else None,
+        )
         for r in results.recognition
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]

@@ -473,6 +473,11 @@ class Protocol:
         """The other attackers who compare the vectors of an encoder as they are."""
         return tuple(a for a in self.other_attackers if a.scoring == "cosine")
 
+    @property
+    def word_attackers(self) -> frozenset[str]:
+        """Ids of the other attackers who read what is said, not the voice."""
+        return frozenset(a.id for a in self.other_attackers if a.scoring == "words")
+
     def is_variant(self, other: str, attacker: str) -> bool:
         """Tell whether an attacker is an aligned or normalized variant of another one, as the
         protocol declares them or by their ids: of the challenge's own all of them are."""

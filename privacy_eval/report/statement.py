@@ -336,8 +336,7 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield "Finding a person in a group, and singling out: they may be possible."
     if not evidence.amounts:
         yield "Long or repeated recordings of one person: the risk may be higher than measured."
-    by_words = {a.id for a in data.protocol.other_attackers if a.scoring == "words"}
-    if not any(r.condition.attacker in by_words for r in data.others):
+    if not any(r.condition.attacker in data.protocol.word_attackers for r in data.others):
         yield "What is said: names, topics and phrases can identify a person by themselves."
     else:
         yield (

@@ -453,12 +453,12 @@ class RecognitionRecord(Record):
             self._check_speakers(self.speakers, f"{where}: speakers")
 
     def _check_speakers(self, of: SpeakerErrors, where: str) -> None:
-        _check_speaker_counts(of.speakers, (of.words, of.errors), of, where)
+        _check_speaker_sums(of.sums, where)
         for count in of.errors:
             _check_count(count, 0, where)
-        if abs(of.wer - self.line.wer) > MAX_DIFFERENCE + _SLACK:
+        if abs(of.sums.rate - self.line.wer) > MAX_DIFFERENCE + _SLACK:
             raise PrivacyEvalError(
-                f"{where}: their rate {of.wer:.4f} contradicts the word error rate "
+                f"{where}: their rate {of.sums.rate:.4f} contradicts the word error rate "
                 f"{self.line.wer:.4f}"
             )
 
@@ -577,7 +577,7 @@ class MeasureRecord(Record):
                 raise PrivacyEvalError(f"{where}: unknown value {', '.join(what)}")
         _check_bounds(self.speaker_intervals.values(), where)
         for key, of in self.speakers.items():
-            _check_speaker_counts(of.speakers, (of.counts, of.sums), of, f"{where}: {key}")
+            _check_speaker_sums(of, f"{where}: {key}")
             if abs(of.rate - self.values[key]) > _SLACK * max(1, abs(of.rate)):
                 raise PrivacyEvalError(
                     f"{where}: {key}: the mean over speakers {of.rate:.4f} contradicts "
@@ -1043,7 +1043,7 @@ def compared_attackers(
 ) -> Iterator[tuple[VerificationRecord, Others]]:
     """Yield every record with those of attackers who should not be stronger: who reads the words of
     the same trial set, and variants of the same attacker in the same condition."""
-    by_words = {a.id for a in protocol.other_attackers if a.scoring == "words"}
+    by_words = protocol.word_attackers
     knowing = {a.id for a in protocol.other_attackers if "words" in a.knows} | by_words
     of_words: dict[tuple[str, ...], list[VerificationRecord]] = {}
     of_condition: dict[tuple[str, ...], list[VerificationRecord]] = {}
@@ -1093,21 +1093,15 @@ def _reason(
     return overestimate_reason(key, protocol.eer, _eer(other, protocol), bounds, attacker)
 
 
-def _check_speaker_counts(
-    speakers: Sequence[str],
-    columns: tuple[Sequence[int], Sequence[float]],
-    drawn: SpeakerErrors | SpeakerSums,
-    where: str,
-) -> None:
+def _check_speaker_sums(of: SpeakerSums, where: str) -> None:
     """Check the counts and sums of speakers, and that replicates can be drawn."""
-    counts, sums = columns
-    if not len(set(speakers)) == len(speakers) == len(counts) == len(sums):
+    if not len(set(of.speakers)) == len(of.speakers) == len(of.counts) == len(of.sums):
         raise PrivacyEvalError(f"{where}: expected counts and sums of distinct speakers")
-    for name in speakers:
+    for name in of.speakers:
         check_name(name, where)
-    for count in (*counts, drawn.seed):
+    for count in (*of.counts, of.seed):
         _check_count(count, 0, where)
-    if sum(n > 0 for n in counts) < 2 or not 2 <= drawn.replicates <= MOST_REPLICATES:
+    if sum(n > 0 for n in of.counts) < 2 or not 2 <= of.replicates <= MOST_REPLICATES:
         raise PrivacyEvalError(
             f"{where}: expected counts of two speakers, and 2 to {MOST_REPLICATES} replicates"
         )

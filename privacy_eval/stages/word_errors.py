@@ -87,7 +87,7 @@ def interval(counted: WordErrorCounts, *, replicates: int, seed: int) -> Interva
     PrivacyEvalError
         Fewer than two speakers.
     """
-    return _by_speaker(counted, replicates, seed).bootstrap().interval("wer")
+    return _by_speaker(counted, replicates, seed).sums.bootstrap().interval("rate")
 
 
 def _by_speaker(counted: WordErrorCounts, replicates: int, seed: int) -> SpeakerErrors:
@@ -149,7 +149,7 @@ def set_word_errors(counted: WordErrorCounts, *, replicates: int, seed: int) -> 
     if not replicates:
         return SetWordErrors(counted.counts, (), left_out)
     speakers = _by_speaker(counted, replicates, seed)
-    drawn = speakers.bootstrap().interval("wer")
+    drawn = speakers.sums.bootstrap().interval("rate")
     return SetWordErrors(counted.counts, (drawn.low, drawn.high), left_out, speakers)
 
 

@@ -13,10 +13,11 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io.transcripts import pair_transcripts
 from privacy_eval.metrics.wer import (
     Normalization,
+    SpeakerErrors,
     WordErrors,
+    ratio_bootstrap,
     split_words,
     total,
-    wer_bootstrap,
     word_errors,
 )
 
@@ -66,20 +67,21 @@ def test_normalization_of_2026_by_hand() -> None:
 def test_bootstrap_is_of_pooled_rates_and_paired() -> None:
     """Against a loop over the same draws; a recognizer with twice the errors has twice the rate."""
     words, errors = [10, 20, 70], [5, 1, 7]
-    options = dict(speakers=["a", "b", "c"], replicates=200, seed=3)
-    actual = wer_bootstrap(words, [errors, [2 * e for e in errors]], **options)  # type: ignore[arg-type]
+    options = dict(name="wer", speakers=["a", "b", "c"], replicates=200, seed=3)
+    both = np.array([errors, [2 * e for e in errors]])
+    actual = ratio_bootstrap(np.array(words), both, **options)  # type: ignore[arg-type]
     rates = actual.values["wer 0"]
     assert np.array_equal(actual.values["wer 1"], 2 * rates)
     possible = {
         sum(errors[i] for i in draw) / sum(words[i] for i in draw) for draw in np.ndindex(3, 3, 3)
     }
     assert set(rates) <= possible and len(set(rates)) == len(possible)
-    alone = wer_bootstrap(words, errors, **options)  # type: ignore[arg-type]
+    alone = ratio_bootstrap(np.array(words), both[0], **options)  # type: ignore[arg-type]
     assert np.array_equal(alone.values["wer"], rates) and alone.n_speakers == 3
 
 
 def test_bootstrap_needs_two_speakers_with_words() -> None:
     with pytest.raises(PrivacyEvalError, match="two speakers"):
-        wer_bootstrap([10, 0], [1, 0], speakers=["a", "b"], replicates=10, seed=0)
+        SpeakerErrors(("a", "b"), (10, 0), (1, 0), replicates=10, seed=0).sums.bootstrap()
     with pytest.raises(ValueError, match="replicates"):
-        wer_bootstrap([10, 5], [1, 0], speakers=["a", "b"], replicates=1, seed=0)
+        SpeakerErrors(("a", "b"), (10, 5), (1, 0), replicates=1, seed=0).sums.bootstrap()

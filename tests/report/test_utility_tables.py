@@ -191,7 +191,7 @@ def resampled(errors: Mapping[str, tuple[int, ...]]) -> Results:
         for s, of in errors.items()
     }
     results = results_of(
-        {s: (0.1 + 0.01 * n, of.wer, 0.5) for n, (s, of) in enumerate(counts.items())}
+        {s: (0.1 + 0.01 * n, of.sums.rate, 0.5) for n, (s, of) in enumerate(counts.items())}
     )
     rates = tuple(replace(r, speakers=counts[r.condition.system]) for r in results.recognition)
     results = replace(results, recognition=rates)
