@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import ATTRIBUTE_FOLDS, LEAST_SPEAKERS, LEVEL, SITUATIONS
 from ..errors import PrivacyEvalError, abbreviate
-from ..metrics.confidence import expanded_interval
-from ..metrics.identification import wilson_interval
+from ..metrics.identification import rate_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.wer import ratio_bootstrap
 
@@ -413,10 +412,7 @@ class _People:
             )
             recalls.append(drawn.values["recall"])
         values = np.mean(recalls, axis=0)
-        if np.ptp(values) == 0:
-            return wilson_interval(uar, self.names.size)
-        interval = expanded_interval(values, int(np.bincount(self.label).min()))
-        return interval.low, interval.high
+        return rate_interval(values, uar, int(np.bincount(self.label).min()), self.names.size)
 
     def _control(self) -> int:
         """Count the speakers of the most frequent label among the utterances of other folds."""

@@ -130,6 +130,22 @@ def one_of(numbers: range) -> Callable[[str], int]:
     return number
 
 
+def folder_command(known: str = "") -> Callable[[str], str]:
+    """Parse a command that is run for data folders, or a known name; empty is none."""
+
+    def parse(text: str) -> str:
+        from ..stages.user_command import FOLDERS
+
+        if text not in ("", known) and not all(place in text for place in FOLDERS):
+            expected = f"{known} or a command" if known else "a command"
+            raise argparse.ArgumentTypeError(
+                f"expected {expected} with {' and '.join(FOLDERS)}, not {text!r}"
+            )
+        return text
+
+    return parse
+
+
 def job(text: str) -> tuple[int, int]:
     """Parse a job split J/N."""
     number, slash, total = text.partition("/")

@@ -6,7 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import JOBS, add, add_data, add_tree, log, path, runs_as_stage, two_usages, value
+from .options import (
+    JOBS,
+    add,
+    add_data,
+    add_tree,
+    folder_command,
+    log,
+    path,
+    runs_as_stage,
+    two_usages,
+    value,
+)
 
 if TYPE_CHECKING:
     from ..stages.user_command import UserCommand
@@ -23,22 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(stage, *JOBS, "--isolate", "--details")
     add(parser, "--allow-missing")
     command = "'COMMAND {in} {out}': reads the data folder {in}, and writes {out}/text"
-    parser.add_argument("--recognizer", **value("COMMAND", command))
+    parser.add_argument("--recognizer", **value("COMMAND", command, type=folder_command()))
     parser.set_defaults(parser=parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..stages.user_command import FOLDERS, UserCommand
+    from ..stages.user_command import UserCommand
 
     is_stage, text = runs_as_stage(arguments), arguments.recognizer
     if not text:
         if not is_stage:
             arguments.parser.error("the following arguments are required: --recognizer")
         return 0  # transcripts are the recognizer's
-    if not all(place in text for place in FOLDERS):
-        arguments.parser.error(
-            f"--recognizer takes a command with {' and '.join(FOLDERS)}, not {text!r}"
-        )
     tree = arguments.tree if is_stage else arguments.scp_base or Path()
     command = UserCommand(text, tree, Path.cwd(), "recognizer")
     return _stage(arguments, command) if is_stage else _files(arguments, command)

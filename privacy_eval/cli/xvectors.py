@@ -15,6 +15,7 @@ from .options import (
     add,
     add_features,
     add_tree,
+    folder_command,
     log,
     path,
     progress,
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{_KALDI} (its programs, at KALDI_ROOT), or 'COMMAND {{in}} {{out}}', run for every data "
         "folder (default: the built-in extractor)"
     )
-    stage.add_argument("--extractor", **value("NAME", extractor, type=_extractor))
+    stage.add_argument("--extractor", **value("NAME", extractor, type=folder_command(_KALDI)))
     model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
     files.add_argument("--model", **path("DIR", model))
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
@@ -63,17 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
     add(parser, "--out", help=f"{out}; not needed over a tree")
     parser.set_defaults(parser=parser)
-
-
-def _extractor(text: str) -> str:
-    """Parse the name of an extractor, or a command."""
-    from ..stages.user_command import FOLDERS
-
-    if text and text != _KALDI and not all(place in text for place in FOLDERS):
-        raise argparse.ArgumentTypeError(
-            f"expected {_KALDI} or a command with {' and '.join(FOLDERS)}, not {text!r}"
-        )
-    return text
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .confidence import BootstrapReplicates, speaker_bootstrap
+from .confidence import speaker_bootstrap
 from .eer import kaldi_eer
-from .identification import wilson_interval
+from .identification import rate_interval
 from .pav import IntArray
 from .trial_scores import TrialScores
 from .wer import ratio_bootstrap
@@ -256,9 +256,8 @@ def _with_intervals(
         replicates=replicates,
         seed=seed,
     )
-    rank1 = _bounds(drawn, "rank1")
-    if np.ptp(drawn.values["rank1"]) == 0 and amount.rank1 is not None:
-        rank1 = wilson_interval(amount.rank1, tests.own.size)
+    rate = float(np.mean(tests.right))
+    rank1 = rate_interval(drawn.values["rank1"], rate, drawn.n_speakers, tests.own.size)
     names = np.asarray(speakers, dtype=np.str_)
     compared = ~np.isnan(tests.scores)
     eer = None
@@ -273,14 +272,10 @@ def _with_intervals(
             replicates=replicates,
             seed=seed,
         )
-        eer = _bounds(of_eer, "eer")
+        bounds = of_eer.interval("eer")
+        eer = bounds.low, bounds.high
     return replace(amount, eer_interval=eer, rank1_interval=rank1)
 
 
 def _kaldi(scores: TrialScores) -> dict[str, float]:
     return {"eer": kaldi_eer(scores).value}
-
-
-def _bounds(drawn: BootstrapReplicates, name: str) -> _Bounds:
-    interval = drawn.interval(name)
-    return interval.low, interval.high

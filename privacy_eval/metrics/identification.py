@@ -21,6 +21,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
+from .confidence import expanded_interval
 from .pav import FloatArray, IntArray
 from .trial_scores import BoolArray
 
@@ -220,6 +221,35 @@ def wilson_interval(rate: float, n: int, level: float = 0.95) -> tuple[float, fl
     centre = (rate + square / (2 * n)) / (1 + square / n)
     half = math.sqrt(rate * (1 - rate) * square / n + (square / (2 * n)) ** 2) / (1 + square / n)
     return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def rate_interval(drawn: ArrayLike, rate: float, n_drawn: int, n_tests: int) -> tuple[float, float]:
+    """Compute the 95 % interval of a rate of tests from its bootstrap replicates.
+
+    Where no replicate differs from the others, as where every test succeeds, it is Wilson's, as
+    if the tests were independent.
+
+    Parameters
+    ----------
+    drawn : array_like, shape (replicates,)
+    rate : float
+    n_drawn : int
+        Number of units that the bootstrap drew, such as speakers.
+    n_tests : int
+
+    Returns
+    -------
+    (float, float)
+
+    Examples
+    --------
+    >>> rate_interval([1.0] * 100, 1.0, n_drawn=12, n_tests=12) == wilson_interval(1.0, 12)
+    True
+    """
+    if np.ptp(drawn) == 0:
+        return wilson_interval(rate, n_tests)
+    interval = expanded_interval(drawn, n_drawn)
+    return interval.low, interval.high
 
 
 @dataclass(frozen=True)
