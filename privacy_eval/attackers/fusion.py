@@ -5,7 +5,7 @@ A trial is scored by the model of trials that share no speaker with it. No file 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -33,6 +33,7 @@ def fuse_scores(
     trial_speaker: ArrayLike,
     *,
     folds: int = FOLDS,
+    attackers: Sequence[str] = (),
 ) -> FloatArray:
     """Fuse the scores of several attackers into log-likelihood ratios.
 
@@ -46,6 +47,8 @@ def fuse_scores(
     enrolled_speaker, trial_speaker : array_like of str, shape (P,)
     folds : int
         At least 4.
+    attackers : sequence of str, length K, optional
+        Names for errors, by default attacker 1 to attacker K.
 
     Returns
     -------
@@ -56,7 +59,7 @@ def fuse_scores(
     ------
     PrivacyEvalError
         No target or no nontarget trial is left to train on, or all scores of an attacker are the
-        same there.
+        same there; names the attacker and the folds.
     ValueError
         Fewer than 4 folds; arrays of different lengths.
 
@@ -81,9 +84,16 @@ def fuse_scores(
     if given.ndim != 2 or not len(given) == labels.size == sides[0].size == sides[1].size:
         raise ValueError("scores, labels and speakers are of different numbers of trials")
     fused = np.empty(len(given))
-    for scored, training in _splits(*sides, folds):
+    for pair, scored, training in _splits(*sides, folds):
         if scored.any():
-            weights, offset = train_fusion(given[training], labels[training])
+            try:
+                weights, offset = train_fusion(given[training], labels[training], attackers)
+            except PrivacyEvalError as error:
+                a, b = (fold + 1 for fold in pair)
+                left_out = f"fold {a}" if a == b else f"folds {a} and {b}"
+                raise PrivacyEvalError(
+                    f"without the speakers of {left_out} of {folds}: {error}"
+                ) from error
             fused[scored] = given[scored] @ weights + offset
     return fused
 
@@ -113,7 +123,9 @@ def speaker_folds(
     return first, second
 
 
-def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, float]:
+def train_fusion(
+    scores: ArrayLike, is_target: ArrayLike, attackers: Sequence[str] = ()
+) -> tuple[FloatArray, float]:
     """Train a logistic regression that gives targets and nontargets the same weight.
 
     Scores are standardized; half the mean loss of targets and of nontargets each, in nats, plus
@@ -123,6 +135,8 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
     ----------
     scores : array_like, shape (P, K)
     is_target : array_like of bool, shape (P,)
+    attackers : sequence of str, length K, optional
+        Names for errors.
 
     Returns
     -------
@@ -145,14 +159,16 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
     if not labels.any() or labels.all():
         kind = "nontarget" if labels.any() else "target"
         raise PrivacyEvalError(f"no {kind} trial is left to train the fusion on: too few speakers")
+    names = attackers or [f"attacker {k + 1}" for k in range(given.shape[1])]
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = given.mean(axis=0), given.std(axis=0)
     large = np.flatnonzero(~np.isfinite(deviation))
     if large.size:
-        raise PrivacyEvalError(f"training scores of attacker {large[0] + 1} are too large")
-    constant = np.flatnonzero(~(deviation > 0))
+        raise PrivacyEvalError(f"training scores of {names[large[0]]} are too large")
+    # Rounding of the mean leaves equal scores, such as 0.1, a tiny deviation.
+    constant = np.flatnonzero(np.ptp(given, axis=0) <= _ROUNDING * np.abs(mean))
     if constant.size:
-        raise PrivacyEvalError(f"all training scores of attacker {constant[0] + 1} are the same")
+        raise PrivacyEvalError(f"all training scores of {names[constant[0]]} are the same")
     columns = np.column_stack([(given - mean) / deviation, np.ones(labels.size)])
     solution = _minimize(columns, labels)
     weights = solution[:-1] / deviation
@@ -161,12 +177,12 @@ def train_fusion(scores: ArrayLike, is_target: ArrayLike) -> tuple[FloatArray, f
 
 def _splits(
     enrolled: IntArray, trial: IntArray, folds: int
-) -> Iterator[tuple[BoolArray, BoolArray]]:
-    """Yield the trials between two folds, and the trials without a speaker of either."""
+) -> Iterator[tuple[tuple[int, int], BoolArray, BoolArray]]:
+    """Yield two folds, the trials between them, and the trials without a speaker of either."""
     low, high = np.minimum(enrolled, trial), np.maximum(enrolled, trial)
     for a, b in combinations_with_replacement(range(folds), 2):
         others = (low != a) & (low != b) & (high != a) & (high != b)
-        yield (low == a) & (high == b), others
+        yield (a, b), (low == a) & (high == b), others
 
 
 def _minimize(columns: FloatArray, labels: BoolArray) -> FloatArray:

@@ -39,10 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
     trials = read_trials(arguments.trials)
     paired, table = score_table(files, trials)
     speakers = trial_speakers(paired, arguments.utt2spk)
+    names, folds = [str(file) for file in arguments.scores], arguments.folds
     try:
-        fused = fuse_scores(table, trials.is_target, *speakers, folds=arguments.folds)
+        fused = fuse_scores(table, trials.is_target, *speakers, folds=folds, attackers=names)
     except PrivacyEvalError as error:
-        names = ", ".join(map(str, arguments.scores))
-        raise PrivacyEvalError(f"{names}: {error}") from error
+        raise PrivacyEvalError(f"{', '.join(names)}: {error}") from error
     write_text(arguments.out, format_scores(trials.speaker, trials.utterance, fused))
     return 0

@@ -112,10 +112,10 @@ class _FusedScoring:
         files = [read_scores(inputs.load(paths[name]), format="kaldi") for name in names]
         paired, table = score_table(files, trials)
         speakers = trial_speakers(paired, inputs.load(paths["utt2spk"]))
+        attackers = [name.removesuffix(_SUFFIX) for name in names]
         try:
-            fused = fuse_scores(table, trials.is_target, *speakers)
+            fused = fuse_scores(table, trials.is_target, *speakers, attackers=attackers)
         except PrivacyEvalError as error:
-            attackers = ", ".join(name.removesuffix(_SUFFIX) for name in names)
-            raise PrivacyEvalError(f"{attackers}: {error}") from error
+            raise PrivacyEvalError(f"{', '.join(attackers)}: {error}") from error
         text = format_scores(trials.speaker, trials.utterance, fused)
         return Content({self.folder / "scores": text.encode()})

@@ -88,8 +88,12 @@ def test_no_trial_teaches_the_model_of_its_speakers(real: tuple) -> None:
 
 def test_what_cannot_be_fused_is_an_error(real: tuple) -> None:
     scores, is_target, enrolled, tried = real
-    with pytest.raises(PrivacyEvalError, match="attacker 2 are the same"):
+    with pytest.raises(PrivacyEvalError, match="fold 1 of 10.* attacker 2 are the same"):
         fuse_scores(np.column_stack([scores[:, 0], np.ones(len(scores))]), *real[1:])
+    # Equal without fold 10 only; the mean of 0.1 is rounded, so that its deviation is not 0.
+    same = np.where(np.any([side == 9 for side in speaker_folds(enrolled, tried, 10)], 0), 1, 0.1)
+    with pytest.raises(PrivacyEvalError, match="folds 1 and 10 of 10.* words are the same"):
+        fuse_scores(np.column_stack([scores[:, 0], same]), *real[1:], attackers=["voice", "words"])
     with pytest.raises(PrivacyEvalError, match="attacker 1 are too large"):
         fuse_scores(1e308 * np.sign(scores), *real[1:])
     with pytest.raises(PrivacyEvalError, match="no target trial is left"):

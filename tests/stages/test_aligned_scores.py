@@ -316,6 +316,7 @@ def test_scores_from_outside_join_in(tree: SpeechTree) -> None:
         ("no speakers", f"data/{TRIALS}/utt2spk"),
         ("few speakers", "too few speakers"),
         ("other trials", "words/scores"),
+        ("equal scores", "fold 1 of 10: all training scores of words are the same"),
     ],
 )
 def test_what_cannot_be_fused(tree: SpeechTree, spoil: str, fact: str) -> None:
@@ -328,6 +329,9 @@ def test_what_cannot_be_fused(tree: SpeechTree, spoil: str, fact: str) -> None:
         (tree.root / "data" / TRIALS / "utt2spk").unlink()
     elif spoil == "other trials":
         lines_to(score_file(tree, "words"), score_lines("words")[1:])
+    elif spoil == "equal scores":
+        equal = [f"{line.rpartition(' ')[0]} 0.1" for line in score_lines("words")]
+        lines_to(score_file(tree, "words"), equal)
     run = scored(tree, "fused")
     assert fact in run.err and not score_file(tree, "fused").exists()
     assert run.code == (0 if spoil == "no speakers" else 1)
