@@ -151,8 +151,8 @@ conditions_failed() {
         log "Note: the results and tables in $out are those of an earlier run"
     fi
     finish
+    log "To list them again by team: privacy-eval check --config $(printf %q "$out/options.conf")"
     privacy-eval check --config "$config" || true # its exit code is that of the failed conditions
-    log "To list them by team: privacy-eval check --config $(printf %q "$out/options.conf")"
     exit 1
 }
 
