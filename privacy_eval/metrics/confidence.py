@@ -84,9 +84,7 @@ class BootstrapReplicates:
         """Compute the expanded percentile intervals of the curve, point by point."""
         if self.curves is None:
             raise ValueError("no DET curves: pass det_at to speaker_bootstrap")
-        tail = expanded_tail((1 - level) / 2, self.n_speakers)
-        low, high = np.quantile(self.curves, [tail, 1 - tail], axis=0, method="inverted_cdf")
-        return low, high
+        return _expanded_bounds(self.curves, self.n_speakers, level)
 
 
 def speaker_bootstrap(
@@ -214,6 +212,9 @@ def speaker_bootstrap(
 def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interval:
     """Compute expanded percentiles of the replicates of n units.
 
+    The bounds are the order statistics (R + 1) tail from either end of R replicates, as a new
+    replicate falls below the k-th smallest with probability k / (R + 1).
+
     Parameters
     ----------
     values : array_like, shape (replicates,)
@@ -235,21 +236,29 @@ def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interva
     Examples
     --------
     >>> expanded_interval(np.arange(1000), n=1000).low
-    24.0
+    23.0
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, not {level}")
     replicates = np.asarray(values)
-    tail = expanded_tail((1 - level) / 2, n)
-    low, high = np.quantile(replicates, [tail, 1 - tail], method="inverted_cdf")
+    low, high = _expanded_bounds(replicates, n, level)
     return Interval(float(low), float(high), level, replicates.size)
+
+
+def _expanded_bounds(replicates: FloatArray, n: int, level: float) -> tuple[FloatArray, FloatArray]:
+    """Compute the bounds along the first axis; the whole range if the replicates are too few."""
+    ordered = np.sort(replicates, axis=0)
+    expanded = (len(ordered) + 1) * expanded_tail((1 - level) / 2, n)
+    beyond = max(math.ceil(expanded) - 2, 0)
+    return ordered[beyond], ordered[-1 - beyond]
 
 
 def difference_p_value(differences: ArrayLike, n: int) -> float:
     """Compute the two-sided p-value of "no difference" from replicates of a difference.
 
-    It is the smallest 1 - level at which the expanded interval excludes 0, and never less than
-    what the number of replicates can resolve.
+    It is the smallest 1 - level at which the expanded interval excludes 0, from the fraction
+    (b + 1) / (R + 1), where b of R replicates are on the other side of 0: b / R would reject too
+    often, the more so with few replicates, and could be 0.
 
     Parameters
     ----------
@@ -261,14 +270,19 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
     -------
     float
 
+    References
+    ----------
+    Davison & Hinkley (1997), "Bootstrap Methods and their Application"; Phipson & Smyth (2010),
+    "Permutation P-values should never be zero".
+
     Examples
     --------
-    >>> round(difference_p_value([1.0] * 970 + [-1.0] * 30, n=1000), 3)
+    >>> round(difference_p_value([1.0] * 970 + [-1.0] * 29, n=1000), 3)
     0.06
     """
     replicates = np.asarray(differences)
     beyond = min(int(np.sum(replicates <= 0)), int(np.sum(replicates >= 0)))
-    fraction = min(max(beyond, 1) / replicates.size, 0.5)
+    fraction = min((beyond + 1) / (replicates.size + 1), 0.5)
     return float(
         2 * scipy.special.stdtr(n - 1, np.sqrt((n - 1) / n) * scipy.special.ndtri(fraction))
     )
@@ -293,10 +307,10 @@ def least_replicates(n: int, level: float = 0.95) -> float:
     Examples
     --------
     >>> least_replicates(6), least_replicates(30)
-    (412.0, 54.0)
+    (411.0, 53.0)
     """
     tail = expanded_tail((1 - level) / 2, n)
-    return math.floor(1 / tail) + 1.0 if tail > 1e-300 else math.inf
+    return float(math.floor(1 / tail)) if tail > 1e-300 else math.inf
 
 
 def expanded_tail(tail: float, n: int) -> float:

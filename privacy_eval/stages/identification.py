@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..results.records import IdentificationRecord
 
 #: Incremented when the same inputs yield different numbers or arrays.
-_REVISION = 2
+_REVISION = 3
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ SPEECH, TRANSCRIPTS, FILES = "speech", "transcripts", "files of measures"
 UNMEASURED = "measures of all speakers"
 #: Incremented when the same speech yields other measures.
 _REVISION = 1
+#: Incremented when the same measures yield another record.
+_RECORD_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -347,7 +349,7 @@ class _SetRecord:
                 **({"measure": to_plain(self.measure)} if self.measure else {}),
             },
             options={"bootstrap": options.bootstrap, "seed": options.bootstrap and options.seed},
-            revision=_REVISION,
+            revision=_RECORD_REVISION,
         )
 
     @cached_property

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..metrics.groups import GroupSummary
 
 #: Incremented when the same inputs yield different numbers or arrays.
-_REVISION = 3
+_REVISION = 4
 
 #: Beginning of the remarks on a record that state a caveat.
 WARNING = "warning: "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
 
 #: Incremented when the same inputs yield another record.
-_REVISION = 2
+_REVISION = 3
 
 
 @dataclass(frozen=True)

@@ -163,12 +163,12 @@ TWO_SPEAKERS = ([True, True, False, False], ["A", "B", "A", "B"], ["A", "B", "B"
 def test_interval_has_the_expanded_percentiles() -> None:
     """A statistic that counts 1, 2, ... 1000 has its 5th percentile at 50. The expanded one
     for 20 speakers: t_0.95 of 19 degrees is 1.7291, times sqrt(20/19) is 1.7740, and
-    Phi(-1.7740) = 0.03803; the 38.03th and the 961.97th of 1000, rounded up."""
+    Phi(-1.7740) = 0.03803; times 1000 + 1, the 38th from either end."""
     names = [f"s{i:02d}" for i in range(20)]
     pairs = [(a, b) for a in names for b in names]
     design = design_of(pairs)
     result = bootstrap(noisy(design), design, counting(), replicates=1000)
-    assert result.interval("call", 0.9) == Interval(39.0, 962.0, level=0.9, replicates=1000)
+    assert result.interval("call", 0.9) == Interval(38.0, 963.0, level=0.9, replicates=1000)
     assert (result.n_speakers, result.seed) == (20, 7)
 
 
@@ -309,7 +309,7 @@ def test_p_value_agrees_with_interval(n: int) -> None:
 
 def test_p_values_of_no_and_of_certain_difference() -> None:
     assert difference_p_value(np.zeros(100), 20) == 1
-    # t of 19 degrees at which 1 of 1000 is cut off: sqrt(19/20) * 3.0902 = 3.0119; 0.0072.
+    # t of 19 degrees at which 1 of 1001 is cut off: sqrt(19/20) * 3.0905 = 3.0122; 0.0072.
     assert difference_p_value(np.ones(1000), 20) == pytest.approx(0.0072, abs=5e-5)
 
 
