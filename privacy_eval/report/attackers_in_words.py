@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..attackers.strongest import OUTSIDE, TOO_LOW
@@ -180,6 +180,12 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     if any(row.partial for row in rows):
         notes.append(f"{PARTIAL.strip()}: of some trial sets only, so not compared with the others")
     return notes
+
+
+def overestimates(data: ReportData, splits: Collection[str]) -> list[str]:
+    """Say, below EERs of the challenge's own attacker, by whom privacy is overestimated."""
+    rows = (row for (_, split), row in data.tried.items() if split in splits)
+    return list(_overestimated(rows, data))
 
 
 def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:

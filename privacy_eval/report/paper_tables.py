@@ -16,6 +16,7 @@ from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY
 from ..protocol.protocol import THRESHOLDS, AttackModel, PaperTable, Protocol
+from .attackers_in_words import overestimates
 from .comparison_tables import (
     best_columns,
     cell_text,
@@ -288,4 +289,6 @@ def _notes(data: ReportData, blocks: Sequence[_Block], systems: Sequence[str]) -
         yield f"{ORIGINAL_COLUMN}: original speech"
     cells = [c for b in blocks for row in b.rows for c in row.cells.values()]
     yield from dict.fromkeys(note_of(c.caveat) for c in cells if c.caveat is not None)
-    yield from data.cells.not_comparable
+    if any(block.attack for block in blocks):
+        yield from overestimates(data, blocks[0].splits or data.protocol.splits)
+    yield from (*data.cells.not_comparable, *data.cells.notes)

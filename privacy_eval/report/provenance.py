@@ -21,21 +21,24 @@ def provenance_tables(data: ReportData) -> list[Table]:
             "made_conditions",
             "Conditions: inputs of their metrics.",
             ("Condition", "Targets", "Nontargets"),
-            [(r, (r.n_target, r.n_nontarget)) for r in results.verification],
+            [
+                (r, (r.condition.label, r.n_target, r.n_nontarget))
+                for r in (*results.verification, *data.others)
+            ],
             data.evaluations,
         ),
         _table(
             "made_similarity",
             "Voice similarity: its inputs.",
             ("Trial set", "Speakers", "Utterances"),
-            [(r, (r.n_speakers, r.n_utterances)) for r in results.similarity],
+            [(r, (r.condition.name, r.n_speakers, r.n_utterances)) for r in results.similarity],
             data.evaluations,
         ),
         _table(
             "made_recognition",
             "Word error rates: their source files.",
             ("Set", "Decoding"),
-            [(r, (r.line.decode,)) for r in results.recognition],
+            [(r, (r.condition.name, r.line.decode)) for r in results.recognition],
             data.evaluations,
         ),
     )
@@ -49,7 +52,7 @@ def _table(
     records: Iterable[tuple[AnyRecord, tuple[object, ...]]],
     evaluations: Mapping[tuple[str, str], str],
 ) -> Table:
-    """Make a table of records with their details, which the titles after the first are of."""
+    """Make a table of records with their details, which the titles are of."""
     rows = []
     for record, details in records:
         options = record.provenance.get("options", {})
@@ -57,7 +60,6 @@ def _table(
         rows.append(
             (
                 evaluations[record.condition.system, record.condition.results_folder],
-                record.condition.name,
                 *("" if value is None else str(value) for value in details),
                 str(record.provenance.get("version", "")),
                 ", ".join(_inputs(record.provenance)),

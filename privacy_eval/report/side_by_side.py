@@ -9,6 +9,7 @@ from ..errors import PrivacyEvalError
 from ..metrics import METRICS
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
+from .attackers_in_words import overestimates
 from .comparison_tables import comparison_tables, layouts, submissions_table
 from .ranking_tables import ranking_table
 from .table import ANSWER, Table
@@ -59,11 +60,16 @@ def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
         for lay in layouts(data.protocol)
         if data.protocol.eer in lay.metrics and lay.asv_model == ranked
     )
-    names = {f"comparison_{first.name}_{split}" for split in data.protocol.splits}
-    lead = [table for table in tables if table.name in names]
+    names = {split: f"comparison_{first.name}_{split}" for split in data.protocol.splits}
+    lead = [
+        replace(table, notes=(*table.notes, *overestimates(data, [split])))
+        for split, name in names.items()
+        for table in tables
+        if table.name == name
+    ]
     utility = [*utility_tables(data), *map(ranking_table, data.word_error_rankings.values())]
     utility += map(ranking_table, data.measure_rankings)
-    return [*lead, *utility, *(table for table in tables if table.name not in names)]
+    return [*lead, *utility, *(table for table in tables if table.name not in names.values())]
 
 
 def _check_attack_model(protocol: Protocol, metric: str, attack_model: str | None) -> None:

@@ -292,7 +292,7 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
                 text = describe(key).format(r.values(variant)[key], detailed=True)
                 text += f" {r.condition.attack_model}"
             cells.setdefault(place, []).append(text)
-    title = "The strongest of the attack models, by each metric"
+    title = "The strongest of the challenge's attack models, by each metric"
     return SplitTable(
         protocol,
         "strongest",
@@ -303,6 +303,9 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
         [Column("Gen", rule=True)],
         [[((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]],
         records=records,
+        notes=["Attackers beside the challenge's own are in the table of attackers"]
+        if data.others
+        else [],
         fit="landscape",
     )
 

@@ -12,6 +12,7 @@ from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff, measured
 from ..protocol.protocol import Protocol
+from .attackers_in_words import overestimates
 from .comparison_tables import table_of_systems, text_with_interval, with_bounds
 from .notes import interval_notes, words_not_resampled
 from .table import SIDE_BY_SIDE, Column, Table
@@ -136,6 +137,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         fit="shrunk",
+        notes=tuple(overestimates(data, [split])),
         section=SIDE_BY_SIDE,
         title=title,
     )

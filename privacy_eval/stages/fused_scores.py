@@ -26,7 +26,7 @@ from ..protocol.protocol import ANONYMIZED, Attacker
 from ..tree.conditions import TrialCondition, original_sets
 from ..tree.keys import first_file
 from .access import TRIALS, AsvSystems
-from .attackers import attacked, score_product
+from .attackers import Attacked, attacked, score_product
 
 #: Kind of `MissingInput`.
 SCORES = "scores to fuse"
@@ -35,27 +35,49 @@ _SUFFIX = "_scores"
 
 
 def fused_products(asv: AsvSystems) -> list[Product]:
-    """The scores of conditions of anonymized trials: those of ignorant attackers, and others that
-    several attackers have scored."""
+    """The scores of conditions of anonymized trials: those of ignorant attackers, and others of the
+    same trials, to which the attackers who need no model of anonymized speech add their scores."""
     return [scoring.product() for scoring in _scorings(asv)]
 
 
 def _scorings(asv: AsvSystems) -> Iterator[_FusedScoring]:
-    for one in attacked(asv, "fused"):
-        scoring = _FusedScoring(one.folder, one.condition, one.attacker, asv)
-        is_anonymized = one.condition.trial == ANONYMIZED
-        if one.is_ignorant or (is_anonymized and len(scoring.score_files()) > 1):
+    every = list(attacked(asv, "fused"))
+    ignorant = {
+        (_place(one), _key(one, asv)): one.folder.parent for one in every if one.is_ignorant
+    }
+    for one in every:
+        beside = ignorant.get((_place(one), _key(one, asv)), one.folder.parent)
+        scoring = _FusedScoring(one.folder, one.condition, one.attacker, asv, beside)
+        if one.is_ignorant or (one.condition.trial == ANONYMIZED and scoring.adds_to_ignorant()):
             yield scoring
+
+
+def _place(one: Attacked) -> tuple[str, str, str, str]:
+    """What the speech of a condition is of."""
+    c = one.condition
+    return c.system, c.data_set, c.split, c.gender
+
+
+def _key(one: Attacked, asv: AsvSystems) -> Path | None:
+    return asv.access.trial_key(one.condition, asv.protocol)[0]
 
 
 @dataclass(frozen=True)
 class _FusedScoring:
-    """The scores of one condition."""
+    """The scores of one condition.
+
+    Attributes
+    ----------
+    ignorant : Path
+        Folder of the condition of an ignorant attacker with the same trials, for scores of
+        attackers beside the challenge's own that the condition itself has not.
+    """
 
     folder: Path
     condition: TrialCondition
     attacker: Attacker
     asv: AsvSystems
+    ignorant: Path
 
     def product(self) -> Product:
         return score_product(self, {"scoring": "fused"}, {"folds": FOLDS})
@@ -63,16 +85,21 @@ class _FusedScoring:
     def score_files(self) -> dict[str, Path]:
         """The score files of other attackers, by their ids."""
         protocol = self.asv.protocol
-        folders = {protocol.own_attacker: self.folder.parent}
+        folders = {protocol.own_attacker: [self.folder.parent]}
         for other in protocol.other_attackers:
             if other.scoring != "fused":
-                folders[other.id] = self.folder.parent / other.id
+                folders[other.id] = [at / other.id for at in (self.folder.parent, self.ignorant)]
         files = {
-            attacker: first_file([folder / "scores", folder / "scores.gz"])
-            for attacker, folder in folders.items()
+            attacker: first_file([at / name for at in places for name in ("scores", "scores.gz")])
+            for attacker, places in folders.items()
             if not self.attacker.fuses or attacker in self.attacker.fuses
         }
         return {attacker: path for attacker, path in files.items() if path is not None}
+
+    def adds_to_ignorant(self) -> bool:
+        """Whether several attackers have scores, and one of them other than an ignorant one's."""
+        files = self.score_files()
+        return len(files) > 1 and any(self.folder.parent in path.parents for path in files.values())
 
     def _scores(self) -> dict[str, Path]:
         files, named = self.score_files(), self.attacker.fuses

@@ -41,6 +41,7 @@ from ..tree.keys import find_key
 from ..version import __version__
 from .transcripts import transcript_products
 from .vector_sources import EXTRACTOR_ROLE
+from .words_scores import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 4
+
+#: Inputs of scores that the records of their metrics name, too.
+_OF_SCORES = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
 
 #: Beginning of the remarks on a record that state a caveat.
 WARNING = "warning: "
@@ -338,8 +342,8 @@ class _ConditionRecord:
         sources |= {f"groups of {path.name}": path for path in sorted(metadata)}
         lines = inputs.load(key).content.count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
-        extractor = source_from_fingerprint(scores, EXTRACTOR_ROLE, self.tree, inputs)
-        return sources if extractor is None else {**sources, EXTRACTOR_ROLE: extractor}
+        made_of = {r: source_from_fingerprint(scores, r, self.tree, inputs) for r in _OF_SCORES}
+        return sources | {role: source for role, source in made_of.items() if source is not None}
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.scores import OPEN_END, pair, read_scores, read_trials

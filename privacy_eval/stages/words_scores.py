@@ -30,7 +30,9 @@ from .attackers import attacked, score_product
 
 TRANSCRIPTS = "transcripts"
 
-#: Roles of the texts of trials: what a recognizer heard of anonymized speech, or what was said.
+#: Roles of the text of enrollment, and of those of trials: what a recognizer heard of anonymized
+#: speech, or what was said.
+ENROLLED_WORDS = "enrollment_text"
 RECOGNIZED, SPOKEN = "trial_recognized", "trial_transcript"
 
 
@@ -72,7 +74,7 @@ class _WordsScoring:
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         enrollment = self.asv.enrollment(*enrolled)
         role, trial_text = self._trial_text(tested[0])
-        texts = {"enrollment_text": self._text(enrolled[0]), role: trial_text}
+        texts = {ENROLLED_WORDS: self._text(enrolled[0]), role: trial_text}
         access.check_inside(*texts.values())
         return {"enrollment": Source(enrollment.path, enrollment.digest), "trials": key, **texts}
 
@@ -87,7 +89,7 @@ class _WordsScoring:
         speakers, names = trials.speaker.tolist(), trials.utterance.tolist()
         spoken = paths[RECOGNIZED if RECOGNIZED in paths else SPOKEN]
         try:
-            enrolled_texts = joined_transcripts(inputs.load(paths["enrollment_text"]), members)
+            enrolled_texts = joined_transcripts(inputs.load(paths[ENROLLED_WORDS]), members)
             tried = joined_transcripts(inputs.load(spoken), {name: (name,) for name in names})
             scores = words_of_trials(enrolled_texts, tried, speakers, names)
         except PrivacyEvalError as error:

@@ -194,12 +194,17 @@ def test_every_attacker_scores_once(tree: SpeechTree) -> None:
     assert scored(tree).code == 0
     before = snapshot(tree.root / tree.results)
     run = scored(tree, "all")
-    assert run.code == 0 and "4 made" in run.out, run.err
+    assert run.code == 0 and "5 made" in run.out, run.err
     after = snapshot(tree.root / tree.results)
     assert {path: after[path] for path in before} == before
     voices = {"plda", "ridge-reverse", "ridge-reverse-asnorm", "procrustes"}
     fused = inputs_of(score_file(tree, "fused"))
     assert fused.keys() == {"trials", "utt2spk", *(f"{i}_scores" for i in (*voices, "words"))}
+    aa = f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
+    beside = inputs_of(tree.root / tree.results / aa / "fused/scores")
+    assert beside.keys() == fused.keys()
+    assert Path(beside["plda_scores"]["path"]).parts[-2:] == (aa, "scores")
+    assert beside["words_scores"] == fused["words_scores"]
     learnt = inputs_of(score_file(tree, "procrustes"))
     anonymized = tree.scp(f"{TRAINING}_anon").relative_to(tree.root)
     assert learnt["training_anonymized_vectors"]["path"] == str(anonymized)
@@ -211,7 +216,7 @@ def test_by_default_what_was_computed_before_stays_current(tree: SpeechTree) -> 
     assert scored(tree, "all").code == 0
     tree.training_set(f"{TRAINING}_anon", MODEL, seed=9)
     run = scored(tree)
-    assert run.code == 0 and "4 made" in run.out and "training_anonymized_vectors" in run.err
+    assert run.code == 0 and "5 made" in run.out and "training_anonymized_vectors" in run.err
     assert "ridge-reverse_scores" in run.err
     score_file(tree, "procrustes").write_text("edited\n")
     assert "1 external" in scored(tree, "challenge,procrustes").out
@@ -302,12 +307,13 @@ def test_scores_from_outside_join_in(tree: SpeechTree) -> None:
     run = scored(tree, "all")
     assert "none of listeners" in run.err and not score_file(tree, "both").exists()
     lines_to(score_file(tree, "listeners"), score_lines("listeners"))
-    assert "2 made" in scored(tree, "all").out
+    assert "4 made" in scored(tree, "all").out
     assert score_file(tree, "both").read_text() == score_file(tree, "fused").read_text()
-    # Also of another attack model, where several attackers have scores.
+    # Of another attack model, its own scores of an attacker go before those of the ignorant one.
     other = tree.root / tree.results / f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
-    lines_to(other / "listeners/scores", score_lines("listeners"))
-    assert "2 made" in scored(tree, "all").out and (other / "fused/scores").exists()
+    lines_to(other / "listeners/scores", score_lines("more listeners"))
+    run = scored(tree, "all")
+    assert "2 made" in run.out and "listeners_scores" in run.err
 
 
 @pytest.mark.parametrize(
