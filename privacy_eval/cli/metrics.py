@@ -502,10 +502,17 @@ def _print_versus(
     differ."""
     from tabulate import tabulate
 
+    from ..metrics import METRICS, NOT_AVAILABLE
     from ..report.score_file_tables import differing_rows
 
-    for place, name in enumerate(compared):
+    for place, (name, other) in enumerate(compared.items()):
         rows = {variant: comparison.to_rows(place) for variant, comparison in comparisons.items()}
+        for variant, of_variant in rows.items():
+            for row, key in zip(of_variant, comparisons[variant].values, strict=True):
+                drawn = other.intervals[variant][key]
+                bounds = METRICS[key].interval((drawn.low, drawn.high), detailed=True)
+                if row["other"] != NOT_AVAILABLE:
+                    row["other"] += f" {bounds}"
         for printed, (variant, different) in enumerate(differing_rows(rows)):
             title = f"{_name(arguments)} against {name} ({variant}), difference = first - other"
             if printed:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
-from ..numbers.attackers import Tried
-from ..numbers.paired import Difference
+from ..numbers.attackers import AttackerPair, Tried
 from ..numbers.report_data import ReportData
 from .attackers_in_words import LIKE_LOWEST, PARTIAL, attacker_notes
 from .notes import averaged_text
@@ -88,7 +88,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
                 f"{metric.format(tested.value)} {metric.interval(tested.interval)}",
                 p_value_text(tested),
                 f"{'< ' * tested.p_value_is_bound}{pair.p_holm:.3f}" * (not tested.too_few),
-                _statement(tested),
+                _statement(pair),
             )
             for pair in (row.pairs if row is not None else ())
             for tested in (pair.difference,)
@@ -111,16 +111,18 @@ def pairs_table(data: ReportData, system: str) -> Table:
         ),
         nonempty(rows),
         notes=(
-            "Paired by bootstrap replicate of speakers, two-sided; the statement is of a single "
-            "pair, p (Holm) is adjusted for all pairs of the split",
+            "Paired by bootstrap replicate of speakers, two-sided; p (Holm) is adjusted for all "
+            "pairs of the split",
         ),
         title=heading,
     )
 
 
-def _statement(tested: Difference) -> str:
+def _statement(pair: AttackerPair) -> str:
+    tested = pair.difference
     if tested.too_few:
         return "not tested: too few speakers or replicates"
     if not tested.significant:
         return "not significantly different"
-    return "weaker" if tested.value > 0 else "stronger"
+    stated = "weaker" if tested.value > 0 else "stronger"
+    return stated if pair.p_holm < 1 - LEVEL else f"{stated} as a single pair, not by p (Holm)"
