@@ -13,6 +13,9 @@ from ..io.scp import Vectors
 from .alignment import Alignment, align, mean_unit_vectors, unit_vectors
 from .normalization import Cohorts
 
+#: Alignments that need no more than the means of both sides.
+_OF_MEANS: tuple[AlignmentName, ...] = ("none", "shift", "centered")
+
 
 def pairs_of(original: Vectors, anonymized: Vectors) -> list[str]:
     """List the utterances that both sides have.
@@ -45,13 +48,15 @@ def pairs_of(original: Vectors, anonymized: Vectors) -> list[str]:
 
 
 def describe_pairs(
-    original: Vectors, anonymized: Vectors, pairs: Sequence[str], where: str
+    name: AlignmentName, original: Vectors, anonymized: Vectors, pairs: Sequence[str], where: str
 ) -> list[str]:
-    """Describe what limits an alignment: utterances that only one side has, and fewer pairs than
-    dimensions.
+    """Describe what limits an alignment: utterances that only one side has, and, for those that
+    learn a linear map, fewer pairs than dimensions.
 
     Parameters
     ----------
+    name : {"none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"}
+        The first three need no more than means.
     original, anonymized : Vectors
     pairs : sequence of str
         Utterances that both have.
@@ -67,13 +72,13 @@ def describe_pairs(
     --------
     >>> from pathlib import Path
     >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
-    >>> describe_pairs(vectors, vectors, ["u1", "u2"], "a, b")
+    >>> describe_pairs("procrustes", vectors, vectors, ["u1", "u2"], "a, b")
     []
     """
     remarks = []
     if left_out := len(original.ids) + len(anonymized.ids) - 2 * len(pairs):
         remarks.append(f"{where}: left out {left_out} utterances that only one of them has")
-    if len(pairs) < (dimensions := original.matrix.shape[1]):
+    if name not in _OF_MEANS and len(pairs) < (dimensions := original.matrix.shape[1]):
         remarks.append(
             f"warning: {where}: {len(pairs)} pairs for {dimensions} dimensions: the "
             "alignment is weak, and an attacker with more speech is stronger"

@@ -155,7 +155,7 @@ def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialL
         speakers = {u: speaker for speaker, of_speaker in members.items() for u in of_speaker}
     _refuse_shared(arguments.align_from, {u: speakers.get(u) for u in pairs}, enrollment, trials)
     where = f"{original.path}, {anonymized.path}"
-    for remark in describe_pairs(original, anonymized, pairs, where):
+    for remark in describe_pairs(arguments.align, original, anonymized, pairs, where):
         log(f"privacy-eval: {remark}")
     return learn_alignment(arguments.align, original, anonymized, pairs)
 

@@ -254,9 +254,9 @@ class _AlignedScoring:
             tested, _rows = unique_fields(trials.utterance)
             speaker_of = self.training.speaker_of
             refuse_shared(paths["training_utt2spk"], speaker_of, enrollment.members, tested)
-            if self.attacker.alignment != "none":
+            if (name := self.attacker.alignment) != "none":
                 where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
-                remarks = describe_pairs(*self.training.vectors, self.training.pairs, where)
+                remarks = describe_pairs(name, *self.training.vectors, self.training.pairs, where)
         enrolled = self.asv.read_vectors(paths["enrollment_vectors"], double=True)
         tried = self.asv.read_vectors(paths["trial_vectors"], double=True)
         allow_missing = self.asv.access.allow_missing
