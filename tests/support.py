@@ -187,7 +187,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     ):
         with contextlib.suppress(FileNotFoundError):
             if path.is_file():
-                timed = path.name in (".seconds", "attacker_seconds.json")
+                timed = path.name.endswith((".seconds", "attacker_seconds.json"))
                 files[path.relative_to(folder).as_posix()] = b"" if timed else path.read_bytes()
     return files
 

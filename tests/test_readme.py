@@ -401,7 +401,7 @@ def test_recipe_adds_scores_and_data_folders_to_the_tree(ran: Copy, tmp_path: Pa
     added = [n for n in demo if n not in tree]
     assert {n.split("/")[0] for n in added} == {"data", "exp", "results"}
     scores = [n.rpartition("/") for n in added if n.startswith("exp/")]
-    assert len(scores) == 2 * 72 + 3 * 24  # those of the words also with the seconds they took
+    assert len(scores) == 3 * (72 + 24)  # scores, their note, and the seconds they took
     assert {Path(folder).name.split("-")[0] for folder, _, _ in scores} == {"ASV", "words"}
     assert {name for _, _, name in scores} == {"scores", ".privacy_eval.json", ".seconds"}
     folders = {n.split("/")[1] for n in added if n.startswith("data/")}

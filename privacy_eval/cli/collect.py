@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..products.freshness import bring_up_to_date
     from ..results.attacker_costs import write_costs
+    from ..stages.asv_scores import vector_folders
     from ..stages.attackers import attacker_costs
     from ..stages.collect import outdated_scores, record_fingerprints, results_product
     from .inputs import load_experiment, log_notes, log_unsigned
@@ -42,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     product = results_product(experiment, stale, lambda results: _remarks(results, out, names))
     outcome = bring_up_to_date([product], experiment.asv.access.inputs)
     outcome.raise_failed()
-    write_costs(out, attacker_costs(experiment.systems))
+    folders = vector_folders(experiment.asv)
+    write_costs(out, attacker_costs(experiment.systems, folders))
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     log_notes(notes)
     print(f"{out}: {summary}")

@@ -15,7 +15,7 @@ from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
 from ..protocol.protocol import Protocol
 from ..results.arrays import StoredArrays
-from ..results.attacker_costs import read_costs
+from ..results.attacker_costs import AttackerCosts, read_costs
 from ..results.outputs import made_by_user
 from ..results.records import Results, VerificationRecord, merge
 from ..results.signature import signature
@@ -85,13 +85,13 @@ class ReportData:
         return self.results.protocol
 
     @functools.cached_property
-    def attacker_seconds(self) -> Mapping[str, float]:
-        """Seconds of scoring by attackers beside the challenge's own, where they are known."""
+    def attacker_costs(self) -> AttackerCosts:
+        """What attackers cost in the runs that the results are of, where it is known."""
+        costs = [read_costs(path) for path in self.sources.paths]
         total: dict[str, float] = {}
-        for path in self.sources.paths:
-            for attacker, seconds in read_costs(path).seconds.items():
-                total[attacker] = total.get(attacker, 0) + seconds
-        return total
+        for attacker, seconds in (item for of in costs for item in of.seconds.items()):
+            total[attacker] = total.get(attacker, 0) + seconds
+        return AttackerCosts(total, sum(of.extraction for of in costs))
 
     @functools.cached_property
     def means(self) -> Means:

@@ -293,6 +293,8 @@ class Product:
         A folder from an untrusted source: refuse to write through links in it.
     absent : callable
         Returns missing inputs, without reading any file.
+    seconds : Path, optional
+        File that tells the seconds of making it; no part of the product, as they differ.
     """
 
     name: str
@@ -309,6 +311,7 @@ class Product:
     rivals: tuple[Path, ...] = ()
     within: Path | None = None
     absent: Callable[[], Sequence[MissingInput]] = tuple
+    seconds: Path | None = None
 
     @property
     def key(self) -> str:
@@ -630,7 +633,10 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
                 outcome.rebuilt[name] = UNSIGNED
             if dry_run:
                 return outcome
+            began = time.monotonic()
             content = product.make(inputs, paths, now)
+            if product.seconds is not None:  # first, so that a killed run writes them again
+                write_text(product.seconds, f"{time.monotonic() - began:.3f}\n")
             product.write(inputs, content, now)
             stored = replace(now, left_out=content.left_out, remarks=content.remarks)
             outcome.notes += [f"{name}: {note}" for note in content.notes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..attackers.strongest import OUTSIDE, TOO_LOW
@@ -96,13 +96,7 @@ def _tried(data: ReportData) -> Iterator[str]:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
         tried.insert(0, f"{own} ({', '.join(a.phrase for a in attacks)})")
     yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
-    cost: dict[str, list[str]] = {}
-    for name, seconds in data.attacker_seconds.items():
-        if name in others:
-            cost.setdefault(duration_text(seconds), []).append(titles.get(name, name))
-    if cost:
-        took = "; ".join(f"{', '.join(names)}: {text}" for text, names in cost.items())
-        yield f"Scoring took, from the x-vectors and texts of the tree: {took}."
+    yield from _costs(data, {name: titles.get(name, name) for name in others})
     partial = [
         f"{a.phrase} ({row.system})"
         for row in data.tried.values()
@@ -125,6 +119,22 @@ def _tried(data: ReportData) -> Iterator[str]:
     best = max(corrected, key=lambda s: corrected[s], default="")
     if len(corrected) == len(ranked) and best and best != ranked[0].system:
         yield f"By the strongest attacker, {best} ranks first (option --by-strongest)."
+
+
+def _costs(data: ReportData, others: Mapping[str, str]) -> Iterator[str]:
+    """Say what the challenge's own and other attackers cost, by their titles."""
+    protocol, costs = data.protocol, data.attacker_costs
+    own = next((a.title for a in protocol.attackers if a.id == protocol.own_attacker), "")
+    titles = {protocol.own_attacker: own or protocol.own_attacker, **others}
+    cost: dict[str, list[str]] = {}
+    for name, seconds in costs.seconds.items():
+        if name in titles:
+            cost.setdefault(duration_text(seconds), []).append(titles[name])
+    took = "; ".join(f"{', '.join(names)}: {text}" for text, names in cost.items())
+    if took:
+        yield f"Scoring took, from the x-vectors and texts of the tree: {took}."
+    if costs.extraction:
+        yield f"Extracting the x-vectors took {duration_text(costs.extraction)}."
 
 
 def _reached(row: Tried, data: ReportData) -> Iterator[str]:

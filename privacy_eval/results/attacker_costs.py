@@ -1,5 +1,5 @@
-"""What attackers cost: the seconds of scoring by each, in a file beside results.json, since
-they differ from run to run."""
+"""What attackers cost: the seconds of scoring by each and of extracting x-vectors, in a file
+beside results.json, since they differ from run to run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ _NAME = "attacker_seconds.json"
 
 @dataclass(frozen=True)
 class AttackerCosts:
-    """Seconds of scoring by each attacker beside the challenge's own, over all systems."""
+    """Seconds of scoring by each attacker, and of extracting the x-vectors of all, over all
+    systems."""
 
     seconds: Mapping[str, float]
+    extraction: float = 0.0
 
 
 def write_costs(out: Path, costs: AttackerCosts) -> None:
     """Write the costs into an output folder; without any, remove those of an earlier run."""
-    if costs.seconds:
+    if costs != _NONE:
         write_text(out / _NAME, json.dumps(to_plain(costs), indent=1) + "\n")
     else:
         (out / _NAME).unlink(missing_ok=True)

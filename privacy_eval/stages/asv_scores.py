@@ -212,6 +212,13 @@ def _has_speech(asv: AsvSystems, name: str, suffix: str) -> bool:
     return (asv.access.tree / "data" / f"{name}{suffix}" / "wav.scp").is_file()
 
 
+def vector_folders(asv: AsvSystems) -> list[Path]:
+    """Return the folders of the x-vectors that the scores of all attackers need."""
+    attackers = {attacker.id for attacker in asv.protocol.other_attackers}
+    tree = asv.access.tree
+    return [tree / folder / f"xvect_{name}" for name, folder in vector_sets(asv, attackers)]
+
+
 def missing_vectors(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:
     """Return those of `vector_sets` that have no x-vectors."""
     tree = asv.access.tree

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import UsageError
-from ..io.files import write_text
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -28,8 +26,8 @@ from ..results.attacker_costs import AttackerCosts
 from ..tree.conditions import System, TrialCondition
 from .access import AsvSystems, SystemUnderTest
 
-#: File beside the scores of an attacker: the seconds that they took.
-_SECONDS = ".seconds"
+#: File beside scores, or x-vectors: the seconds that they took.
+SECONDS = ".seconds"
 
 
 class Scoring(Protocol):
@@ -68,7 +66,7 @@ def score_product(
         folder / NOTE,
         (folder / "scores",),
         scoring.find,
-        scoring.make if scoring.condition.is_by_challenge else partial(_timed, scoring),
+        scoring.make,
         subject=subject,
         options=options or {},
         cost=partial(scoring.asv.scoring_cost, scoring.condition),
@@ -76,34 +74,38 @@ def score_product(
         rivals=(folder / "scores.gz",),
         within=access.results,
         absent=scoring.absent,
+        seconds=folder / SECONDS,
     )
 
 
-def _timed(scoring: Scoring, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
-    """Compute scores, and write how long that took beside them."""
-    began = time.monotonic()
-    content = scoring.make(inputs, paths, now)
-    write_text(scoring.folder / _SECONDS, f"{time.monotonic() - began:.3f}\n")
-    return content
-
-
-def attacker_costs(systems: Iterable[System]) -> AttackerCosts:
-    """Add up the seconds that scoring by each attacker took, where this program scored."""
+def attacker_costs(systems: Iterable[System], vectors: Iterable[Path] = ()) -> AttackerCosts:
+    """Add up the seconds that scoring by each attacker and extracting `vectors`, the folders of
+    data sets, took, where this program did."""
     seconds: dict[str, float] = {}
     for files in (files for system in systems for files in system.conditions):
-        path = files.folder / _SECONDS
-        if files.scores is None or path.is_symlink() or not path.is_file():
-            continue
-        with path.open("rb") as file:
-            text = file.read(40)
-        try:
-            value = float(text)
-        except ValueError:  # not written by this program
-            continue
-        if 0 <= value < math.inf:
+        value = _read_seconds(files.folder / SECONDS)
+        if files.scores is not None and value is not None:
             attacker = files.condition.attacker
             seconds[attacker] = seconds.get(attacker, 0) + value
-    return AttackerCosts(dict(sorted(seconds.items())))
+    extracted = [
+        _read_seconds(path)
+        for folder in sorted(set(vectors))
+        for path in (folder / SECONDS, *folder.glob(f"parts/*{SECONDS}"))
+    ]
+    return AttackerCosts(dict(sorted(seconds.items())), sum(filter(None, extracted)))
+
+
+def _read_seconds(path: Path) -> float | None:
+    """Read the seconds that a product took; None of files that this program has not written."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        text = file.read(40)
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < math.inf else None
 
 
 class Attacked(NamedTuple):

@@ -31,6 +31,7 @@ from ..products.freshness import (
 )
 from ..speech.audio import AudioReader
 from .access import AsvSystems
+from .attackers import SECONDS
 from .user_command import FOLDERS, UserCommand
 from .vector_sources import VECTORS_NOTE, packed_vectors, vector_product
 
@@ -117,6 +118,7 @@ class _Extraction:
             product,
             options={_COMMAND: self.command.text, "targets": targets},
             cost=partial(float, 1 + sum(sizes)),
+            seconds=self.folder / SECONDS,
         )
 
     def find(self, inputs: Inputs) -> Sources:

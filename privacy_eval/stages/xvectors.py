@@ -52,6 +52,7 @@ from ..speech.xvector import (
 )
 from .access import AsvSystems
 from .asv_scores import vector_sets
+from .attackers import SECONDS
 from .extractor_command import earlier_extraction, extract_by_command
 from .user_command import UserCommand
 from .vector_sources import EXTRACTOR_ROLE, packed_vectors, vector_product
@@ -339,6 +340,7 @@ class _Part:
                 "targets": {name: reader.target(name) for name in self.ids},
             },
             cost=partial(float, 0.1 + sum(sizes) / _BYTES_PER_SECOND),
+            seconds=self.archive.with_name(f"{self.number}{SECONDS}"),
         )
 
     def find(self, inputs: Inputs) -> Sources:

@@ -66,6 +66,13 @@ def test_two_encoders_attack_one_tree(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sha256 not in json.dumps(notes["procrustes"])
     lazy = tree.glob("exp/results*/ASV-speech_enrolls_anon-*/sherpa_wespeaker/scores")
     assert len(list(lazy)) == 1
+    of(tree, "privacy-metrics")
+    of(tree, "collect")
+    costs = json.loads((tree / "exp/privacy_eval/attacker_seconds.json").read_text())
+    parts = tree.glob("exp/models/*/xvect_*/parts/*.seconds")
+    assert costs["seconds"].keys() == scored
+    assert costs["extraction"] == pytest.approx(sum(float(p.read_text()) for p in parts))
+    assert costs["extraction"] > 0
 
 
 def protocol_of(folder: Path, *attackers: str) -> Path:
