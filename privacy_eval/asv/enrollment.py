@@ -33,6 +33,33 @@ class Enrollment:
         return digest("".join(lines).encode())
 
 
+def load_listed_enrollment(path: Path) -> Enrollment:
+    """Read the enrollment that a file stands for: a spk2utt or utt2spk, or a list of utterances
+    whose speakers are in such a file beside it.
+
+    Parameters
+    ----------
+    path : Path
+        `Enrollment.path` of another reading.
+
+    Returns
+    -------
+    Enrollment
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `load_enrollment`; no speakers beside the list.
+    """
+    if path.name.startswith(("spk2utt", "utt2spk")):
+        return load_enrollment(path)
+    beside = (path.with_name(name) for name in ("spk2utt", "utt2spk"))
+    speakers = next((file for file in beside if file.is_file()), None)
+    if speakers is None:
+        raise PrivacyEvalError(f"{path}: neither spk2utt nor utt2spk beside it")
+    return load_enrollment(speakers, path)
+
+
 def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None) -> Enrollment:
     """Read the enrollment utterances of each speaker.
 

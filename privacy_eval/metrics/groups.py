@@ -364,12 +364,69 @@ def group_intervals(
         By metric; empty with fewer than two speakers, or without trials of a class.
     """
     rows = trials.rows(kind, group)
+    return _intervals(trials, rows, replicates, seed, ranked=kind == "within")
+
+
+@dataclass(frozen=True)
+class TargetStratum:
+    """Metrics of some of the target trials, with all nontarget trials.
+
+    Attributes
+    ----------
+    values : GroupValues
+    intervals : mapping of str to (float, float)
+        95 % bounds of the metrics; empty without a bootstrap.
+    """
+
+    values: GroupValues
+    intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def summarize_targets(
+    trials: GroupedTrials, chosen: BoolArray, *, replicates: int = 0, seed: int = 0
+) -> TargetStratum:
+    """Compute the metrics of some of the target trials, with all nontarget trials.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+    chosen : bool array, shape (P,)
+        The targets; chosen nontargets make no difference.
+    replicates : int
+        Of the intervals; 0 for none.
+    seed : int
+
+    Returns
+    -------
+    TargetStratum
+
+    Examples
+    --------
+    >>> trials = GroupedTrials.by_speaker(
+    ...     ([3.0, 1.0, 2.0, 0.0], [True, False, False, True]),
+    ...     (["a", "a", "b", "b"], ["a", "b", "a", "b"]),
+    ...     ["a1", "b1", "a1", "b1"],
+    ...     {},
+    ... )
+    >>> summarize_targets(trials, trials.score > 2).values.eer
+    0.0
+    """
+    rows = np.asarray((chosen & trials.is_target) | ~trials.is_target)
+    drawn = _intervals(trials, rows, replicates, seed, ranked=False) if replicates else {}
+    bounds = {key: (i.low, i.high) for key, i in drawn.items()}
+    return TargetStratum(group_values(trials, rows), bounds)
+
+
+def _intervals(
+    trials: GroupedTrials, rows: BoolArray, replicates: int, seed: int, *, ranked: bool
+) -> dict[str, Interval]:
+    """Compute the intervals of the metrics of some trials; none with fewer than two speakers."""
     own = np.unique(trials.enrolled[rows & trials.is_target])
     if own.size < 2 or not (rows & ~trials.is_target).any():
         return {}
     draws = _speaker_draws(trials, replicates, seed)
     drawn = _replicated(trials, rows, draws)
-    if kind == "within":
+    if ranked:
         speaker, is_first = _is_first(trials, rows)
         tests, hits = (np.bincount(speaker, w, draws.shape[1]) for w in (None, is_first))
         counted = draws @ tests > 0

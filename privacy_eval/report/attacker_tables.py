@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attackers import AttackerPair, Tried
 from ..numbers.report_data import ReportData
+from ..results.records import VerificationRecord
 from .attackers_in_words import LIKE_LOWEST, PARTIAL, attacker_notes
 from .notes import averaged_text
 from .ranking_tables import p_value_text
-from .split_tables import nonempty
-from .table import ANSWER, Column, Table
+from .split_tables import Key, nonempty, set_groups
+from .table import ANSWER, Column, Table, aligned
+
+_SESSIONS = {"enrolled": "enrolled", "other": "not enrolled"}
 
 
 def attackers_table(data: ReportData) -> Table | None:
@@ -73,6 +76,36 @@ def _texts(row: Tried, titles: list[str], data: ReportData, *, corrected: bool) 
     texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
     texts += [row.corrected_text or NOT_AVAILABLE] if corrected else []
     return tuple(texts)
+
+
+def sessions_table(data: ReportData, system: str) -> Table:
+    """Return the EERs by words of targets who enrolled the trial's session, and of the others."""
+    eer = describe("eer")
+
+    def rows(r: VerificationRecord) -> Iterator[Key]:
+        for name, of in r.sessions.items():
+            value = NOT_AVAILABLE if of.values.eer is None else eer.format(of.values.eer)
+            counts = (of.values.n_speakers, of.values.n_target, of.values.n_nontarget)
+            text = f"{value} {eer.interval(of.intervals.get('eer'))}".rstrip()
+            yield r.condition.attacker, _SESSIONS[name], *map(str, counts), text
+
+    records = [r for r in data.others if r.condition.system == system and r.sessions]
+    heading = "Words, by session"
+    identity = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attacker", align="l", sparse=True),
+        Column("Session", align="l"),
+    )
+    return Table(
+        "sessions",
+        f"{heading}: {system} (EER of target trials by whether their speaker enrolled other speech "
+        "of the trial's session, with all nontarget trials; variant exact).",
+        (*identity, *aligned("r", "Speakers", "Targets", "Nontargets", "EER, %")),
+        set_groups(data.protocol, records, rows),
+        notes=("Session: the id of an utterance without its last part, such as a chapter",),
+        title=heading,
+    )
 
 
 def pairs_table(data: ReportData, system: str) -> Table:

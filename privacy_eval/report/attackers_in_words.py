@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..attackers.strongest import OUTSIDE, TOO_LOW
 from ..errors import counted
+from ..metrics import describe
 from ..numbers.attackers import Tried
 from ..numbers.report_data import ReportData
 from ..results.attacker_costs import duration_text
@@ -149,6 +150,7 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
             )
         else:
             yield f"{reached[:1].upper()}{reached[1:]}."
+    yield from _by_session(row, data)
     for one, other in row.weaker_than_variant:
         if one.attacker == data.protocol.own_attacker:
             yield (
@@ -162,6 +164,26 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         yield (
             f"The strongest of {len(row.compared)} attackers that were tried: "
             f"{row.lowest.phrase}, {row.lowest.eer.text()} %{how}{_too_short(row)}."
+        )
+
+
+def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
+    """Say what the words alone reach where the target enrolled the trial's session."""
+    place = row.system, row.split
+    conditions = [r for r in data.others if (r.condition.system, r.condition.split) == place]
+    texts = {}
+    for name in ("enrolled", "other"):
+        strata = [r.sessions[name].values for r in conditions if name in r.sessions]
+        eers = sorted(of.eer for of in strata if of.eer is not None)
+        if eers:
+            ends = [describe("eer").format(eer) for eer in dict.fromkeys((eers[0], eers[-1]))]
+            targets = sum(of.n_target for of in strata)
+            texts[name] = f"{' to '.join(ends)} % ({targets} target trials)"
+    if len(texts) == 2:
+        yield (
+            f"By session, the words alone reach {texts['enrolled']} where the target enrolled "
+            f"other speech of the same session, and {texts['other']} elsewhere, by trial set "
+            "(table sessions)."
         )
 
 

@@ -28,7 +28,7 @@ from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.records import Results, SimilarityRecord
 from ..tree.conditions import SetCondition
-from .attacker_tables import pairs_table
+from .attacker_tables import pairs_table, sessions_table
 from .group_tables import group_tables
 from .identification_tables import identification_tables
 from .notes import (
@@ -126,7 +126,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         *identification_tables(folder, name),
         variants,
         *over_folders,
-        *([pairs_table(data, system)] if over_folders else ()),
+        *([pairs_table(data, system), sessions_table(data, system)] if over_folders else ()),
     ]
 
     def notes(table: Table) -> list[str]:

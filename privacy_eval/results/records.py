@@ -38,7 +38,7 @@ from ..metrics.caveats import (
     marked_text,
 )
 from ..metrics.comparison import is_weaker, overestimate_reason
-from ..metrics.groups import GroupSummary
+from ..metrics.groups import GroupSummary, GroupValues, TargetStratum
 from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -235,6 +235,9 @@ class VerificationRecord(Record):
         the same bootstrap replicates.
     groups : mapping
         By column of metadata, then by group of speakers; variant exact.
+    sessions : mapping
+        Of an attacker who reads words: target trials of a session that the speaker `enrolled`, and
+        the others (`other`), each with all nontarget trials; variant exact.
     """
 
     metric_kind = "scores"
@@ -267,6 +270,7 @@ class VerificationRecord(Record):
     groups: Annotated[Mapping[str, Mapping[str, GroupSummary]], SPARSE] = field(
         default_factory=dict
     )
+    sessions: Annotated[Mapping[str, TargetStratum], SPARSE] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         eers = (v[key] for key in EERS[:2] for v in self.metrics.values() if key in v)
@@ -296,43 +300,54 @@ class VerificationRecord(Record):
         self._check_groups(f"{where}: groups")
 
     def _check_groups(self, where: str) -> None:
-        """Check the names of columns and groups, and that rates are rates."""
+        """Check the names of columns and groups, and of sessions, and that rates are rates."""
         for column, groups in self.groups.items():
             for name in (column, *groups):
                 check_name(name, where)
             for of in groups.values():
-                _check_bounds(of.intervals.values(), where)
-                ends = [end for bounds in of.intervals.values() for end in bounds]
                 values = (of.within, of.enrolled_against_all, of.tested_against_all)
-                rates = [getattr(v, key) for v in values for key in GROUP_METRICS]
-                if any(v is not None and not -_SLACK <= v <= 1 + _SLACK for v in (*rates, *ends)):
-                    raise PrivacyEvalError(f"{where}: {column}: a value is not within 0 to 1")
+                _check_rates(values, of.intervals, f"{where}: {column}")
+        for name, stratum in self.sessions.items():
+            check_name(name, where)
+            _check_rates((stratum.values,), stratum.intervals, f"{where}: sessions")
 
     def group_rows(self, column: str) -> Iterator[dict[str, object]]:
         """Yield the columns of each value of trials within the groups of a column of metadata,
         with the group in a column of its name."""
-        shared = {**self.columns(), "variant": "exact"}
         for name, of in self.groups.get(column, {}).items():
-            for key in GROUP_METRICS:
-                value = getattr(of.within, key)
-                if value is not None:
-                    low, high = of.intervals.get(key, (None, None))
-                    yield {
-                        **shared,
-                        column: name,
-                        "metric": key,
-                        "unit": "bit" if key == "cllr_min" else "fraction",
-                        "value": value,
-                        "low_95": low,
-                        "high_95": high,
-                        "caveat": self.caveat_text(key),
-                    }
+            for row in self._rows_of(of.within, of.intervals):
+                yield {**row, column: name}
+
+    def _rows_of(
+        self, values: GroupValues, intervals: Mapping[str, tuple[float, ...]]
+    ) -> Iterator[dict[str, object]]:
+        """Yield the columns of each value of some of the trials."""
+        for key in GROUP_METRICS:
+            value = getattr(values, key)
+            if value is not None:
+                low, high = intervals.get(key, (None, None))
+                yield {
+                    **self.columns(),
+                    "variant": "exact",
+                    "metric": key,
+                    "unit": "bit" if key == "cllr_min" else "fraction",
+                    "value": value,
+                    "low_95": low,
+                    "high_95": high,
+                    "n_target": values.n_target,
+                    "n_nontarget": values.n_nontarget,
+                    "n_speakers": values.n_speakers,
+                    "caveat": self.caveat_text(key),
+                }
 
     def rows(self) -> Iterator[dict[str, object]]:
         yield from super().rows()
         for column in self.groups:
             for row in self.group_rows(column):
                 yield {**row, "metric": f"{row['metric']}_within_{column}_{row[column]}"}
+        for name, of in self.sessions.items():
+            for row in self._rows_of(of.values, of.intervals):
+                yield {**row, "metric": f"{row['metric']}_session_{name}"}
 
     def _check_consistency(self, variant: Variant, where: str) -> None:
         """Check a minimum against its metric, and a grade against its value, as printed."""
@@ -1110,6 +1125,17 @@ def _check_speaker_sums(of: SpeakerSums, where: str) -> None:
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
     if any(len(i) != 2 or i[0] > i[1] for i in intervals):
         raise PrivacyEvalError(f"{where}: expected an interval [low, high] with low <= high")
+
+
+def _check_rates(
+    values: Iterable[GroupValues], intervals: Mapping[str, tuple[float, ...]], where: str
+) -> None:
+    """Check the metrics of some of the trials, and their intervals."""
+    _check_bounds(intervals.values(), where)
+    ends = [end for bounds in intervals.values() for end in bounds]
+    rates = [getattr(v, key) for v in values for key in GROUP_METRICS]
+    if any(v is not None and not -_SLACK <= v <= 1 + _SLACK for v in (*rates, *ends)):
+        raise PrivacyEvalError(f"{where}: a value is not within 0 to 1")
 
 
 def merge(parts: Iterable[Results]) -> Results:

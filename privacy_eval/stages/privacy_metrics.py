@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ..io.scores import PairedTrials
     from ..metrics import Interval, TrialScores, Variant
     from ..metrics.confidence import BootstrapReplicates
-    from ..metrics.groups import GroupSummary
+    from ..metrics.groups import GroupSummary, TargetStratum
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 4
@@ -342,6 +342,7 @@ class _ConditionRecord:
         sources |= {f"groups of {path.name}": path for path in sorted(metadata)}
         lines = inputs.load(key).content.count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
+        sources |= self._enrollment(scores, inputs)
         made_of = {r: source_from_fingerprint(scores, r, self.tree, inputs) for r in _OF_SCORES}
         return sources | {role: source for role, source in made_of.items() if source is not None}
 
@@ -385,12 +386,55 @@ class _ConditionRecord:
             ),
             provenance=provenance,
             groups=groups,
+            sessions=self._sessions(paired, paths, utt2spk),
         )
         arrays = {**score_curves(scores), **_replicates(measured.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
         announced = (r for key, r in record.caveats.items() if CAVEATS[key].announced)
         remarks = (*(f"{WARNING}{reason}" for reason in announced), *record.remarks)
         return Content(record_content(self.path, record, arrays), text, remarks)
+
+    def _enrollment(self, scores: Path, inputs: Inputs) -> dict[str, Source]:
+        """The enrolled utterances that scores by words were computed from, if they are the same
+        now."""
+        from ..asv.enrollment import load_listed_enrollment
+
+        made = fingerprint_of(scores, inputs)
+        if made is None or made.subject.get("scoring") != "words":
+            return {}
+        enrollment = source_from_fingerprint(scores, "enrollment", self.tree, inputs)
+        if enrollment is None or not enrollment.path.is_file():
+            return {}
+        check_inside([enrollment.path], inputs.roots, f"{scores}: ")
+        is_same = load_listed_enrollment(enrollment.path).digest == enrollment.sha256
+        return {"enrollment": enrollment} if is_same else {}
+
+    def _sessions(
+        self, trials: PairedTrials, paths: Paths, utt2spk: Path | Loaded | None
+    ) -> dict[str, TargetStratum]:
+        """Compute the metrics of words by whether the target enrolled the trial's session, where
+        both occur."""
+        if "enrollment" not in paths:
+            return {}
+        from ..asv.enrollment import load_listed_enrollment
+        from ..attackers.words import session_is_enrolled
+        from ..io.trial_speakers import trial_speakers
+        from ..metrics import GroupedTrials
+        from ..metrics.groups import summarize_targets
+
+        speakers, utterances = trials.speaker.tolist(), trials.utterance.tolist()
+        members = load_listed_enrollment(paths["enrollment"]).members
+        same = session_is_enrolled(speakers, utterances, members)
+        if len({*same[trials.is_target].tolist()}) < 2:
+            return {}
+        options = self.options
+        sides = trial_speakers(trials, utt2spk) if options.bootstrap else (speakers, speakers)
+        of_trials = GroupedTrials.by_speaker(
+            (trials.score, trials.is_target), sides, utterances, {}
+        )
+        drawn = {"replicates": options.bootstrap, "seed": options.seed}
+        chosen = {"enrolled": same, "other": ~same}
+        return {name: summarize_targets(of_trials, of, **drawn) for name, of in chosen.items()}
 
     def _warnings(self, scores: Path, inputs: Inputs) -> list[str]:
         """Return the warnings that the scores were made with, such as of too few pairs to align."""

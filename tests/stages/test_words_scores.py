@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from support import ENROLLS, TRIALS, SpeechTree, cli, lines_to, snapshot, utterances_of
+from support import (
+    ATTACKERS,
+    ENROLLS,
+    TRIALS,
+    SpeechTree,
+    cli,
+    lines_to,
+    needs_attackers,
+    snapshot,
+    utterances_of,
+)
 
 from privacy_eval import load_protocol
 from privacy_eval.errors import UsageError
 from privacy_eval.products.freshness import NOTE
+from privacy_eval.results.json_store import read_results
+from privacy_eval.results.records import VerificationRecord
 from privacy_eval.simulate import write_demo_tree
 from privacy_eval.stages.attackers import select_attackers
 
@@ -110,3 +124,87 @@ def test_names_of_attackers() -> None:
     assert select_attackers(protocol, " words,") == {"words"}
     with pytest.raises(UsageError, match="plda"):
         select_attackers(protocol, "words,plda")
+
+
+# --- by session
+
+_TREE = ("--results", "exp", "--conf", "protocol.yaml")
+_SETS = ENROLLMENT, TRIAL = "libri_test_enrolls", "libri_test_trials_f"
+_BY_WORDS = """\
+extends: vpc2020
+name: words_of_a_book
+splits: [test]
+genders: {f: female}
+data_sets:
+  - id: libri
+    title: Libri
+    row: libri_test
+    enrollment: libri_test_enrolls
+    trials: libri_test_trials_f
+    weight: 1
+table_rows: [libri]
+data_folders: []
+"""
+
+
+def evaluated(root: Path, *more: str) -> VerificationRecord:
+    """The record of the words in a tree of transcripts."""
+    lines_to(root / "protocol.yaml", _BY_WORDS.splitlines())
+    (root / "exp/results-anon").mkdir(parents=True, exist_ok=True)
+    tree = ("--tree", root, *_TREE)
+    for verb in (("asv-scores", "--attackers", "words"), ("privacy-metrics", *more), ("collect",)):
+        run = cli(verb[0], *tree, *verb[1:])
+        assert run.code == 0, run.err
+    records = read_results(root / "exp/privacy_eval/results.json").verification
+    return next(r for r in records if r.condition.attacker == "words")
+
+
+@needs_attackers
+def test_targets_of_enrolled_sessions_are_golden(tmp_path: Path) -> None:
+    golden = ATTACKERS / "words"
+    for name in _SETS:
+        shutil.copytree(golden / name, tmp_path / "data" / name)
+    facts = json.loads((golden / "libri_test_expected.json").read_text())[TRIAL]["words"]
+    record = evaluated(tmp_path)
+    expected = {"enrolled": facts["session_enrolled"], "other": facts["session_not_enrolled"]}
+    assert record.sessions.keys() == expected.keys()
+    for name, of in record.sessions.items():
+        values, facts = of.values, expected[name]
+        assert (values.n_target, values.n_nontarget) == (facts["targets"], facts["nontargets"])
+        assert values.eer == pytest.approx(facts["eer_kaldi"], abs=1e-12)
+        assert values.cllr_min == pytest.approx(facts["cllr_min"], abs=1e-9)
+
+
+def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
+    """Two subjects: a speaker is known by the subject of the session that was enrolled."""
+    speakers, data = [f"s{n}" for n in range(6)], tmp_path / "data"
+    enrolled = {f"{s}-a-0": s for s in speakers}
+    tried = {f"{s}-{session}-1": s for s in speakers for session in "ab"}
+    for name, spoken in ((ENROLLMENT, enrolled), (TRIAL, tried)):
+        words = (f"{u} word{s if '-a-' in u else 's0'} and" for u, s in spoken.items())
+        lines_to(data / name / "text", words)
+        lines_to(data / name / "utt2spk", (f"{u} {s}" for u, s in spoken.items()))
+    lines_to(data / ENROLLMENT / "enrolls", enrolled)
+    pairs = [(s, u, s == of) for s in speakers for u, of in tried.items()]
+    lines = (f"{s} {u} {'target' if same else 'nontarget'}" for s, u, same in pairs)
+    lines_to(data / TRIAL / "trials", lines)
+    of_voices = tmp_path / "exp/results-anon" / f"ASV-{ENROLLMENT}-{TRIAL}_anon" / "scores"
+    lines_to(of_voices, (f"{s} {u} {n % 7}" for n, (s, u, _) in enumerate(pairs)))
+    record = evaluated(tmp_path, "--bootstrap", "50")
+    enrolled_session, other = record.sessions["enrolled"], record.sessions["other"]
+    # The other session of five speakers is about the subject of s0, whose score is the highest.
+    for of in (enrolled_session.values, other.values):
+        assert (of.n_target, of.n_nontarget, of.n_speakers) == (6, 60, 6)
+    # 5 of 60 nontargets tie with the targets: Kaldi takes the rate of the next target, 1 of 6.
+    assert enrolled_session.values.eer == pytest.approx(1 / 6, abs=1e-9)
+    assert other.values.eer is not None and other.values.eer > 0.5
+    low, high = other.intervals["eer"]
+    assert low < other.values.eer <= high
+    out = tmp_path / "exp/privacy_eval"
+    rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
+    (row,) = [r for r in rows if r["metric"] == "eer_session_other"]
+    assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "6")
+    page = tmp_path / "report.html"
+    assert cli("report", "--results", out / "results.json", "--out", page).code == 0
+    text = page.read_text()
+    assert "By session, the words alone reach" in text and "Words, by session" in text
