@@ -11,7 +11,7 @@
     scripts/bench.py attackers         words, ridge map and score normalization, and their
                                        peak memory
     scripts/bench.py models            neural encoders, against their products or onnxruntime;
-                                       front ends, per second of speech
+                                       front ends, per second of speech; two jobs against one
     scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
@@ -89,13 +89,14 @@ from privacy_eval.simulate import (
     simulate_trials,
     write_demo_tree,
 )
+from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.audit import audit_utterance
 from privacy_eval.speech.features import mfcc, sliding_cmvn, voice_activity
 from privacy_eval.speech.front_ends import FRONT_ENDS, FrontEnd
 from privacy_eval.speech.ge2e import Ge2e
 from privacy_eval.speech.mcadams import convert, to_int16
-from privacy_eval.speech.models import load_model
+from privacy_eval.speech.models import cached_files, load_model
 from privacy_eval.speech.nnet3 import Network
 from privacy_eval.speech.nnet3_descriptors import parse_descriptor
 from privacy_eval.speech.nnet3_file import Component, ModelFile, Node
@@ -105,6 +106,7 @@ from privacy_eval.speech.xvector import Extractor, utterance_vector
 # Ratios, GiB, and seconds.
 METRICS_GOAL, PAIRING_GOAL, BOOTSTRAP_GOAL, SIMILARITY_GOAL, HELP_GOAL = 5.0, 1.2, 0.3, 6.0, 2.0
 GE2E_GOAL, ONNX_GOAL, FBANK_GOAL = 3.0, 1.1, 0.002
+JOBS_GOAL = 1 / 1.7  # of the time of one job
 IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
 WITHIN_GOAL, ALL_KINDS_GOAL = 1.5, 3.5
 AMOUNT_GOAL = 3.0
@@ -174,7 +176,7 @@ def main() -> int:
         if arguments.what == "speech":
             met = speech(600 / scale, arguments.repeats)
         elif arguments.what == "models":
-            met = models(arguments.repeats)
+            met = models(arguments.repeats, scale)
         else:
             met = attackers(scale, arguments.repeats)
     elif arguments.what == "disclosure":
@@ -602,8 +604,9 @@ def full_size_network(generator: np.random.Generator) -> Network:
     return Network(ModelFile(path, nodes, components))
 
 
-def models(repeats: int) -> bool:
-    """Encoders of random weights against their products, and front ends against real time."""
+def models(repeats: int, scale: int) -> bool:
+    """Encoders of random weights against their products, front ends against real time, and two
+    jobs against one."""
     generator = np.random.default_rng(2)
     audio = Audio(generator.normal(scale=1000, size=160000).astype(np.int16), 16000)
     encoder = random_ge2e(generator)
@@ -633,7 +636,32 @@ def models(repeats: int) -> bool:
         ),
     ]
     met = show(rows, decimals=5)
-    return onnx_row(generator, repeats) and met
+    met = onnx_row(generator, repeats) and met
+    return jobs_row(max(2, 10 // scale)) and met
+
+
+def jobs_row(utterances: int) -> bool:
+    """The x-vectors of a tree by GE2E, in stage 5: by two jobs against one."""
+    if not cached_files("ge2e"):
+        print("jobs not measured: no model (privacy-eval get-model ge2e)")
+        return True
+    with tempfile.TemporaryDirectory() as name:
+        source, tree = Path(name, "source"), Path(name, "tree")
+        demo = DemoSpeech(speakers=10, training=2, utterances=utterances, seconds=6.0)
+        write_demo_speech(source, demo)
+        program = [sys.executable, "-m", "privacy_eval"]
+        speech = ("--original", str(source / "speech"), "--utt2spk", f"{source / 'speech'}_utt2spk")
+        measured([*program, "data-dir", *speech, "--encoders", "ge2e-raw", "--out", str(tree)])
+        of_tree = ("--tree", str(tree), "--results", "exp", "--conf", "protocol.yaml")
+        of_tree += ("--allow-outside", "--nj")
+        measured([*program, "anonymize", *of_tree, "2", "--anonymizer", "mcadams"])
+        seconds = []
+        for jobs in ("1", "2"):
+            shutil.rmtree(tree / "exp" / "models", ignore_errors=True)
+            seconds.append(measured([*program, "xvectors", *of_tree, jobs])[0])
+        n_sets = len(list(tree.glob("exp/models/*/xvect_*")))
+    work = f"GE2E, {n_sets} sets of {10 * utterances * 6 // 2} s, two jobs"
+    return show([Row(work, "one job", seconds[1], seconds[0], JOBS_GOAL)])
 
 
 def random_ge2e(generator: np.random.Generator) -> Ge2e:
