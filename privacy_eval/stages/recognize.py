@@ -147,8 +147,9 @@ def recognize_tree(experiment: Experiment, command: UserCommand, run: Run = Run(
     access, protocol = experiment.asv.access, experiment.asv.protocol
     if not protocol.recognition.folders:
         raise PrivacyEvalError(
-            f"protocol {protocol.name} has no folders for transcripts (recognition: folders); "
-            "recognize single data folders: privacy-eval recognize --data DIR --out TEXT"
+            f"protocol {protocol.name} has word error rates of other recognizers than yours: name "
+            "yours in a protocol that extends it (recognition: folders; see docs/recognizers.md), "
+            "or recognize single data folders: privacy-eval recognize --data DIR --out TEXT"
         )
     products = {
         product.files: product
@@ -163,11 +164,13 @@ def _of_system(
     system: System, protocol: Protocol, access: TreeAccess, command: UserCommand
 ) -> Iterator[Product]:
     """Yield the transcripts of a system; of original speech those that it shares with others."""
-    found = {files.condition.name: files.folder for files in system.recognition}
+    named = {files.condition.name: files.folder for files in system.recognition}
+    found = {name: folder for name, folder in named.items() if folder.name != name}  # not Kaldi's
     part = protocol.results_folders[0]
     conditions = recognition_conditions(protocol, part, system.anon_suffix, system.name)
     for name, condition in conditions.items():
         exps = system.original_exps[::-1] if condition.speech == ORIGINAL else system.exps
+        exps = exps or tuple(folder.parent for folder in system.folders[:1])
         if not exps:
             continue
         folder = name.removeprefix("ASR-")

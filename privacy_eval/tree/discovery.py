@@ -19,7 +19,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -35,7 +35,7 @@ from .conditions import (
     recognition_conditions,
     trial_conditions,
 )
-from .editions import edition_systems
+from .editions import edition_systems, recognized_set
 from .keys import Search, data_folders, find_key_folders, subfolders, walk
 
 _RESULTS = "results-"
@@ -419,6 +419,9 @@ def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search)
                 elif child.name in decoded:
                     outside = search.outside([child, *sorted(child.glob("*"))])
                     recognition.append(RecognitionFiles(decoded[child.name], child, outside))
+        own = list(_recognized(system, parts, suffix, search))
+        replaced = {files.condition.name for files in own}
+        recognition = [f for f in recognition if f.condition.name not in replaced] + own
         systems.append(
             System(
                 name=system,
@@ -431,6 +434,22 @@ def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search)
             )
         )
     return systems
+
+
+def _recognized(
+    system: str, parts: Parts, suffix: str, search: Search
+) -> Iterator[RecognitionFiles]:
+    """Yield the sets that a recognizer of one's own has transcribed, beside the results folders,
+    where the protocol names a folder for them."""
+    (folder, part), data = parts[0], search.data
+    if data is None:
+        return
+    decoded = recognition_conditions(search.protocol, part, suffix, system)
+    for place in search.protocol.recognition.folders:
+        for name, condition in decoded.items():
+            at = folder.parent / place / name.removeprefix("ASR-")
+            if at.is_dir():
+                yield recognized_set(condition, at, data, suffix, search)
 
 
 def unmatched_folders(systems: Iterable[System]) -> dict[Path, list[str]]:

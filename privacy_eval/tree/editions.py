@@ -28,6 +28,7 @@ from ..protocol.protocol import (
 from .conditions import (
     ConditionFiles,
     EmotionFiles,
+    RecognitionCondition,
     RecognitionFiles,
     System,
     Transcripts,
@@ -241,10 +242,7 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
         decodings = (e.recognition(decoded.name.removeprefix("ASR-")) for e in shared)
         folder = next((f for f in decodings if f is not None), None)
         if folder is not None:
-            transcripts = _transcripts(folder, exp.data, suffix, protocol)
-            paths = [folder, *sorted(folder.glob("*")), *_spoken(transcripts)]
-            outside = search.outside(paths)
-            recognition.append(RecognitionFiles(decoded, folder, outside, transcripts))
+            recognition.append(recognized_set(decoded, folder, exp.data, suffix, search))
     tables = (e.emotion(suffix) for e in (around if is_only else around[:1]))
     emotion = [EmotionFiles(p, search.outside([p])) for p in tables if p is not None]
     folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
@@ -260,6 +258,15 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
         exps=tuple(e.folder for e in (around if is_only else around[:1])),
         original_exps=tuple(e.folder for e in around),
     )
+
+
+def recognized_set(
+    decoded: RecognitionCondition, folder: Path, data: Path, suffix: str, search: Search
+) -> RecognitionFiles:
+    """Find the files of a recognized set, whose references are below `data`."""
+    transcripts = _transcripts(folder, data, suffix, search.protocol)
+    outside = search.outside([folder, *sorted(folder.glob("*")), *_spoken(transcripts)])
+    return RecognitionFiles(decoded, folder, outside, transcripts)
 
 
 def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> Transcripts | None:

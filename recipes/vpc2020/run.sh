@@ -45,6 +45,7 @@ bootstrap=0          # bootstrap replicates of speakers for confidence intervals
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+recognizer=          # stage 6: a command that writes transcripts, if the protocol names a folder (see local/recognize.sh)
 quality=false        # stage 6: predict the quality of the trial sets' speech by DNSMOS (privacy-eval get-model dnsmos)
 phones=false         # stage 6: recognize the phones of the trial sets' speech, and count errors
 phone_reference=     # of phones: original (default: those of the original speech), or text (of its transcripts)
@@ -101,6 +102,7 @@ if begin 5; then
 fi
 
 if begin 6; then
+    if [ -n "$recognizer" ]; then "$local/recognize.sh" --config "$config"; fi
     "$local/privacy_metrics.sh" --config "$config" || conditions_failed $?
     "$local/measures.sh" --config "$config"
 fi

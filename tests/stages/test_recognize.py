@@ -136,6 +136,42 @@ def test_one_data_folder(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.code == 1 and "no speech" in done.err
 
 
+def test_a_tree_of_2020_whose_protocol_names_the_recognizer(tmp_path: Path) -> None:
+    """As docs/recognizers.md has it; the challenge's own protocol has no place for transcripts."""
+    root = tmp_path / "tree"
+    sizes = ("--speakers", 3, "--utterances", 3, "--systems", 1)
+    assert cli("demo-tree", root, "--conf", "vpc2020", *sizes).code == 0
+    text = (ROOT / "docs/recognizers.md").read_text()
+    (block,) = re.findall(r"^```yaml\n(extends: vpc2020\n.*?)^```", text, flags=re.M | re.S)
+    (root / "small.yaml").write_text(block)
+    (root / "recognize.py").write_text(RECOGNIZE)
+    trials = root / "data/libri_dev_trials_f"
+    original = root / "data/libri_dev_asr"
+    original.mkdir()
+    for name in ("text", "utt2spk"):
+        shutil.copy(trials / name, original / name)
+    for suffix in ("", "_B1"):
+        speak(root, f"libri_dev_asr{suffix}", trials / "text")
+    done = run(root, "recognize", "--recognizer", COMMAND)
+    assert done.code == 0 and "2 recognized" in done.out, done.err
+    assert run(root, "asv-scores", "--attackers", "challenge").code == 0
+    assert run(root, "privacy-metrics", "--bootstrap", 20).code == 0
+    done = run(root, "collect", "--allow-missing")
+    assert done.code == 0, done.err
+    read = read_results(root / "exp/privacy_eval/results.json").recognition
+    records = [r for r in read if r.condition.name.startswith("ASR-libri_dev_asr")]
+    assert read != records  # sets that only Kaldi recognized
+    rates = {r.condition.speech: (r.line.errors, r.asr_model) for r in records}
+    n_utterances = len((trials / "text").read_text().splitlines())
+    assert rates == {"original": (0, "original"), "anonymized": (n_utterances, "original")}
+    assert all(r.speaker_interval for r in records)
+    refused = cli(
+        *("recognize", "--tree", root, "--results", "exp", "--conf", "vpc2020"),
+        *("--recognizer", COMMAND),
+    )
+    assert refused.code == 1 and "docs/recognizers.md" in refused.err
+
+
 def examples() -> dict[str, str]:
     """The worked examples by title."""
     text = (ROOT / "docs/recognizers.md").read_text(encoding="utf-8")
