@@ -92,7 +92,8 @@ def attacker_costs(systems: Iterable[System], vectors: Iterable[Path] = ()) -> A
         for folder in sorted(set(vectors))
         for path in (folder / SECONDS, *folder.glob(f"parts/*{SECONDS}"))
     ]
-    return AttackerCosts(dict(sorted(seconds.items())), sum(filter(None, extracted)))
+    of_attackers = {attacker: round(total, 3) for attacker, total in sorted(seconds.items())}
+    return AttackerCosts(of_attackers, round(sum(filter(None, extracted), 0.0), 3))
 
 
 def _read_seconds(path: Path) -> float | None:
