@@ -26,14 +26,16 @@ FOLDS, LEAST_FOLDS = 10, 4
 
 #: What a classifier of attributes learns from, and is tested on.
 SITUATIONS = ("orig_to_orig", "orig_to_anon", "anon_to_anon")
+#: The attribute that trees know of their speakers, in `spk2gender`.
+GENDER = "gender"
 #: Folds of speakers of such a classifier by default.
 ATTRIBUTE_FOLDS = 5
 
 #: Formats of figures; only curves can be written as TeX.
 FIGURE_FORMATS = ("png", "pdf", "tex")
 
-#: The section of tables and figures of groups in the report.
-GROUPS = "Groups of speakers"
+#: Sections of the report with tables and figures of groups, and of the amount of speech.
+GROUPS, AMOUNT = "Groups of speakers", "With how much speech"
 
 #: The lowest and highest rating of the 2020 challenge's listening test.
 SCALE = (1.0, 10.0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
+from ..io.files import Loaded
 from ..io.scores import PairedTrials
 from ..io.scp import Vectors
 from ..io.text_table import unique_fields
@@ -22,11 +23,12 @@ from .galleries import Conversations, Gallery, in_files, whole_tests
 def amount_of_vectors(
     gallery: Gallery,
     tests: Vectors,
-    utt2spk: Path,
+    utt2spk: Path | Loaded,
     lengths: Sequence[int],
     *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
+    allow_missing: bool = False,
     replicates: int = 0,
     seed: int = 0,
 ) -> AmountCurve:
@@ -34,7 +36,7 @@ def amount_of_vectors(
 
     Parameters
     ----------
-    gallery, tests, utt2spk, backend, model
+    gallery, tests, utt2spk, backend, model, allow_missing
         See `identify`.
     lengths : sequence of int
         Utterances per test.
@@ -50,7 +52,11 @@ def amount_of_vectors(
     PrivacyEvalError
         As `identify` and `amount_curve`.
     """
-    members, speaker_of = gallery.enrollment.members, read_utt2spk(utt2spk)
+    speaker_of = read_utt2spk(utt2spk)
+    if allow_missing:
+        speaker_of = {u: s for u, s in speaker_of.items() if u in tests}
+        gallery = gallery.present()
+    members = gallery.enrollment.members
     column = {speaker: number for number, speaker in enumerate(members)}
 
     def scored() -> Iterator[LengthScores]:
@@ -75,7 +81,7 @@ def amount_of_vectors(
 
 def amount_of_scores(
     trials: PairedTrials,
-    utt2spk: Path,
+    utt2spk: Path | Loaded,
     lengths: Sequence[int],
     *,
     replicates: int = 0,
@@ -91,7 +97,7 @@ def amount_of_scores(
     ----------
     trials : PairedTrials
         Enrolled ids are speakers.
-    utt2spk : Path
+    utt2spk : Path or Loaded
     lengths : sequence of int
     replicates, seed : int
         See `amount_curve`.

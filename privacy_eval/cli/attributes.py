@@ -1,4 +1,5 @@
-"""attributes: what vectors give away about gender or another attribute of speakers."""
+"""attributes: what vectors of a tree, or of single files, give away about gender or another
+attribute of speakers."""
 
 from __future__ import annotations
 
@@ -9,7 +10,18 @@ from typing import TYPE_CHECKING
 
 from ..choices import ATTRIBUTE_FOLDS
 from ..errors import PrivacyEvalError, UsageError
-from .options import add, log, path, positive, value
+from .options import (
+    JOBS,
+    add,
+    add_tree,
+    fill,
+    log,
+    path,
+    positive,
+    runs_as_stage,
+    two_usages,
+    value,
+)
 
 if TYPE_CHECKING:
     from ..attackers.attributes import AttributeInference
@@ -19,6 +31,10 @@ EXAMPLE = (
     "--vectors original.scp --anon-vectors anonymized.scp --utt2spk data/libri_test/utt2spk "
     "--labels speakers.csv:gender"
 )
+
+#: Bootstrap replicates by default, and over a tree where the recipe has none.
+_REPLICATES = 1000
+_BOOTSTRAP = "95 %% intervals from N bootstrap replicates of speakers; default: 1000"
 
 #: What each situation is, for the text.
 _TITLES = {
@@ -30,27 +46,59 @@ _TITLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("--vectors", required=True, **path("SCP", "of original speech"))
-    parser.add_argument("--anon-vectors", **path("SCP", "of the same utterances, anonymized"))
-    add(parser, "--utt2spk", required=True, help="speakers of the utterances")
+    stage, files = two_usages(parser)
+    add_tree(stage, common=parser)
+    add(stage, *JOBS, "--isolate", "--details")
+    of_tree = "gender, or a column of a CSV in the tree; default: those of the protocol, if any"
+    names = value("FILE:COLUMN", of_tree, action="append", default=[])
+    stage.add_argument("--attribute", **names)
+    files.add_argument("--vectors", required=True, **path("SCP", "of original speech"))
+    files.add_argument("--anon-vectors", **path("SCP", "of the same utterances, anonymized"))
+    add(files, "--utt2spk", required=True, help="speakers of the utterances")
     labels = "CSV, whose first column is speaker or utterance, and its column; or spk2gender"
-    parser.add_argument("--labels", required=True, **value("FILE:COLUMN", labels))
+    files.add_argument("--labels", required=True, **value("FILE:COLUMN", labels))
     folds = f"of speakers, who are never in training and test; default: {ATTRIBUTE_FOLDS}"
     parser.add_argument("--folds", **value("N", folds, type=positive, default=ATTRIBUTE_FOLDS))
-    parser.add_argument("--out", **path("CSV", "where to write the predictions"))
-    add(parser, "--bootstrap", default=1000)
-    add(parser, "--seed", "--scp-base", "--allow-missing", "--allow-pipes", "--allow-outside")
-    add(parser, "--format")
+    out = "folder, by default RESULTS/privacy_eval; on single files, a CSV of the predictions"
+    parser.add_argument("--out", **path("PATH", out))
+    add(parser, "--bootstrap", default=_REPLICATES, help=_BOOTSTRAP)
+    add(parser, "--seed", "--allow-missing", "--allow-pipes")
+    add(files, "--scp-base", "--format")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.folds < 2:
+        raise UsageError("--folds must be at least 2")
+    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    from ..protocol.protocol import load_protocol
+
+    labels = arguments.attribute or load_protocol(arguments.conf, base=arguments.tree).attributes
+    if not labels:
+        return 0  # nothing was asked for
+    from ..stages.attributes import AttributeOptions, make_attributes
+    from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
+
+    experiment = load_experiment(arguments, warn=False)
+    if log_if_no_vectors(experiment.asv, "attributes"):
+        return 0
+    log_notes(experiment.asv.notes)
+    replicates = arguments.bootstrap or _REPLICATES
+    options = fill(AttributeOptions, arguments, bootstrap=replicates)
+    outcome = make_attributes(experiment, labels, run_settings(arguments), options)
+    return report_outcome(arguments, outcome, "attributes", "computed")
+
+
+def _files(arguments: argparse.Namespace) -> int:
     from ..attackers.attributes import few_speakers, infer_attribute, reported_situation
     from ..io.data_dir import read_utt2spk
     from ..io.labels import read_labels
     from .inputs import load_vectors
 
-    if arguments.folds < 2 or not arguments.bootstrap:
-        raise UsageError("--folds and --bootstrap must be at least 2")
+    if not arguments.bootstrap:
+        raise UsageError("--bootstrap must be at least 2")
     labels = read_labels(arguments.labels)
     utt2spk = read_utt2spk(arguments.utt2spk)
     files = [arguments.vectors, *filter(None, [arguments.anon_vectors])]

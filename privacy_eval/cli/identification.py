@@ -36,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage, files = two_usages(parser)
     add_tree(stage, common=parser)
     add(stage, "--out", *JOBS, "--isolate", "--details", "--allow-missing")
+    amounts = (
+        "utterances per test, such as 1,2,3,5,10,30: error rates by the amount of speech (over a "
+        "tree of every attacker; default: those of the protocol)"
+    )
+    parser.add_argument("--sentences", **value("L,L,...", amounts, type=_sizes))
     rank = value("K", "hit if among the K highest scores; default: 1", type=positive, default=1)
     parser.add_argument("--rank", **rank)
     length = value("L", "utterances averaged per test; default: 1", type=positive, default=1)
@@ -50,8 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
     sizes = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=_sizes)
     files.add_argument("--gallery-sizes", **sizes)
-    amounts = "utterances per test, such as 1,2,3,5,10,30: error rates by the amount of speech"
-    files.add_argument("--sentences", **value("L,L,...", amounts, type=_sizes))
     scores = "with --trials: the amount of speech from scores, averaged, where there are no vectors"
     files.add_argument("--scores", **path("F", scores))
     files.add_argument("--trials", **path("F", "trial key of the scores"))
@@ -83,17 +86,24 @@ def check_distractors(arguments: argparse.Namespace) -> None:
 
 
 def _stage(arguments: argparse.Namespace) -> int:
+    from ..stages.amounts import AmountOptions, make_amounts
     from ..stages.identification import GalleryOptions, make_identifications
     from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
 
     experiment = load_experiment(arguments)
-    if log_if_no_vectors(experiment.asv, "identification"):
-        return 0
-    log_notes(experiment.asv.notes)
-    check_distractors(arguments)
-    options = fill(GalleryOptions, arguments)
-    outcome = make_identifications(experiment, run_settings(arguments), options)
-    return report_outcome(arguments, outcome, "identifications", "computed")
+    failed = 0
+    if not log_if_no_vectors(experiment.asv, "identification"):
+        log_notes(experiment.asv.notes)
+        check_distractors(arguments)
+        options = fill(GalleryOptions, arguments)
+        outcome = make_identifications(experiment, run_settings(arguments), options)
+        failed = report_outcome(arguments, outcome, "identifications", "computed")
+    sentences = arguments.sentences or experiment.asv.protocol.sentences
+    if not sentences:
+        return failed
+    of_amounts = fill(AmountOptions, arguments, sentences=tuple(sorted(sentences)))
+    outcome = make_amounts(experiment, run_settings(arguments), of_amounts)
+    return report_outcome(arguments, outcome, "amounts of speech", "computed") or failed
 
 
 def _files(arguments: argparse.Namespace) -> int:

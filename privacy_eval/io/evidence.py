@@ -49,12 +49,15 @@ class SpeechAmount:
         How often the right person is found.
     intervals : tuple of (float, float) or None
     speakers : int
+    of : str
+        Attack and trial set, if they are known.
     """
 
     lengths: tuple[int, int]
     found: tuple[float, float]
     intervals: tuple[tuple[float, float] | None, tuple[float, float] | None]
     speakers: int
+    of: str = ""
 
 
 def read_evidence(path: Path) -> InferredAttribute | SpeechAmount:

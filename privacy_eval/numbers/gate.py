@@ -31,9 +31,11 @@ Decision = Literal["PASS", "FAIL", "UNDECIDED", "ERROR"]
 #: From the most to the least urgent: one of them decides over all that follow.
 _ORDER: tuple[Decision, ...] = ("ERROR", "FAIL", "UNDECIDED", "PASS")
 
-#: Metrics that are not in the registry: rates by gallery size, the risk of attributes, word error
-#: rates by language model.
-_OTHER_METRICS = re.compile(r"(linkage|singling_out)_[1-9]\d*|inference_risk|wer_.+")
+#: Metrics that are not in the registry: rates by gallery size and by sentences per test, the risk
+#: of attributes, word error rates by language model.
+_OTHER_METRICS = re.compile(
+    r"(linkage|singling_out|(eer|rank1)_sentences)_[1-9]\d*|inference_risk|wer_.+"
+)
 
 #: Columns of a value that name its trial set, in which series of values must be complete.
 _PLACE = ("data_set", "split", "gender")
@@ -350,7 +352,7 @@ def _cases(rule: Rule, results: Results) -> Iterator[Case]:
 
 def _judged(rule: Rule, value: _Value, system: str) -> Case:
     """Judge one value."""
-    columns = ("attacker", "attack_model", *_PLACE, "results_folder")
+    columns = ("attribute", "attacker", "attack_model", *_PLACE, "results_folder")
     parts = [system, *(value.column(name) for name in columns)]
     if rule.each not in (*columns, ""):
         parts.insert(1, value.column(rule.each))
@@ -396,7 +398,7 @@ def _missing(
     if not values and not rule.require:
         yield _without_value(system, f"the results have no value of {rule.metric}")
     series: dict[tuple[type[AnyRecord], tuple[str, ...]], set[tuple[str, ...]]] = {}
-    fixed = ("metric", "attacker", "attack_model", "model", "results_folder")
+    fixed = ("metric", "attacker", "attack_model", "model", "results_folder", "attribute")
     for kind, value in values:
         label = tuple(value.column(name) for name in fixed)
         place = tuple(filter(None, (value.column(name) for name in _PLACE)))

@@ -6,13 +6,22 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from ..protocol.protocol import Protocol
-from ..results.records import IdentificationRecord, SimilarityRecord, VerificationRecord
+from ..results.records import (
+    AmountRecord,
+    AttributeRecord,
+    IdentificationRecord,
+    SimilarityRecord,
+    VerificationRecord,
+)
 
-OfSet = TypeVar("OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord)
+OfSet = TypeVar(
+    "OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord | AmountRecord
+)
 
 
 def main_split(
-    protocol: Protocol, records: Iterable[VerificationRecord | IdentificationRecord]
+    protocol: Protocol,
+    records: Iterable[VerificationRecord | IdentificationRecord | AmountRecord | AttributeRecord],
 ) -> str:
     """Return the split that sentences describe: the last with records, usually the test set."""
     present = {r.condition.split for r in records}

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
-from ..choices import ALIGNMENTS, ENCODERS, AlignmentName, Normalization, Variant
+from ..choices import ALIGNMENTS, ENCODERS, GENDER, AlignmentName, Normalization, Variant
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import read_text
 from ..io.names import is_printable
@@ -404,6 +404,8 @@ class Protocol:
     remarks: Annotated[tuple[str, ...], SPARSE] = ()
     measures: Annotated[tuple[Measure, ...], SPARSE] = ()
     groups: Annotated[tuple[str, ...], SPARSE] = ()
+    attributes: Annotated[tuple[str, ...], SPARSE] = ()
+    sentences: Annotated[tuple[int, ...], SPARSE] = ()
 
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
@@ -772,10 +774,15 @@ def _check_entries(protocol: Protocol) -> None:
     )
     _check_attackers(p)
     _need(not {m.id for m in p.measures} & {*MEASURED}, "measures: the id has another meaning")
-    columns = [group.rpartition(":")[2] for group in p.groups]
+    for entry, labels in (("groups", p.groups), ("attributes", p.attributes)):
+        columns = [text.rpartition(":")[2] for text in labels]
+        _need(
+            len(set(columns)) == len(columns) and all(is_printable(text) for text in labels),
+            f"{entry}: expected FILE:COLUMN, every column once",
+        )
     _need(
-        len(set(columns)) == len(columns) and all(is_printable(g) for g in p.groups),
-        "groups: expected FILE:COLUMN, every column once",
+        all(n > 0 for n in p.sentences) and len(set(p.sentences)) == len(p.sentences),
+        "sentences: expected numbers per test, from 1, each once",
     )
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
@@ -842,7 +849,8 @@ def _check_file_names(protocol: Protocol) -> None:
     paths += [*p.recognition.folders, p.emotion_folder, p.speaker_vectors.replace("{set}", "")]
     paths += [path for model in p.asv_models for path in (model.folder, model.training_set)]
     names = [model.training_set for model in p.asv_models] + [p.training_set]
-    paths += [p.training_set, *(group.partition(":")[0] for group in p.groups)]
+    labels = (text for text in (*p.groups, *p.attributes) if text != GENDER)
+    paths += [p.training_set, *(text.partition(":")[0] for text in labels)]
     for path in (m.file for m in p.measures):
         _need("{set}" in path, f"measures: {path!r} must hold {{set}}, the data folder's name")
         paths.append(path.replace("{set}", "").replace("{system}", ""))

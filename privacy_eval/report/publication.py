@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from ..numbers.report_data import ReportData
     from ..results.records import (
+        AmountRecord,
+        AttributeRecord,
         EmotionRecord,
         IdentificationRecord,
         MeasureRecord,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
         EmotionRecord,
         RecognitionRecord,
         MeasureRecord,
+        AmountRecord,
+        AttributeRecord,
     )
 
 #: Facts of the first screen that name folders.
@@ -79,6 +83,8 @@ def _without_paths(results: Results) -> Results:
         identification=tuple(map(_record, results.identification)),
         emotion=tuple(map(_record, results.emotion)),
         measures=tuple(map(_record, results.measures)),
+        amounts=tuple(map(_record, results.amounts)),
+        attributes=tuple(map(_record, results.attributes)),
         recognition=tuple(
             replace(_record(r), line=replace(r.line, decode="")) for r in results.recognition
         ),

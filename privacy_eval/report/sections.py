@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..choices import GROUPS
+from ..choices import AMOUNT, GROUPS
 from ..errors import PrivacyEvalError
 from ..numbers.report_data import ReportData
 from .attacker_tables import attackers_table
+from .disclosure_tables import amount_sentences, attribute_sentences
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .first_screen import front
@@ -25,6 +26,7 @@ from .table import (
     AMONG_MANY,
     ANSWER,
     CURVES,
+    INFERENCE,
     LEAST_PROTECTED,
     PROVENANCE,
     PUBLISHED,
@@ -95,10 +97,12 @@ def report_sections(
         section(LEAST_PROTECTED, _SPEAKERS),
         section(GROUPS, *(f"{sentence}." for sentence in group_sentences(data))),
         section(AMONG_MANY, *identified),
+        section(AMOUNT, *(f"{sentence}." for sentence in amount_sentences(data))),
+        section(INFERENCE, *(f"{sentence}." for sentence in attribute_sentences(data))),
         *(
             section(kind.section, folded=kind.folded)
             for kind in KINDS
-            if not kind.curves and kind.section != GROUPS
+            if not kind.curves and kind.section not in (GROUPS, AMOUNT)
         ),
         Section(CURVES, (_CURVES,), parts=curves, facets=facets),
         *inserted,

@@ -15,6 +15,7 @@ from ..io.evidence import InferredAttribute, SpeechAmount
 from ..metrics import describe
 from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
+from ..numbers.disclosures import inferred_attributes, speech_amounts
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
@@ -88,7 +89,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What results files do not hold.
+    """Outputs of verbs, of what results files do not hold.
 
     Attributes
     ----------
@@ -114,6 +115,10 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
         Of at most `MOST_SYSTEMS` systems.
     evidence : Evidence
     """
+    evidence = Evidence(
+        (*inferred_attributes(data), *evidence.attributes),
+        (*speech_amounts(data), *evidence.amounts),
+    )
     rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
     opinion = "The three criteria of Opinion 05/2014 on anonymization (WP 216)"
     reference = f"For those who check the numbers (boot: draws, not people): {data.signature}."
@@ -313,7 +318,8 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
         )
         yield (
             f"With {counted(a.lengths[1], 'sentence')} instead of {a.lengths[0]}, the right person "
-            f"is found {last} instead of {first} of the time ({counted(a.speakers, 'speaker')})."
+            f"is found {last} instead of {first} of the time ({counted(a.speakers, 'speaker')}"
+            f"{f'; {a.of}' if a.of else ''})."
         )
     lengths = [r.length for r in data.results.identification]
     if lengths and not evidence.amounts:

@@ -17,6 +17,7 @@ Item = TypeVar("Item")
 ANSWER = "Answer"
 SIDE_BY_SIDE = "Systems side by side"
 LEAST_PROTECTED = "The least protected speakers"
+INFERENCE = "What else the voice gives away"
 AMONG_MANY = "Finding one person among many"
 CURVES = "Curves"
 VARIANTS_DIFFER = "Where the two variants differ"

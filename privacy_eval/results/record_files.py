@@ -15,6 +15,8 @@ from ..io.schema import from_plain, to_plain
 
 if TYPE_CHECKING:
     from .records import (
+        AmountRecord,
+        AttributeRecord,
         IdentificationRecord,
         MeasureRecord,
         SimilarityRecord,
@@ -22,7 +24,13 @@ if TYPE_CHECKING:
     )
 
 Record = TypeVar(
-    "Record", "VerificationRecord", "SimilarityRecord", "IdentificationRecord", "MeasureRecord"
+    "Record",
+    "VerificationRecord",
+    "SimilarityRecord",
+    "IdentificationRecord",
+    "MeasureRecord",
+    "AmountRecord",
+    "AttributeRecord",
 )
 WithArrays = TypeVar("WithArrays", "VerificationRecord", "SimilarityRecord", "IdentificationRecord")
 
@@ -47,8 +55,13 @@ def record_content(path: Path, record: WithArrays, arrays: Mapping[str, Any]) ->
     record = replace(
         record, curves=name, curves_sha256=digest(file.getvalue()), described=described
     )
+    return {stored: file.getvalue(), path: record_text(record)}
+
+
+def record_text(record: Record) -> bytes:
+    """Return the JSON file of a record."""
     text = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
-    return {stored: file.getvalue(), path: f"{text}\n".encode()}
+    return f"{text}\n".encode()
 
 
 def read_record(path: Path | Loaded, kind: type[Record]) -> Record:

@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from ..choices import MOST_REPLICATES
+from ..choices import MOST_REPLICATES, SITUATIONS
 from ..errors import PrivacyEvalError, abbreviate, missing_library, printable
 from ..io.names import check_name
 from ..io.schema import INLINED, SPARSE
@@ -30,6 +30,7 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
+from ..metrics.amount import Amount
 from ..metrics.caveats import (
     INVERTED,
     INVERTED_ORIGINAL,
@@ -45,8 +46,9 @@ from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
 from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums
 from ..metrics.zebra import categorical_tag
-from ..protocol.protocol import EERS, ORIGINAL, SPEECH, Protocol
+from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
+    AttributeCondition,
     MeasureCondition,
     RecognitionCondition,
     SetCondition,
@@ -55,7 +57,7 @@ from ..tree.conditions import (
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
-Attributed = TypeVar("Attributed", "VerificationRecord", "IdentificationRecord")
+Attributed = TypeVar("Attributed", "VerificationRecord", "IdentificationRecord", "AmountRecord")
 
 # Approximations of the released scripts, and rounded numbers.
 _SLACK = 1e-3
@@ -76,7 +78,7 @@ class Record:
 
     Attributes
     ----------
-    condition : TrialCondition, SetCondition, RecognitionCondition or MeasureCondition
+    condition : TrialCondition, SetCondition, RecognitionCondition, MeasureCondition, ...
     described : mapping
         Descriptions, by key, of its metrics that this version does not have.
     """
@@ -91,7 +93,12 @@ class Record:
     least_counts: ClassVar[Mapping[str, int]] = {}
 
     condition: Annotated[
-        TrialCondition | SetCondition | RecognitionCondition | MeasureCondition, INLINED
+        TrialCondition
+        | SetCondition
+        | RecognitionCondition
+        | MeasureCondition
+        | AttributeCondition,
+        INLINED,
     ]
     described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
 
@@ -783,6 +790,164 @@ class IdentificationRecord(Record):
             yield {**shared, "metric": f"singling_out_{size}", "value": value}
 
 
+@dataclass(frozen=True)
+class AmountRecord(Record):
+    """Error rates of an attacker by the number of sentences of a test.
+
+    Attributes
+    ----------
+    condition : TrialCondition
+    averaged : {"vectors", "scores"}
+        Of the sentences of a test.
+    n_enrolled : int
+        Speakers that a test is compared with: those of the trial key.
+    all : tuple of Amount
+        With all speakers who have a test of the length: not comparable with each other.
+    equal : tuple of Amount
+        With the speakers of the largest length, and with intervals if there is a bootstrap.
+    remarks : tuple of str
+        What was left out on explicit request.
+    """
+
+    least_counts = {"n_enrolled": 1}
+
+    condition: Annotated[TrialCondition, INLINED]
+    averaged: Literal["vectors", "scores"]
+    n_enrolled: int
+    all: tuple[Amount, ...]
+    equal: tuple[Amount, ...]
+    remarks: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {}
+
+    def identity(self) -> tuple[str, ...]:
+        c = self.condition
+        return *self.place(), c.enrollment, c.trial, c.attacker
+
+    def names(self) -> tuple[str, ...]:
+        return *super().names(), self.condition.attacker, *self.remarks
+
+    def check_values(self, where: str) -> None:
+        lengths = [a.length for a in self.equal]
+        if not lengths or any(a >= b for a, b in itertools.pairwise(lengths)):
+            raise PrivacyEvalError(f"{where}: equal: expected ascending lengths")
+        for a in (*self.all, *self.equal):
+            for name, least in (("length", 1), ("conversations", 0), ("speakers", 0)):
+                _check_count(getattr(a, name), least, f"{where}: {name}")
+            bounds = [i for i in (a.eer_interval, a.rank1_interval) if i is not None]
+            _check_bounds(bounds, where)
+            _check_rates([a.eer, a.rank1, *itertools.chain(*bounds)], where)
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
+        for a in self.equal:
+            of_length = (("eer", a.eer, a.eer_interval), ("rank1", a.rank1, a.rank1_interval))
+            for key, value, bounds in of_length:
+                low, high = bounds or (None, None)
+                row = {"metric": f"{key}_sentences_{a.length}", "value": value}
+                if value is not None:
+                    yield {**shared, **row, "low_95": low, "high_95": high}
+
+
+@dataclass(frozen=True)
+class InferenceSummary:
+    """How well a classifier of one situation tells an attribute, see `AttributeInference`."""
+
+    uar: float
+    interval: tuple[float, float]
+    bits: float
+    risk: float
+    risk_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class AttributeRecord(Record):
+    """What vectors give away about an attribute of the speakers of a data set and split.
+
+    Attributes
+    ----------
+    condition : AttributeCondition
+    situations : mapping
+        By what the classifier learned from and is tested on, see `choices.SITUATIONS`.
+    reported : str
+        The stronger of those of anonymized speech.
+    classes : mapping
+        Numbers of speakers by label.
+    n_utterances, speakers_left_out, utterances_left_out : int
+        What was used; speakers without a label, and utterances without a vector.
+    caveat : str
+        Why so few speakers carry little; "" if they carry more.
+    """
+
+    least_counts = {"n_utterances": 1, "speakers_left_out": 0, "utterances_left_out": 0}
+
+    condition: Annotated[AttributeCondition, INLINED]
+    situations: Mapping[str, InferenceSummary]
+    reported: str
+    classes: Mapping[str, int]
+    n_utterances: int
+    speakers_left_out: int = 0
+    utterances_left_out: int = 0
+    caveat: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def strongest(self) -> InferenceSummary:
+        """The situation that is reported."""
+        return self.situations[self.reported]
+
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {}
+
+    @classmethod
+    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
+        return {(t.data_set.id, t.split) for t in protocol.trial_sets()}
+
+    def place(self) -> Place:
+        return self.condition.data_set, self.condition.split
+
+    def identity(self) -> tuple[str, ...]:
+        return *self.place(), self.condition.attribute
+
+    def names(self) -> tuple[str, ...]:
+        return *super().names(), self.condition.attribute, *self.classes, self.caveat or "-"
+
+    def check_values(self, where: str) -> None:
+        if set(self.situations) != set(SITUATIONS) or self.reported not in SITUATIONS[1:]:
+            raise PrivacyEvalError(f"{where}: expected the situations {', '.join(SITUATIONS)}")
+        for label, count in self.classes.items():
+            _check_count(count, 2, f"{where}: speakers of {label}")
+        if len(self.classes) < 2:
+            raise PrivacyEvalError(f"{where}: expected two classes")
+        for of in self.situations.values():
+            _check_bounds([of.interval, of.risk_interval], where)
+            _check_rates([of.uar, of.risk, *of.interval, *of.risk_interval], where)
+            if not 0 <= of.bits < float("inf"):
+                raise PrivacyEvalError(f"{where}: bits must not be negative")
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        shared = {**self.columns(), "model": self.condition.asv_model, "caveat": self.caveat}
+        shared["attribute"] = self.condition.attribute
+        risk = self.strongest
+        low, high = risk.risk_interval
+        row = {"metric": "inference_risk", "value": risk.risk, "low_95": low, "high_95": high}
+        yield {**shared, **row, "unit": "fraction"}
+        for situation, of in self.situations.items():
+            speech = {"trial": ORIGINAL if situation == SITUATIONS[0] else ANONYMIZED}
+            low, high = of.interval
+            uar = {"metric": f"attribute_uar_{situation}", "value": of.uar}
+            yield {**shared, **speech, **uar, "low_95": low, "high_95": high, "unit": "fraction"}
+            bits = {"metric": f"attribute_bits_{situation}", "value": of.bits, "unit": "bit"}
+            yield {**shared, **speech, **bits}
+
+
+def _check_rates(values: Iterable[float | None], where: str) -> None:
+    if any(value is not None and not 0 <= value <= 1 for value in values):
+        raise PrivacyEvalError(f"{where}: a rate is not within 0 to 1")
+
+
 def _select_variant(stored: Mapping[str, T], variant: Variant, default: T) -> T:
     """Return what is stored of a variant, or of the only one."""
     if variant in stored or len(stored) != 1:
@@ -798,6 +963,8 @@ AnyRecord = (
     | SimilarityRecord
     | IdentificationRecord
     | MeasureRecord
+    | AmountRecord
+    | AttributeRecord
 )
 
 
@@ -809,7 +976,7 @@ class Results:
     ----------
     protocol : Protocol
     verification, recognition, utility, similarity, identification : tuples of records
-    emotion, measures : tuples of records
+    emotion, measures, amounts, attributes : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     """
@@ -823,11 +990,13 @@ class Results:
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
     measures: Annotated[tuple[MeasureRecord, ...], SPARSE] = ()
+    amounts: Annotated[tuple[AmountRecord, ...], SPARSE] = ()
+    attributes: Annotated[tuple[AttributeRecord, ...], SPARSE] = ()
 
     def __post_init__(self) -> None:
         """Name the attacker in records of before there were several, and add the caveat of records
         of systems with implausible scores of original speech."""
-        for kind in ("verification", "identification"):
+        for kind in ("verification", "identification", "amounts"):
             records = tuple(_with_attacker(r, self.protocol) for r in getattr(self, kind))
             object.__setattr__(self, kind, records)
         inverted = {
@@ -1015,6 +1184,8 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "identification": IdentificationRecord,
     "emotion": EmotionRecord,
     "measures": MeasureRecord,
+    "amounts": AmountRecord,
+    "attributes": AttributeRecord,
 }
 
 #: Entries that are `original` or `anonymized` (or None).

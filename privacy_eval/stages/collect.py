@@ -31,7 +31,9 @@ from ..tree.conditions import (
 from ..tree.editions import teams_without_systems
 from ..version import __version__
 from .access import AsvSystems, Experiment
+from .amounts import amount_products
 from .asv_scores import score_products
+from .attributes import attribute_products
 from .identification import identification_products
 from .measures import measure_products
 from .privacy_metrics import condition_products
@@ -393,6 +395,7 @@ def _record_products(experiment: Experiment) -> list[Product]:
     products = condition_products(systems, out, tree)
     products += similarity_products(experiment) + identification_products(experiment)
     products += measure_products(experiment)
+    products += amount_products(experiment) + attribute_products(experiment)
     return [*products, *transcript_products(systems, out, tree).values()]
 
 
@@ -405,7 +408,13 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         As `collect`; unless `allow_missing`: records of x-vectors or a back end other than those
         of the tree.
     """
-    from ..results.records import IdentificationRecord, MeasureRecord, SimilarityRecord
+    from ..results.records import (
+        AmountRecord,
+        AttributeRecord,
+        IdentificationRecord,
+        MeasureRecord,
+        SimilarityRecord,
+    )
 
     access, out = experiment.asv.access, experiment.out
     results = collect(
@@ -423,11 +432,17 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
     identification, changed_too = current_records(
         identification_products(experiment), IdentificationRecord, access.inputs
     )
-    changed += changed_too
+    amounts, changed_amounts = current_records(
+        amount_products(experiment), AmountRecord, access.inputs, "its speech, its scores"
+    )
+    attributes, changed_attributes = current_records(
+        attribute_products(experiment), AttributeRecord, access.inputs, "its x-vectors, the labels"
+    )
+    changed += [*changed_too, *changed_amounts, *changed_attributes]
     if changed and not access.allow_missing:
         raise PrivacyEvalError(
-            f"{out}: compute voice similarity and identification again (or leave them out with "
-            "--allow-missing): " + "; ".join(changed)
+            f"{out}: compute voice similarity, identification and attributes again (or leave them "
+            "out with --allow-missing): " + "; ".join(changed)
         )
     measures, remeasured = current_records(
         measure_products(experiment), MeasureRecord, access.inputs, "its speech"
@@ -443,6 +458,8 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         similarity=tuple(similarity),
         identification=tuple(identification),
         measures=tuple(measures),
+        amounts=tuple(amounts),
+        attributes=tuple(attributes),
         not_evaluated=(*results.not_evaluated, *changed, *remeasured, *missing),
     )
 

@@ -36,6 +36,7 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import MEASURED, ORIGINAL, Measure
 from ..results.definitions import fields_digest
+from ..results.record_files import record_text
 from ..speech.models import MODELS
 from ..tree.conditions import MeasureCondition, measure_conditions
 from ..version import __version__
@@ -415,9 +416,8 @@ class _SetRecord:
                 values = {"per" if self.source == PHONES_TEXT else "per_original": errors}
                 left_out += len(measured.phones) - len(errors)
         record = self._record(values, counts, left_out, made_of)
-        text = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
         note = f"{left_out} utterances left out" if left_out else ""
-        return Content({self.path: f"{text}\n".encode()}, note)
+        return Content({self.path: record_text(record)}, note)
 
     def _record(
         self,

@@ -113,6 +113,23 @@ class MeasureCondition:
 
 
 @dataclass(frozen=True)
+class AttributeCondition:
+    """The identity of what the trial sets of a data set and split, of all genders, give away about
+    an attribute of speakers, to vectors of the model trained on original or anonymized speech."""
+
+    system: str
+    results_folder: str
+    data_set: str
+    split: str
+    attribute: str
+    asv_model: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.data_set}_{self.split}_{self.attribute}"
+
+
+@dataclass(frozen=True)
 class RecognitionCondition:
     """The identity of one `ASR-<set>` folder: original or anonymized `speech`."""
 

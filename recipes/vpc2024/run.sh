@@ -45,6 +45,8 @@ phones=false         # stage 6: recognize the phones of the trial sets' speech, 
 phone_reference=     # of phones: original (default: those of the original speech), or text (of its transcripts)
 attackers=           # all, challenge, or ids of the protocol (default: challenge, and words where there are transcripts)
 distractors=         # data set of additional enrolled speakers for identification
+sentences=           # stage 7: sentences per test, such as 1,2,3,5,10,30: error rates by the amount of speech
+attribute=           # stage 7: what x-vectors give away of speakers: gender, FILE.csv:COLUMN, blank-separated
 allow_missing=false  # leave out missing or failing items, and record them in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 details=false        # list every item that stages otherwise only count
@@ -84,6 +86,7 @@ fi
 if begin 7; then
     "$local/similarity.sh" --config "$config"
     "$local/identification.sh" --config "$config"
+    "$local/attributes.sh" --config "$config"
 fi
 
 if begin 8; then

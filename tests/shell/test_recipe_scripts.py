@@ -113,12 +113,12 @@ OPTIONS = {
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys recognizer quality phones phone-reference attackers "
-    "distractors allow-missing allow-outside allow-pipes details",
+    "distractors sentences attribute allow-missing allow-outside allow-pipes details",
     "vpc2024": "stage stop-stage tree results out conf nj cmd system encoder front-end anon-suffix "
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys recognizer quality phones phone-reference attackers "
-    "distractors allow-missing allow-outside details",
+    "distractors sentences attribute allow-missing allow-outside details",
     "demo": "dir seed nj bootstrap attackers stage stop-stage",
 }
 
@@ -207,7 +207,7 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
     assert verbs == [
         *("check", "train-backend", "subsets", "anonymize"),
         *("subsets", "xvectors", "train-backend", "asv-scores"),
-        *("privacy-metrics", "measures", "similarity", "identification"),
+        *("privacy-metrics", "measures", "similarity", "identification", "attributes"),
         *("collect", "tables", "figures", "report", "listening"),
     ]
     assert "<subsets><--anonymized>" in run.out
@@ -217,7 +217,7 @@ def test_every_stage_says_what_it_does(recipe: Recipe) -> None:
 def test_only_the_requested_stages_run(recipe: Recipe) -> None:
     run = recipe.stages(7, 8, "--distractors", "train_clean_360")
     assert run.err.count(" Stage ") == 2
-    assert run.out == "<similarity>\n<identification>\n<collect>\n"
+    assert run.out == "<similarity>\n<identification>\n<attributes>\n<collect>\n"
 
 
 def test_options_are_recorded_as_they_were_given(recipe: Recipe, tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     run = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
     assert run.code == 0, run.err
     assert run.out.splitlines() == [
-        *("<demo-tree><other><--seed><0>", "<similarity>", "<identification>"),
+        *("<demo-tree><other><--seed><0>", "<similarity>", "<identification>", "<attributes>"),
     ]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...choices import FIGURE_FORMATS, GROUPS
+from ...choices import AMOUNT, FIGURE_FORMATS, GROUPS
 from ...errors import PrivacyEvalError
 from ...io.inputs import Inputs
 from ...products.freshness import Run
@@ -64,6 +64,7 @@ KINDS = (
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("bars", "Privacy of the systems", folded=False),
     FigureKind("groups", GROUPS, folded=False),
+    FigureKind("amount", AMOUNT, folded=False),
     FigureKind("det", "Detection error trade-off", curves=True),
     FigureKind("ece", "ZEBRA profiles", curves=True),
     FigureKind("linkability", "Linkability", curves=True),

@@ -12,6 +12,7 @@ import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
 
+from privacy_eval.metrics.amount import Amount
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.report_data import ReportData
@@ -23,16 +24,17 @@ from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
 from privacy_eval.results.records import (
+    AmountRecord,
     IdentificationRecord,
     Results,
     SimilarityRecord,
     VerificationRecord,
 )
-from privacy_eval.tree.conditions import SetCondition
+from privacy_eval.tree.conditions import SetCondition, TrialCondition
 
 NAMES = [kind.name for kind in KINDS]
 WITH_LEGEND = (
-    *("bars", "groups", "det", "ece", "linkability", "identification", "scatter"),
+    *("bars", "groups", "amount", "det", "ece", "linkability", "identification", "scatter"),
     "conventional",
 )
 ARRAYS = {f"challenge_{part}": np.full((3, 3), 0.5) for part in ("oo", "oa", "aa")}
@@ -87,9 +89,20 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         "bars": data_of(PUBLISHED_EER),
         "matrices": matrices,
         "identification": galleries,
+        "amount": ReportData(Results(CONFIG, amounts=tuple(map(with_amounts, conditions)))),
         "groups": ReportData(Results(CONFIG, tuple(map(with_groups, curves.results.verification)))),
         "scatter": data_of(points),
     }
+
+
+def with_amounts(condition: TrialCondition) -> AmountRecord:
+    """Rates of tests of three lengths, of one of them without interval or EER."""
+    lengths = (
+        Amount(1, 60, 4, 0.4, 0.2, (0.3, 0.5), (0.1, 0.3)),
+        Amount(5, 12, 4, 0.3, 0.5, (0.2, 0.4), (0.4, 0.6)),
+        Amount(30, 4, 4, None, 1.0),
+    )
+    return AmountRecord(condition, "scores", 6, lengths, lengths)
 
 
 def with_groups(record: VerificationRecord) -> VerificationRecord:

@@ -1,0 +1,95 @@
+"""What records say of the amount of speech and of attributes, for sentences and the statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..choices import SITUATIONS
+from ..io.evidence import InferredAttribute, SpeechAmount
+from ..metrics.amount import Amount
+from ..results.records import AmountRecord, AttributeRecord
+from .groups import main_split
+from .report_data import ReportData
+
+
+def with_most_speech(data: ReportData) -> Iterator[tuple[AmountRecord, int]]:
+    """Yield, of each system, the attack on anonymized speech of the main split that finds the right
+    person most often in the longest tests, and the number of attacks that it was picked from."""
+    records = [r for r in data.results.amounts if not r.condition.is_original]
+    split = main_split(data.protocol, records)
+    for system in data.results.systems:
+        own = [
+            r
+            for r in records
+            if (r.condition.system, r.condition.split) == (system, split)
+            and r.equal[-1].rank1 is not None
+        ]
+        if own:
+            yield max(own, key=lambda r: _gain(r.equal[-1], r.n_enrolled)), len(own)
+
+
+def _gain(amount: Amount, n_enrolled: int) -> float:
+    """Return by how much the right person is found more often than by guessing."""
+    return (amount.rank1 or 0.0) - 1 / n_enrolled
+
+
+def condition_text(data: ReportData, record: AmountRecord) -> str:
+    """Name the attacker and the trial set of a record."""
+    c, protocol = record.condition, data.protocol
+    attacks = {a.id: a.phrase for a in protocol.attack_models}
+    titles = {a.id: a.title for a in protocol.other_attackers}
+    by = "" if c.is_by_challenge else f", {titles.get(c.attacker, c.attacker)}"
+    place = f"{protocol.data_set(c.data_set).title}, {protocol.genders[c.gender]}"
+    averaged = ", of averaged scores" * (record.averaged == "scores")
+    return f"{attacks.get(c.attack_model or '', '')} attacker{by}{averaged}, {place}"
+
+
+def speech_amounts(data: ReportData) -> list[SpeechAmount]:
+    """Return the amounts that a statement is about: of each system the attack that gains most."""
+    found = []
+    for record, number in with_most_speech(data):
+        first, last = record.equal[0], record.equal[-1]
+        if first.rank1 is not None and last.rank1 is not None:
+            of = f"{record.condition.system}, {condition_text(data, record)}"
+            found.append(
+                SpeechAmount(
+                    (first.length, last.length),
+                    (first.rank1, last.rank1),
+                    (first.rank1_interval, last.rank1_interval),
+                    last.speakers,
+                    f"{of}, among {record.n_enrolled} enrolled; the highest of {number} attacks",
+                )
+            )
+    return found
+
+
+def attribute_records(data: ReportData) -> list[AttributeRecord]:
+    """Return the attributes of the main split."""
+    records = data.results.attributes
+    split = main_split(data.protocol, records)
+    return [r for r in records if r.condition.split == split]
+
+
+def inferred_attributes(data: ReportData) -> list[InferredAttribute]:
+    """Return the attributes that a statement is about: the main split's, of each system, attribute
+    and results folder the data set with the highest risk."""
+    of_attribute: dict[tuple[str, str], list[AttributeRecord]] = {}
+    for r in attribute_records(data):
+        of_attribute.setdefault((r.condition.system, r.condition.attribute), []).append(r)
+    found = []
+    for of_system in of_attribute.values():
+        r = max(of_system, key=lambda r: r.strongest.risk)
+        c, highest = r.condition, f", the highest risk of {len(of_system)}" * (len(of_system) > 1)
+        title = data.protocol.data_set(c.data_set).title
+        found.append(
+            InferredAttribute(
+                f"{c.attribute} ({c.system}, {title}{highest})",
+                r.reported,
+                r.strongest.uar,
+                r.situations[SITUATIONS[0]].uar,
+                r.strongest.interval,
+                r.strongest.risk,
+                r.strongest.risk_interval,
+            )
+        )
+    return found

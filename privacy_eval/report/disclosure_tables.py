@@ -1,0 +1,154 @@
+"""Amount of speech and attributes in one system: tables, and sentences on all systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..choices import AMOUNT, SITUATIONS
+from ..errors import counted
+from ..metrics import METRICS, NOT_AVAILABLE
+from ..metrics.amount import Amount
+from ..numbers.disclosures import attribute_records, condition_text, with_most_speech
+from ..numbers.report_data import ReportData
+from ..results.records import AmountRecord, AttributeRecord, Results
+from .split_tables import Key, nonempty, set_groups
+from .table import INFERENCE, Column, Table, aligned
+
+_BY_SCORES = (
+    "* Of the sentences of a test, scores were averaged, otherwise x-vectors; ranks of averaged "
+    "scores are those of averaged cosine vectors, but their EER is higher"
+)
+_EQUAL = (
+    "Speakers: the same at every number of sentences, those of the largest / enrolled ones of the "
+    "trial key, with whom every test is compared"
+)
+_SITUATIONS = (
+    "Classifier of original speech, tested on original speech (o-o, what there is to protect) and "
+    "on anonymized speech (o-a); a-a: it learned from anonymized speech, too. UAR: unweighted "
+    "average recall of utterances; chance is 1 / classes",
+    "Risk: share of what a control that says the most frequent label misses that the stronger of "
+    "o-a and a-a guesses, a vote per speaker (anonymeter)",
+)
+_SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
+
+
+def amount_table(results: Results, title: str) -> Table:
+    """Tabulate error rates by the number of sentences of a test: a row per condition, attacker and
+    number."""
+    attacks = {a.id: a.title for a in results.protocol.attack_models}
+
+    def rows(r: AmountRecord) -> Iterator[Key]:
+        c = r.condition
+        by = "" if c.is_by_challenge else f" ({c.attacker})"
+        for a in r.equal:
+            attack = f"{attacks.get(c.attack_model or '', '')}{by}{'*' * (r.averaged == 'scores')}"
+            counts = f"{a.speakers}/{r.n_enrolled}", str(a.length), str(a.conversations)
+            yield attack, *counts, *_rates(a)
+
+    by_scores = any(r.averaged == "scores" for r in results.amounts)
+    identity = (
+        Column("Trial set", align="l", sparse=True),
+        Column("Gen", sparse=True),
+        Column("Attack model", align="l", sparse=True),
+    )
+    values = aligned("r", "Speakers", "Sentences", "Tests", "EER, %", "Rank-1, %")
+    return Table(
+        "amount_of_speech",
+        f"Error rates by the number of sentences per test: {title}.",
+        (*identity, *values),
+        set_groups(results.protocol, results.amounts, rows),
+        notes=(_EQUAL, *([_BY_SCORES] if by_scores else ())),
+        fit="landscape",
+        section=AMOUNT,
+        title="By the number of sentences",
+    )
+
+
+def _rates(amount: Amount) -> Iterator[str]:
+    """Yield EER and rank-1 rate with their intervals."""
+    eer = METRICS["eer"]
+    rates = ((amount.eer, amount.eer_interval), (amount.rank1, amount.rank1_interval))
+    for value, bounds in rates:
+        text = NOT_AVAILABLE if value is None else eer.format(value)
+        yield text if bounds is None else f"{text} {eer.interval(bounds)}"
+
+
+def attribute_table(results: Results, title: str) -> Table:
+    """Tabulate what vectors give away about attributes: a row per data set, split and attribute."""
+    protocol = results.protocol
+    eer = METRICS["eer"]
+
+    def row(r: AttributeRecord) -> Key:
+        uars = (r.situations[s] for s in SITUATIONS)
+        strongest, few = r.strongest, "*" * bool(r.caveat)
+        return (
+            protocol.data_set(r.condition.data_set).row_name(r.condition.split) + few,
+            r.condition.attribute,
+            ", ".join(f"{name} {n}" for name, n in r.classes.items()),
+            f"{100 / len(r.classes):.3g}",
+            *(f"{eer.format(of.uar)} {eer.interval(of.interval)}" for of in uars),
+            f"{strongest.bits:.2f}",
+            _SHORT[r.reported],
+            "{:.2f} [{:.2f}, {:.2f}]".format(strongest.risk, *strongest.risk_interval),
+        )
+
+    columns = [Column("Data", align="l", sparse=True), *aligned("l", "Attribute", "Speakers")]
+    columns += aligned("r", "Chance, %", *(f"UAR {_SHORT[s]}, %" for s in SITUATIONS))
+    columns += aligned("r", "Bits", "Reported", "Risk")
+    caveats = dict.fromkeys(r.caveat for r in results.attributes if r.caveat)
+    rows = [
+        [row(r) for r in results.attributes if r.condition.split == split]
+        for split in protocol.splits
+    ]
+    return Table(
+        "attributes",
+        f"What vectors give away about attributes of speakers: {title}.",
+        tuple(columns),
+        nonempty(rows),
+        notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats)),
+        fit="landscape",
+        section=INFERENCE,
+        title="By data set",
+    )
+
+
+def amount_sentences(data: ReportData) -> list[str]:
+    """Say of each system how much more an attacker with more speech finds."""
+    sentences = []
+    for record, number in with_most_speech(data):
+        first, last = record.equal[0], record.equal[-1]
+        if first.length == last.length or first.rank1 is None or last.rank1 is None:
+            continue
+        more, less = (_found(a) for a in (last, first))
+        sentences.append(
+            f"{record.condition.system}: with {counted(last.length, 'sentence')} instead of "
+            f"{first.length}, the right one of {record.n_enrolled} enrolled people is found {more} "
+            f"instead of {less} of the time ({condition_text(data, record)}; "
+            f"{counted(last.speakers, 'speaker')}; the attack that finds most of {number}, so "
+            "partly by chance)"
+        )
+    return sentences
+
+
+def _found(amount: Amount) -> str:
+    bounds = amount.rank1_interval
+    interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
+    return f"{100 * (amount.rank1 or 0):.0f} %{interval}"
+
+
+def attribute_sentences(data: ReportData) -> list[str]:
+    """Say of each system, attribute and data set what vectors give away."""
+    sentences = []
+    for r in attribute_records(data):
+        c, of = r.condition, r.strongest
+        knows = "anonymized" if r.reported == SITUATIONS[2] else "original"
+        bounds = "[{:.0f}, {:.0f}]".format(*(100 * b for b in of.interval))
+        caveat = f"; {r.caveat}" * bool(r.caveat)
+        sentences.append(
+            f"{c.system}, {c.attribute} ({data.protocol.data_set(c.data_set).title}): a classifier "
+            f"that learned from {knows} speech of others has an average recall of "
+            f"{100 * of.uar:.0f} % {bounds} on anonymized speech, with original speech "
+            f"{100 * r.situations[SITUATIONS[0]].uar:.0f} %; chance is "
+            f"{100 / len(r.classes):.3g} %{caveat}"
+        )
+    return sentences
