@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.csv_text import csv_text
 from ..products.freshness import Progress
+from ..results.records import AudioRecord
 from ..speech.audit import CLIPPED, LENGTH, RAW, TAGS, AudioFolders, AuditedUtterance, audit_audio
 from ..stages.access import AsvSystems
+from ..tree.conditions import AudioCondition
+from ..version import __version__
 from .findings import ERROR, READY, Finding, failure
 
 RAW_SPEECH = "original speech in anonymized audio: not to be ranked"
@@ -24,10 +28,12 @@ _WARNINGS = (CLIPPED, LENGTH, TAGS)
 
 @dataclass(frozen=True)
 class AudioAudit:
-    """Findings of an audit, and all utterances by system and anonymized set."""
+    """Findings of an audit, all utterances by system and anonymized set, and records of sets whose
+    system is known."""
 
     findings: tuple[Finding, ...]
     utterances: tuple[tuple[str, str, AuditedUtterance], ...]
+    records: tuple[AudioRecord, ...] = ()
 
     def table(self) -> str:
         """Return a CSV with a row per utterance."""
@@ -66,6 +72,7 @@ def audit_tree(
     """
     findings: list[Finding] = []
     utterances: list[tuple[str, str, AuditedUtterance]] = []
+    records: list[AudioRecord] = []
     folders = list(_folders(asv, owners))
     for number, (team, pair) in enumerate(folders, 1):
         name = pair.anonymized.name
@@ -76,12 +83,32 @@ def audit_tree(
             continue
         findings += _findings(team, pair, audited)
         utterances += ((team, name, one) for one in audited)
+        if team and audited:
+            part = asv.protocol.results_folders[0]
+            records.append(_record(AudioCondition(team, part.suffix, name), pair, audited))
         if progress is not None:
             progress(number, len(folders), name)
     if not folders:
         text = "no anonymized set with a wav.scp beside that of its original set: nothing audited"
         findings.append(Finding(AUDIO, text))
-    return AudioAudit(tuple(findings), tuple(utterances))
+    return AudioAudit(tuple(findings), tuple(utterances), tuple(records))
+
+
+def _record(
+    condition: AudioCondition, pair: AudioFolders, audited: list[AuditedUtterance]
+) -> AudioRecord:
+    """Summarize the audit of a set."""
+    counts = Counter(problem for one in audited for problem in one.problems)
+    raw = [one for one in audited if RAW in one.problems]
+    return AudioRecord(
+        condition,
+        pair.original.name,
+        len(audited),
+        tuple(one.utterance for one in raw),
+        sum(one.raw.seconds for one in raw if one.raw is not None),
+        dict(sorted(counts.items())),
+        {"version": __version__},
+    )
 
 
 def _folders(asv: AsvSystems, owners: Mapping[str, str]) -> Iterator[tuple[str, AudioFolders]]:

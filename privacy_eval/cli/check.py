@@ -13,6 +13,7 @@ from .options import add, add_tree, flag, path, progress
 
 if TYPE_CHECKING:
     from ..check import Report
+    from ..check.audio import AudioAudit
     from ..stages.access import AsvSystems
 
 EXAMPLE = "--tree baseline --results exp"
@@ -43,11 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ..check import ERROR, Row, check_tree
     from ..io.csv_text import csv_text
     from ..stages.access import AsvSystems, new_system
+    from ..stages.audits import write_audits
     from .inputs import load_systems, tree_access
 
     if arguments.audio_table is not None and not arguments.audio:
         raise UsageError("--audio-table goes with --audio")
-    systems, protocol, _ = load_systems(arguments, needed=False, warn=False)
+    systems, protocol, out = load_systems(arguments, needed=False, warn=False)
     access = tree_access(arguments)
     asv = AsvSystems(access, protocol)
     new = new_system(
@@ -58,10 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     )
     report = check_tree(systems, asv, new, read=not arguments.quick, progress=progress())
     if arguments.audio:
-        names = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
-        suffixes = [suffix for suffix, _ in names]
-        owners = {suffix: name if suffixes.count(suffix) == 1 else "" for suffix, name in names}
-        report = _with_audio(arguments, report, asv, owners)
+        pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
+        suffixes = [suffix for suffix, _ in pairs]
+        owners = {suffix: name if suffixes.count(suffix) == 1 else "" for suffix, name in pairs}
+        report, audit = _with_audio(arguments, report, asv, owners)
+        if systems:
+            names = [system.name for system in systems]
+            write_audits(access, out, names, audit.records)
     rows = report.rows(details=arguments.details)
     if arguments.format == "csv":
         print(csv_text([Row._fields, *rows]), end="")
@@ -81,12 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _with_audio(
     arguments: argparse.Namespace, report: Report, asv: AsvSystems, owners: Mapping[str, str]
-) -> Report:
-    """Add the findings of the audit of audio, and write its table."""
+) -> tuple[Report, AudioAudit]:
+    """Add the findings of the audit of audio, and write its table; also return the audit."""
     from ..check.audio import audit_tree
     from ..io.files import write_text
 
     audit = audit_tree(asv, owners, jobs=arguments.nj, progress=progress())
     if arguments.audio_table is not None:
         write_text(arguments.audio_table, audit.table())
-    return replace(report, findings=[*report.findings, *audit.findings])
+    return replace(report, findings=[*report.findings, *audit.findings]), audit

@@ -82,6 +82,7 @@ class Caveat:
 
 
 INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
+RAW_SPEECH = "raw_speech"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 
 #: Caveats by their key in records.
@@ -92,6 +93,11 @@ CAVEATS: Mapping[str, Caveat] = {
     ),
     INVERTED_ORIGINAL: Caveat(
         "Implausible scores of original speech: metrics of anonymized speech are uninformative too"
+    ),
+    RAW_SPEECH: Caveat(
+        "Original speech is still in the anonymized audio (check --audio): no value of the system "
+        "is ranked",
+        word="original speech left in",
     ),
     WEAK_ATTACKER: Caveat(
         f"EER of original speech above {100 * MAX_ORIGINAL_EER:.0f} % (wrong model, trials or "

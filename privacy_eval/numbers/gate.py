@@ -21,8 +21,8 @@ from ..io.files import read_text
 from ..io.names import check_name
 from ..io.schema import Entry, from_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import METRICS, Variant
-from ..metrics.caveats import INCOMPLETE
+from ..metrics import CAVEATS, METRICS, Variant
+from ..metrics.caveats import INCOMPLETE, RAW_SPEECH
 from ..protocol.protocol import ORIGINAL
 from ..results.records import RECORD_KINDS, AnyRecord, Results, VerificationRecord
 
@@ -34,7 +34,7 @@ _ORDER: tuple[Decision, ...] = ("ERROR", "FAIL", "UNDECIDED", "PASS")
 #: Metrics that are not in the registry: rates by gallery size and by sentences per test, the risk
 #: of attributes, word error rates by language model.
 _OTHER_METRICS = re.compile(
-    r"(linkage|singling_out|(eer|rank1)_sentences)_[1-9]\d*|inference_risk|wer_.+"
+    r"(linkage|singling_out|(eer|rank1)_sentences)_[1-9]\d*|inference_risk|raw_utterances|wer_.+"
 )
 
 #: Columns of a value that name its trial set, in which series of values must be complete.
@@ -298,7 +298,8 @@ def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Va
             is_of_recognizer = rule.metric == "wer" and key.startswith("wer_")
             if key != rule.metric and not is_of_recognizer:
                 continue
-            value = _Value(row, _withheld(record, row))
+            is_raw = record.condition.system in results.raw_systems
+            value = _Value(row, CAVEATS[RAW_SPEECH].reason if is_raw else _withheld(record, row))
             within = all(value.column(name) in names for name, names in rule.only.items())
             if within and row.get("trial") != ORIGINAL:
                 yield type(record), value

@@ -12,7 +12,7 @@ from ..attackers.strongest import Strongest
 from ..choices import LEVEL
 from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
-from ..metrics.caveats import INCOMPLETE
+from ..metrics.caveats import INCOMPLETE, RAW_SPEECH
 from ..metrics.confidence import least_replicates
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
@@ -234,11 +234,15 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     protocol, cells = means.protocol, means.cells
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
+    records = means.records.values()
+    raw = {system_column(r.condition.system) for r in records if RAW_SPEECH in r.caveats}
     of_systems = {s: means.of(metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     # A stable sort: equal systems keep the order of the columns.
     complete = (
-        RankedSystem(s, m) for s, m in of_systems.items() if m.value is not None and not m.caveat
+        RankedSystem(s, m)
+        for s, m in of_systems.items()
+        if m.value is not None and not m.caveat and s not in raw
     )
     order = sorted(complete, key=lambda r: -sign * r.value)
     ranked = []
@@ -250,7 +254,7 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
         system: _missing(mean) if mean.caveat is None else _REASONS.get(mean.caveat, _UNINFORMATIVE)
         for system, mean in of_systems.items()
         if mean.value is None or mean.caveat is not None
-    }
+    } | dict.fromkeys((s for s in of_systems if s in raw), _RAW)
     drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
     numbers = tuple(sorted({r.values.size for r in drawn}))
     least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
@@ -295,6 +299,7 @@ _NOT_CORRECTED = "strongest attacker not corrected: not all in the same bootstra
 _ONE_ATTACKER = "no other attacker was tried"
 _OTHER_ATTACKERS = "fewer attackers, or not on all trial sets"
 _UNINFORMATIVE = "implausible or uninformative values"
+_RAW = "original speech is still in its anonymized audio"
 _REASONS = {INCOMPLETE: "incomplete: trials without a score were left out"}
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..results.records import (
         AmountRecord,
         AttributeRecord,
+        AudioRecord,
         EmotionRecord,
         IdentificationRecord,
         MeasureRecord,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         MeasureRecord,
         AmountRecord,
         AttributeRecord,
+        AudioRecord,
     )
 
 #: Facts of the first screen that name folders.
@@ -85,6 +87,7 @@ def _without_paths(results: Results) -> Results:
         measures=tuple(map(_record, results.measures)),
         amounts=tuple(map(_record, results.amounts)),
         attributes=tuple(map(_record, results.attributes)),
+        audio=tuple(map(_record, results.audio)),
         recognition=tuple(
             replace(_record(r), line=replace(r.line, decode="")) for r in results.recognition
         ),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .records import (
         AmountRecord,
         AttributeRecord,
+        AudioRecord,
         IdentificationRecord,
         MeasureRecord,
         SimilarityRecord,
@@ -31,6 +32,7 @@ Record = TypeVar(
     "MeasureRecord",
     "AmountRecord",
     "AttributeRecord",
+    "AudioRecord",
 )
 WithArrays = TypeVar("WithArrays", "VerificationRecord", "SimilarityRecord", "IdentificationRecord")
 

@@ -34,6 +34,7 @@ from ..metrics.amount import Amount
 from ..metrics.caveats import (
     INVERTED,
     INVERTED_ORIGINAL,
+    RAW_SPEECH,
     WEAKER_THAN_VARIANT,
     WEAKER_THAN_WORDS,
     marked_text,
@@ -49,6 +50,7 @@ from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
     AttributeCondition,
+    AudioCondition,
     MeasureCondition,
     RecognitionCondition,
     SetCondition,
@@ -97,7 +99,8 @@ class Record:
         | SetCondition
         | RecognitionCondition
         | MeasureCondition
-        | AttributeCondition,
+        | AttributeCondition
+        | AudioCondition,
         INLINED,
     ]
     described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
@@ -400,6 +403,16 @@ class VerificationRecord(Record):
             return self
         reason = CAVEATS[INVERTED_ORIGINAL].reason
         return self.with_caveats({INVERTED_ORIGINAL: reason, **self.caveats})
+
+    @property
+    def is_anonymized(self) -> bool:
+        """Whether any of its speech is anonymized."""
+        return ANONYMIZED in (self.condition.enrollment, self.condition.trial)
+
+    def of_raw_speech(self) -> VerificationRecord:
+        """Return the record with the caveat of a system in whose audio original speech is left."""
+        reason = CAVEATS[RAW_SPEECH].reason
+        return self.with_caveats({RAW_SPEECH: reason, **self.caveats})
 
     def with_caveats(self, caveats: Mapping[str, str]) -> VerificationRecord:
         """Return the record with caveats that follow from other records."""
@@ -943,6 +956,61 @@ class AttributeRecord(Record):
             yield {**shared, **speech, **bits}
 
 
+@dataclass(frozen=True)
+class AudioRecord(Record):
+    """What an audit found in the audio of a data folder of anonymized speech.
+
+    Attributes
+    ----------
+    condition : AudioCondition
+    original : str
+        Data folder of the original speech.
+    n_utterances : int
+    raw : tuple of str
+        Utterances in which original speech is left.
+    raw_seconds : float
+        Its duration.
+    problems : mapping
+        Numbers of utterances by problem, see `speech.audit`.
+    """
+
+    least_counts = {"n_utterances": 1}
+
+    condition: Annotated[AudioCondition, INLINED]
+    original: str
+    n_utterances: int
+    raw: tuple[str, ...] = ()
+    raw_seconds: float = 0.0
+    problems: Mapping[str, int] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        return {}
+
+    @classmethod
+    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
+        return {()}
+
+    def place(self) -> Place:
+        return ()
+
+    def identity(self) -> tuple[str, ...]:
+        return (self.condition.name,)
+
+    def names(self) -> tuple[str, ...]:
+        return *super().names(), self.original, *self.raw, *self.problems
+
+    def check_values(self, where: str) -> None:
+        for problem, count in self.problems.items():
+            _check_count(count, 1, f"{where}: {problem}")
+        if not 0 <= self.raw_seconds < float("inf"):
+            raise PrivacyEvalError(f"{where}: raw_seconds must not be negative")
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        shared = {**self.columns(), "trial": ANONYMIZED}
+        yield {**shared, "metric": "raw_utterances", "unit": "utterances", "value": len(self.raw)}
+
+
 def _check_rates(values: Iterable[float | None], where: str) -> None:
     if any(value is not None and not 0 <= value <= 1 for value in values):
         raise PrivacyEvalError(f"{where}: a rate is not within 0 to 1")
@@ -965,6 +1033,7 @@ AnyRecord = (
     | MeasureRecord
     | AmountRecord
     | AttributeRecord
+    | AudioRecord
 )
 
 
@@ -976,7 +1045,7 @@ class Results:
     ----------
     protocol : Protocol
     verification, recognition, utility, similarity, identification : tuples of records
-    emotion, measures, amounts, attributes : tuples of records
+    emotion, measures, amounts, attributes, audio : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     """
@@ -992,6 +1061,7 @@ class Results:
     measures: Annotated[tuple[MeasureRecord, ...], SPARSE] = ()
     amounts: Annotated[tuple[AmountRecord, ...], SPARSE] = ()
     attributes: Annotated[tuple[AttributeRecord, ...], SPARSE] = ()
+    audio: Annotated[tuple[AudioRecord, ...], SPARSE] = ()
 
     def __post_init__(self) -> None:
         """Name the attacker in records of before there were several, and add the caveat of records
@@ -1008,7 +1078,16 @@ class Results:
             r.of_inverted_system() if r.condition.system in inverted else r
             for r in self.verification
         )
+        records = tuple(
+            r.of_raw_speech() if r.condition.system in self.raw_systems and r.is_anonymized else r
+            for r in records
+        )
         object.__setattr__(self, "verification", tuple(_with_overestimates(records, self.protocol)))
+
+    @property
+    def raw_systems(self) -> set[str]:
+        """Names of the systems in whose anonymized audio original speech was found."""
+        return {r.condition.system for r in self.audio if r.raw}
 
     @property
     def systems(self) -> list[str]:
@@ -1186,6 +1265,7 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "measures": MeasureRecord,
     "amounts": AmountRecord,
     "attributes": AttributeRecord,
+    "audio": AudioRecord,
 }
 
 #: Entries that are `original` or `anonymized` (or None).

@@ -34,6 +34,7 @@ from .access import AsvSystems, Experiment
 from .amounts import amount_products
 from .asv_scores import score_products
 from .attributes import attribute_products
+from .audits import audit_products
 from .identification import identification_products
 from .measures import measure_products
 from .privacy_metrics import condition_products
@@ -396,6 +397,7 @@ def _record_products(experiment: Experiment) -> list[Product]:
     products += similarity_products(experiment) + identification_products(experiment)
     products += measure_products(experiment)
     products += amount_products(experiment) + attribute_products(experiment)
+    products += audit_products(experiment)
     return [*products, *transcript_products(systems, out, tree).values()]
 
 
@@ -411,6 +413,7 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
     from ..results.records import (
         AmountRecord,
         AttributeRecord,
+        AudioRecord,
         IdentificationRecord,
         MeasureRecord,
         SimilarityRecord,
@@ -452,7 +455,15 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
             f"{out}: measure the speech again (stage 6 with --quality, --phones), or leave these "
             "out with --allow-missing: " + "; ".join(remeasured)
         )
-    missing = _not_evaluated(experiment, similarity)
+    audio, unaudited = current_records(
+        audit_products(experiment), AudioRecord, access.inputs, "its wav.scp"
+    )
+    if unaudited and not access.allow_missing:
+        raise PrivacyEvalError(
+            f"{out}: audit the audio again (check --audio), or leave the audit out with "
+            "--allow-missing: " + "; ".join(unaudited)
+        )
+    missing = [*unaudited, *_not_evaluated(experiment, similarity)]
     return replace(
         results,
         similarity=tuple(similarity),
@@ -460,6 +471,7 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         measures=tuple(measures),
         amounts=tuple(amounts),
         attributes=tuple(attributes),
+        audio=tuple(audio),
         not_evaluated=(*results.not_evaluated, *changed, *remeasured, *missing),
     )
 

@@ -130,6 +130,15 @@ class AttributeCondition:
 
 
 @dataclass(frozen=True)
+class AudioCondition:
+    """The identity of the audio of a data folder of anonymized speech."""
+
+    system: str
+    results_folder: str
+    name: str
+
+
+@dataclass(frozen=True)
 class RecognitionCondition:
     """The identity of one `ASR-<set>` folder: original or anonymized `speech`."""
 

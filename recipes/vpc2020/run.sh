@@ -45,6 +45,7 @@ bootstrap=0          # bootstrap replicates of speakers for confidence intervals
 seed=0               # seed of the bootstrap, and of the coefficients of the anonymizer
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
+audio=false          # stage 0: audit the anonymized audio; systems with original speech left in are not ranked
 recognizer=          # stage 6: a command that writes transcripts, if the protocol names a folder (see local/recognize.sh)
 quality=false        # stage 6: predict the quality of the trial sets' speech by DNSMOS (privacy-eval get-model dnsmos)
 phones=false         # stage 6: recognize the phones of the trial sets' speech, and count errors

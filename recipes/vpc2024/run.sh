@@ -40,6 +40,7 @@ seed=0               # seed of the bootstrap
 utt2spk=             # speakers of the trial utterances (default: beside the keys, or in data/)
 keys=                # folder of the trial keys (default: data/*/trials, or folders keys-*)
 recognizer=          # stage 6: a command that writes transcripts (see local/recognize.sh)
+audio=false          # stage 0: audit the anonymized audio; systems with original speech left in are not ranked
 quality=false        # stage 6: predict the quality of the trial sets' speech by DNSMOS (privacy-eval get-model dnsmos)
 phones=false         # stage 6: recognize the phones of the trial sets' speech, and count errors
 phone_reference=     # of phones: original (default: those of the original speech), or text (of its transcripts)
