@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from ..io.files import digest, file_names
@@ -22,9 +23,11 @@ from ..products.freshness import (
 )
 from ..results.definitions import fields_digest
 from ..results.record_files import record_text
-from ..results.records import AudioRecord
 from ..tree.conditions import AudioCondition
 from .access import Experiment, TreeAccess
+
+if TYPE_CHECKING:
+    from ..results.records import AudioRecord
 
 _PREFIX = "audio-"
 
