@@ -257,6 +257,7 @@ def identify(
     length: int = 1,
     distractors: Gallery | None = None,
     allow_missing: bool = False,
+    replicates: int = 0,
     seed: int = 0,
 ) -> Identification:
     """Compute how often test speakers are identified among the enrolled ones.
@@ -281,8 +282,8 @@ def identify(
         More enrolled speakers, none of them a test speaker.
     allow_missing : bool
         Leave out utterances that have no vector, and count them.
-    seed : int
-        Of the draws of singling out.
+    replicates, seed : int
+        Of the intervals of singling out (0: none), and of its draws.
 
     Returns
     -------
@@ -321,7 +322,8 @@ def identify(
     with in_files(gallery, tests):
         scores = conversations.score(galleries, utt2spk, backend, model)
         beaten = beaters(scores.T, np.array(rows)[of_test])
-    singled = singling_out_curve(scores[rows], of_test, sizes or GALLERY_SIZES, seed=seed)
+    drawn = {"replicates": replicates, "seed": seed}
+    singled = singling_out_curve(scores[rows], of_test, sizes or GALLERY_SIZES, **drawn)
     n_gallery = scores.shape[0]
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
     return Identification(

@@ -134,6 +134,7 @@ def _files(arguments: argparse.Namespace) -> int:
         rank=arguments.rank,
         length=arguments.length,
         distractors=more,
+        replicates=arguments.bootstrap,
         seed=arguments.seed,
     )
     curve = _amount_of_vectors(arguments, enrolled)
@@ -302,7 +303,7 @@ def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:
     singled = attack.singling_out
     if singled.refused:
         print(f"no singling out: {singled.refused}")
-    for size, found_once, chance in zip(
-        singled.sizes, singled.values, singled.chance(), strict=True
-    ):
-        print(f"singled out of {size}: {found_once:.1%}; chance {chance:.1%}")
+    for i, (size, chance) in enumerate(zip(singled.sizes, singled.chance(), strict=True)):
+        bounds = singled.intervals[i] if singled.intervals else ()
+        among = ", {:.1%} .. {:.1%}".format(*bounds) if bounds else ""
+        print(f"singled out of {size}: {singled.values[i]:.1%}{among}; chance {chance:.1%}")

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, **path("report.html"))
     statement = "one or two pages for a data protection impact assessment instead (.html or .md)"
     parser.add_argument("--statement", **flag(statement))
-    evidence = "with --statement: JSON of attributes or of identification --sentences; repeated"
+    evidence = "with --statement: JSON of attributes, identification --sentences or metrics --by"
     parser.add_argument("--evidence", **path("JSON", evidence, action="append", default=[]))
     public = "a report to publish, without the folders and paths that results were made from"
     parser.add_argument("--public", **flag(public))
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _statement(arguments: argparse.Namespace) -> int:
     from ..errors import counted
-    from ..io.evidence import InferredAttribute, SpeechAmount, read_evidence
+    from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount, read_evidence
     from ..io.files import write_text
     from ..numbers.report_data import read_report_data
     from ..report import statement
@@ -67,7 +67,7 @@ def _statement(arguments: argparse.Namespace) -> int:
 
     if arguments.out.suffix not in (".html", ".md"):
         raise UsageError(f"--out: {arguments.out}: expected a name that ends in .html or .md")
-    read = [read_evidence(file) for file in arguments.evidence]
+    read = [one for file in arguments.evidence for one in read_evidence(file)]
     data = read_report_data(report_sources(arguments, needed=True))
     systems = len(data.results.systems)
     if not 1 <= systems <= statement.MOST_SYSTEMS:
@@ -78,6 +78,7 @@ def _statement(arguments: argparse.Namespace) -> int:
     evidence = statement.Evidence(
         tuple(one for one in read if isinstance(one, InferredAttribute)),
         tuple(one for one in read if isinstance(one, SpeechAmount)),
+        tuple(one for one in read if isinstance(one, ComparedGroups)),
     )
     title = arguments.title or statement.statement_title(data)
     parts = statement.statement_parts(data, evidence)

@@ -1,4 +1,4 @@
-"""JSON output of other verbs, as evidence of a statement: attributes, amount of speech."""
+"""JSON output of other verbs, as evidence of a statement: attributes, amount of speech, groups."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from ..choices import SITUATIONS
 from ..errors import PrivacyEvalError
 from .json_text import load_json
+from .names import check_name
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,36 @@ class SpeechAmount:
     of: str = ""
 
 
-def read_evidence(path: Path) -> InferredAttribute | SpeechAmount:
+@dataclass(frozen=True)
+class ComparedGroups:
+    """Output of `metrics --by`: groups of one column of metadata.
+
+    Attributes
+    ----------
+    name, column : str
+        Stem of the file, which should name the condition, and column.
+    eers : mapping of str to float
+        Of trials within each group that has any.
+    largest : str
+        The group that differs most from the others, in standard errors; "" if none was tested.
+    difference, se, p_value : float
+        Of its EER; p is corrected over the groups.
+    """
+
+    name: str
+    column: str
+    eers: Mapping[str, float]
+    largest: str = ""
+    difference: float = 0.0
+    se: float = 0.0
+    p_value: float = 1.0
+
+
+#: What a statement knows to read.
+Read = InferredAttribute | SpeechAmount | ComparedGroups
+
+
+def read_evidence(path: Path) -> list[Read]:
     """Read the output of a verb with `--format json`.
 
     Parameters
@@ -75,11 +105,14 @@ def read_evidence(path: Path) -> InferredAttribute | SpeechAmount:
     plain = load_json(path)
     try:
         if "reported" in plain:
-            return _attribute(path, plain)
-        return _amount(plain["amount_of_equal_speakers"])
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+            return [_attribute(path, plain)]
+        if "groups" in plain:
+            return [_groups(path, column, of) for column, of in plain["groups"].items()]
+        return [_amount(plain["amount_of_equal_speakers"])]
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         raise PrivacyEvalError(
-            f"{path}: not the JSON of attributes or identification --sentences ({error!r})"
+            f"{path}: not the JSON of attributes, identification --sentences or metrics --by "
+            f"({error!r})"
         ) from error
 
 
@@ -95,6 +128,28 @@ def _attribute(path: Path, plain: Mapping[str, Any]) -> InferredAttribute:
         _rate(values["risk"]),
         _bounds(values["risk_interval"]),
     )
+
+
+def _groups(path: Path, column: str, plain: Mapping[str, Any]) -> ComparedGroups:
+    within = {name: of["within"]["eer"] for name, of in plain["groups"].items()}
+    eers = {name: _rate(eer) for name, eer in within.items() if eer is not None}
+    tests = {name: test for name, test in plain["test"].items() if test is not None}
+    for name in (column, *within):
+        check_name(name, str(path))
+    if not tests:
+        return ComparedGroups(path.stem, column, eers)
+    numbers = {
+        name: (_finite(t["difference"]), _finite(t["se"]), _rate(t["p_value"]))
+        for name, t in tests.items()
+    }
+    largest = max(numbers, key=lambda name: abs(numbers[name][0]) / (numbers[name][1] or math.inf))
+    return ComparedGroups(path.stem, column, eers, largest, *numbers[largest])
+
+
+def _finite(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"expected a number, found {value!r}")
+    return float(value)
 
 
 def _amount(plain: Mapping[str, Any]) -> SpeechAmount:

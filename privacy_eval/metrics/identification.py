@@ -592,12 +592,15 @@ class SinglingOutCurve:
         Enrolled speakers with enough conversations; they are the test speakers, too.
     refused : str
         Why it cannot be computed from the data.
+    intervals : tuple of (float, float)
+        95 % bounds over enrolled speakers, by size; empty without a bootstrap.
     """
 
     sizes: tuple[int, ...] = ()
     values: tuple[float, ...] = ()
     n_speakers: int = 0
     refused: str = ""
+    intervals: tuple[tuple[float, ...], ...] = ()
 
     def chance(self) -> list[float]:
         """Return the chance levels by size."""
@@ -611,6 +614,7 @@ def singling_out_curve(
     *,
     calibration: int = 9,
     draws: int = 50,
+    replicates: int = 0,
     seed: int = 0,
 ) -> SinglingOutCurve:
     """Compute singling out among N test speakers, with conversations drawn for calibration.
@@ -630,6 +634,8 @@ def singling_out_curve(
     calibration : int
         Conversations of each speaker; the paper has 9.
     draws, seed : int
+    replicates : int
+        Of a bootstrap over enrolled speakers, against the same test speakers; 0 for no intervals.
 
     Returns
     -------
@@ -657,8 +663,8 @@ def singling_out_curve(
     n = int(enough.size)
     taken = (*(size for size in sizes if 2 <= size < n), n)
     first = np.searchsorted(np.sort(of), enough)[:, None] + np.arange(needed)
-    rates = np.zeros((draws, len(taken)))
-    for draw in range(draws):
+    hits = np.zeros((len(taken), n), dtype=np.int64)
+    for _ in range(draws):
         order = np.lexsort((rng.random(of.size), of))
         picked = values[np.ix_(enough, order[first].ravel())].reshape(n, n, needed)
         for i, size in enumerate(taken):
@@ -668,8 +674,16 @@ def singling_out_curve(
                 draws=1,
                 seed=int(rng.integers(2**32)),
             )
-            rates[draw, i] = one.value
-    return SinglingOutCurve(taken, tuple(rates.mean(axis=0).tolist()), n)
+            hits[i] += one.isolated[:, 0]
+    values_of_sizes = tuple((hits.sum(axis=1) / (draws * n)).tolist())
+    intervals = []
+    if replicates:
+        weights = rng.multinomial(n, np.full(n, 1 / n), replicates)
+        for value, drawn in zip(values_of_sizes, hits @ weights.T, strict=True):
+            interval = expanded_interval(drawn / (draws * n), n)
+            same = wilson_interval(value, n) if np.ptp(drawn) == 0 else None
+            intervals.append(same or (interval.low, interval.high))
+    return SinglingOutCurve(taken, values_of_sizes, n, intervals=tuple(intervals))
 
 
 @dataclass(frozen=True, eq=False)

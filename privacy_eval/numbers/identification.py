@@ -16,6 +16,23 @@ from .groups import by_trial_set
 
 
 @dataclass(frozen=True)
+class SingledOut:
+    """How often exactly one of `size` voices is accepted, the largest number that all records
+    have; `interval`: 95 % bounds, None unless all records have them."""
+
+    size: int
+    rate: float
+    interval: tuple[float, float] | None = None
+
+    @property
+    def text(self) -> str:
+        """The rate in percent, with the interval if there is one."""
+        bounds = self.interval
+        interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
+        return f"{100 * self.rate:.0f} %{interval}"
+
+
+@dataclass(frozen=True)
 class Identified:
     """How often the right person is found in a group, and singled out.
 
@@ -27,9 +44,7 @@ class Identified:
         Number of picks.
     rate : float
         Mean over tests.
-    singled_out : (int, float) or None
-        The largest number of voices that all records have, and how often exactly one of them is
-        accepted.
+    singled_out : SingledOut or None
     interval : (float, float) or None
         95 % bounds of the rate; None unless all records have them.
     n_tests : int
@@ -44,7 +59,7 @@ class Identified:
     size: int
     rank: int
     rate: float
-    singled_out: tuple[int, float] | None
+    singled_out: SingledOut | None
     interval: tuple[float, float] | None = None
     n_tests: int = 0
     length: int = 1
@@ -77,15 +92,14 @@ def identified(
 
 def _mean(records: Sequence[IdentificationRecord], size: int, rank: int) -> Identified:
     """Average the trial sets of an attack in groups of a size."""
-    linkage = [r.linkage[r.sizes.index(size)] for r in records]
-    rate = float(np.average(linkage, weights=[r.n_tests for r in records]))
+    parts = _of_linkage(records, size)
     utterances = [r.enrollment_utterances for r in records]
     return Identified(
         size,
         rank,
-        rate,
+        _mean_of(parts),
         _singled_out(records),
-        _bounds(records, size, rate),
+        _bounds(parts),
         sum(r.n_tests for r in records),
         max(r.length for r in records),
         sum(utterances) / sum(r.n_enrolled for r in records) if all(utterances) else None,
@@ -93,20 +107,41 @@ def _mean(records: Sequence[IdentificationRecord], size: int, rank: int) -> Iden
     )
 
 
-def _bounds(
-    records: Sequence[IdentificationRecord], size: int, rate: float
-) -> tuple[float, float] | None:
+def _of_linkage(records: Sequence[IdentificationRecord], size: int) -> list[_Part]:
+    """Return the rates of the trial sets in groups of a size, weighted by tests."""
+    parts = []
+    for r in records:
+        index = r.sizes.index(size)
+        interval = r.intervals[index] if r.intervals else None
+        parts.append(_Part(r.linkage[index], interval, r.n_tests, {s.speaker for s in r.speakers}))
+    return parts
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A rate of a trial set, with its weight in a mean and the speakers that are known."""
+
+    value: float
+    interval: Sequence[float] | None
+    weight: int
+    speakers: set[str]
+
+
+def _mean_of(parts: Sequence[_Part]) -> float:
+    return float(np.average([p.value for p in parts], weights=[p.weight for p in parts]))
+
+
+def _bounds(parts: Sequence[_Part]) -> tuple[float, float] | None:
     """Bound a mean over trial sets by their intervals: the distances to the bounds add up in
     squares where the speakers of two sets differ (Zou and Donner, Statistics in Medicine 2008),
     else as they are, which is rather too wide."""
-    if not all(r.intervals for r in records):
-        return None
-    n_tests = sum(r.n_tests for r in records)
+    total, rate = sum(p.weight for p in parts), _mean_of(parts)
     groups: list[tuple[set[str], FloatArray]] = []
-    for r in records:
-        index = r.sizes.index(size)
-        distances = np.abs(np.array(r.intervals[index]) - r.linkage[index]) * r.n_tests / n_tests
-        speakers = {s.speaker for s in r.speakers}
+    for p in parts:
+        if p.interval is None:
+            return None
+        distances = np.abs(np.array(p.interval) - p.value) * p.weight / total
+        speakers = p.speakers
         shared = [g for g in groups if not speakers or not g[0] or g[0] & speakers]
         groups = [g for g in groups if g not in shared]
         for others, more in shared:
@@ -116,15 +151,19 @@ def _bounds(
     return max(rate - float(below), 0.0), min(rate + float(above), 1.0)
 
 
-def _singled_out(records: Iterable[IdentificationRecord]) -> tuple[int, float] | None:
+def _singled_out(records: Sequence[IdentificationRecord]) -> SingledOut | None:
     """Average how often exactly one voice is accepted; None if the trial sets share no size."""
-    curves = [r.singling_out for r in records]
-    sizes = set.intersection(*(set(c.sizes) for c in curves))
+    sizes = set.intersection(*(set(r.singling_out.sizes) for r in records))
     if not sizes:
         return None
-    size = max(sizes)
-    values = [c.values[c.sizes.index(size)] for c in curves]
-    return size, float(np.average(values, weights=[c.n_speakers for c in curves]))
+    size, parts = max(sizes), []
+    for r in records:
+        curve = r.singling_out
+        index = curve.sizes.index(size)
+        interval = curve.intervals[index] if curve.intervals else None
+        speakers = {s.speaker for s in r.speakers}
+        parts.append(_Part(curve.values[index], interval, curve.n_speakers, speakers))
+    return SingledOut(size, _mean_of(parts), _bounds(parts))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..errors import counted
 from ..metrics.identification import singling_out_chance
 from ..numbers.groups import main_split
-from ..numbers.identification import Identified, Overlap
+from ..numbers.identification import Identified, Overlap, SingledOut
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import (
@@ -82,7 +82,8 @@ def singling_out_table(results: Results, title: str) -> Table:
 
     def rows(r: IdentificationRecord) -> list[Key]:
         values = dict(zip(r.singling_out.sizes, r.singling_out.values, strict=True))
-        texts = (_percent(values[n], None) if n in values else "" for n in sizes)
+        bounds = dict(zip(r.singling_out.sizes, r.singling_out.intervals, strict=False))
+        texts = (_percent(values[n], bounds.get(n)) if n in values else "" for n in sizes)
         return [(str(r.singling_out.n_speakers), *texts)]
 
     chance = ", ".join(f"{100 * p:.1f}" for p in singling_out_chance(sizes))
@@ -230,7 +231,7 @@ def identification_sentences(data: ReportData) -> list[str]:
             f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})."
         )
         if rates.singled_out is not None:
-            sentences[-1] += _singled(*rates.singled_out)
+            sentences[-1] += _singled(rates.singled_out)
         if not kind.is_original:
             text = f"{kind.phrase}: {rate_text(rates)} in a group of {rates.size}"
             reached.setdefault(system, []).append((rates.rate, text))
@@ -254,12 +255,12 @@ def _largest(data: ReportData) -> list[str]:
     ]
 
 
-def _singled(size: int, rate: float) -> str:
+def _singled(out: SingledOut) -> str:
     """Describe singling out in plain words."""
     return (
-        f" Looking for one person among {size} voices, this attacker takes exactly one voice for "
-        f"that person {100 * rate:.0f} % of the time; by guessing, "
-        f"{100 * singling_out_chance([size])[0]:.0f} % (more seldom is not safer: then the "
+        f" Looking for one person among {out.size} voices, this attacker takes exactly one voice "
+        f"for that person {out.text} of the time; by guessing, "
+        f"{100 * singling_out_chance([out.size])[0]:.0f} % (more seldom is not safer: then the "
         "attacker takes several voices, or none)."
     )
 

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 
 from ..choices import LEAST_SPEAKERS
 from ..errors import counted
-from ..io.evidence import InferredAttribute, SpeechAmount
+from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from ..metrics import describe
 from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.disclosures import inferred_attributes, speech_amounts
+from ..numbers.identification import SingledOut
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
 from .attackers_in_words import attackers_in_words
 from .first_screen import attacker
+from .group_tables import group_sentences
 from .identification_tables import basis_text, group_text, rate_text
 from .markup import Markup, join, tag
 from .notes import front_notes
@@ -95,10 +97,12 @@ class Evidence:
     ----------
     attributes : tuple of InferredAttribute
     amounts : tuple of SpeechAmount
+    groups : tuple of ComparedGroups
     """
 
     attributes: tuple[InferredAttribute, ...] = ()
     amounts: tuple[SpeechAmount, ...] = ()
+    groups: tuple[ComparedGroups, ...] = ()
 
 
 def statement_title(data: ReportData) -> str:
@@ -118,6 +122,7 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
     evidence = Evidence(
         (*inferred_attributes(data), *evidence.attributes),
         (*speech_amounts(data), *evidence.amounts),
+        evidence.groups,
     )
     rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
     opinion = "The three criteria of Opinion 05/2014 on anonymization (WP 216)"
@@ -128,7 +133,7 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
         Part("What was tested", tuple(_tested(data))),
         Part("Attackers, and what each of them knows", tuple(_attackers(data))),
         Part(opinion, rows=rows),
-        Part("For which groups of speakers", tuple(_groups(data))),
+        Part("For which groups of speakers", tuple(_groups(data, evidence))),
         Part("With how much speech", tuple(_amount(data, evidence))),
         Part("What was not tested, and what follows", tuple(_not_tested(data, evidence))),
         Part("Technical reference", (reference,)),
@@ -229,14 +234,12 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
     found = {key: r for one in _attacks(data) if (r := data.identified.get(key := _key(one)))}
     phrases = {_key(one): f"{one.system}, {one.model.phrase} attacker" for one in _attacks(data)}
     singled = _singled_out(data)
-    for key, (size, rate) in singled.items():
-        chance = 100 * float(singling_out_chance([size])[0])
-        how = f"A rule for one person accepts exactly one of {size} voices ({phrases[key]})"
-        yield (
-            "singling out",
-            how,
-            (f"{100 * rate:.0f} % (no interval); a rule that knows nothing: {chance:.0f} %"),
-        )
+    for key, out in singled.items():
+        chance = 100 * float(singling_out_chance([out.size])[0])
+        how = f"A rule for one person accepts exactly one of {out.size} voices ({phrases[key]})"
+        without = " (no interval)" * (out.interval is None)
+        result = f"{out.text}{without}; a rule that knows nothing: {chance:.0f} %"
+        yield "singling out", how, result
     if not singled:
         yield "singling out", "not measured", "nothing can be said"
     for key, rates in found.items():
@@ -259,8 +262,8 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         yield "inference", "not measured", "nothing can be said"
 
 
-def _singled_out(data: ReportData) -> dict[tuple[str, str, str], tuple[int, float]]:
-    """Return the size of groups and the rate of singling out, by attack."""
+def _singled_out(data: ReportData) -> dict[tuple[str, str, str], SingledOut]:
+    """Return the rate of singling out by attack."""
     rates = {_key(one): data.identified.get(_key(one)) for one in _attacks(data)}
     return {key: r.singled_out for key, r in rates.items() if r is not None and r.singled_out}
 
@@ -279,10 +282,9 @@ def _attackers(data: ReportData) -> Iterator[str]:
         yield f"Against original speech, which is not protected, the EER is {original} %."
 
 
-def _groups(data: ReportData) -> Iterator[str]:
+def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Describe the test sets, which differ by data set and gender, and the groups of a protocol."""
     protocol, eer = data.protocol, describe(data.protocol.eer)
-    compared: dict[str, None] = {}
     for one in _attacks(data):
         records = [
             r
@@ -290,7 +292,6 @@ def _groups(data: ReportData) -> Iterator[str]:
             if (r.condition.attack_model, r.condition.split) == (one.model.id, one.split)
             and protocol.eer in r.values(protocol.variant)
         ]
-        compared.update({column: None for r in records for column in r.groups})
         if len(records) < 2:
             continue
         ordered = sorted(records, key=lambda r: r.values(protocol.variant)[protocol.eer])
@@ -305,10 +306,25 @@ def _groups(data: ReportData) -> Iterator[str]:
         which = "" if picked == ordered else f" (the lowest and the highest of {len(ordered)})"
         listed = "; ".join(text.rstrip() for text in sets)
         yield f"{one.system}, {one.model.phrase} attacker, EER by test set{which}: {listed}."
-    if compared:
-        yield f"Compared by {', '.join(compared)}, with tests, in the report's table of groups."
-    else:
+    compared = [f"{s}." for s in (*group_sentences(data), *map(_compared, evidence.groups))]
+    yield from compared
+    if not compared:
         yield "Whether such groups, or ages, accents and languages, differ was not tested."
+
+
+def _compared(of: ComparedGroups) -> str:
+    """Say how groups differ that another verb compared."""
+    eers = sorted(of.eers.items(), key=lambda item: item[1])
+    rates = "; ".join(f"{name} {100 * eer:.1f} %" for name, eer in eers) or "no values"
+    text = f"By {of.column} ({of.name}), EER within each group: {rates}"
+    if not of.largest:
+        return f"{text}; no group has enough speakers for a test"
+    return (
+        f"{text}; the largest difference to the other groups is that of {of.largest}: "
+        f"{100 * of.difference:+.1f} points (standard error {100 * of.se:.1f}), p = "
+        f"{of.p_value:.3f}, corrected over the groups; no difference found is no proof of equal "
+        "protection"
+    )
 
 
 def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:

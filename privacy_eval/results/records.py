@@ -784,13 +784,15 @@ class IdentificationRecord(Record):
                 f"{where}: n_distractors must be less than n_enrolled ({self.n_enrolled})"
             )
         fits = all(2 <= size <= singled.n_speakers for size in singled.sizes)
-        if len(singled.values) != len(singled.sizes) or not fits:
+        is_whole = len(singled.intervals) in (0, len(singled.sizes))
+        if len(singled.values) != len(singled.sizes) or not fits or not is_whole:
             raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
         rates = [p for s in self.speakers for p in (s.linkage, s.first, s.second)]
         bounds = [b for i in self.intervals for b in i]
         if any(not 0 <= p <= 1 for p in (*self.linkage, *bounds, *rates, *singled.values)):
             raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
-        _check_bounds(self.intervals, where)
+        _check_bounds((*self.intervals, *singled.intervals), where)
+        _check_rates(itertools.chain(*singled.intervals), where)
 
     def rows(self) -> Iterator[dict[str, object]]:
         shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
@@ -799,8 +801,10 @@ class IdentificationRecord(Record):
             row = {"metric": f"linkage_{size}", "value": value, "low_95": low, "high_95": high}
             yield {**shared, **row}
         singled = self.singling_out
-        for size, value in zip(singled.sizes, singled.values, strict=True):
-            yield {**shared, "metric": f"singling_out_{size}", "value": value}
+        bounds = singled.intervals or itertools.repeat((None, None))
+        for size, value, (low, high) in zip(singled.sizes, singled.values, bounds, strict=False):
+            row = {"metric": f"singling_out_{size}", "value": value}
+            yield {**shared, **row, "low_95": low, "high_95": high}
 
 
 @dataclass(frozen=True)

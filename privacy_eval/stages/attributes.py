@@ -292,9 +292,15 @@ def _attributes(
     """Yield the records of an attribute in the results folders of a system."""
     protocol, asv = experiment.asv.protocol, experiment.asv.of_system(system)
     column = labels if labels == GENDER else read_column(labels)
+    seen: set[str] = set()
     for part in protocol.results_folders:
-        if part.suffix not in system.parts:
-            continue
+        model = protocol.asv_model(part.asv_model)
+        vectors = part.asv_model
+        if model is not None and not protocol.speaker_vectors:
+            vectors = model.model_folder(system.anon_suffix)
+        if part.suffix not in system.parts or vectors in seen:
+            continue  # back ends of the same x-vectors
+        seen.add(vectors)
         sets: dict[tuple[str, str], list[str]] = {}
         for t in protocol.trial_sets():
             sets.setdefault((t.data_set.id, t.split), []).append(t.trials_name)

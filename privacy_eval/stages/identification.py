@@ -170,6 +170,7 @@ class _Galleries:
             rank=self.options.rank,
             length=self.options.length,
             distractors=distractors,
+            replicates=self.options.bootstrap,
             seed=self.options.seed,
             allow_missing=self.asv.access.allow_missing,
         )

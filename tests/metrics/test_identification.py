@@ -29,6 +29,7 @@ from privacy_eval.metrics.identification import (
     singling_out_curve,
     speaker_linkage,
     split_halves,
+    wilson_interval,
     worst_overlaps,
 )
 
@@ -363,6 +364,19 @@ def test_singling_out_with_random_scores_is_at_chance() -> None:
         actual = np.array(values)[:, i]
         assert abs(actual.mean() - expected) < 4 * actual.std(ddof=1) / math.sqrt(actual.size)
         assert abs(expected - singling_out_chance([size])[0]) < 0.05
+
+
+def test_intervals_of_singling_out_draw_enrolled_speakers() -> None:
+    """With the same rate of all speakers, Wilson's; else they hold the value."""
+    speaker = np.repeat(np.arange(6), 10)
+    scores = np.eye(6)[:, speaker]
+    curve = singling_out_curve(scores, speaker, [2], draws=3, replicates=50)
+    assert curve.intervals == (wilson_interval(1.0, 6),) * 2
+    noisy = scores + np.random.default_rng(0).normal(size=scores.shape)
+    curve = singling_out_curve(noisy, speaker, [2, 3], draws=9, replicates=200, seed=1)
+    assert curve.values == singling_out_curve(noisy, speaker, [2, 3], draws=9, seed=1).values
+    for value, (low, high) in zip(curve.values, curve.intervals, strict=True):
+        assert 0 <= low < value < high <= 1
 
 
 def test_singling_out_excludes_speakers_with_few_tests() -> None:

@@ -38,6 +38,22 @@ AMOUNT = {
         "30": {"speakers": 20, "rank1": 0.55, "rank1_interval": None},
     }
 }
+GROUPS = {
+    "groups": {
+        "accent": {
+            "groups": {
+                "us": {"within": {"eer": 0.31}},
+                "uk": {"within": {"eer": 0.22}},
+                "none": {"within": {"eer": None}},
+            },
+            "test": {
+                "us": {"difference": 0.05, "se": 0.02, "p_value": 0.04},
+                "uk": {"difference": -0.09, "se": 0.03, "p_value": 0.01},
+                "none": None,
+            },
+        }
+    }
+}
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +131,18 @@ def test_evidence_of_other_verbs(results: Path, tmp_path: Path) -> None:
     assert "Inference of gender" not in text
 
 
+def test_groups_of_metrics(results: Path, tmp_path: Path) -> None:
+    files = ["--evidence", write(tmp_path / "b1.json", json.dumps(GROUPS))]
+    text = statement(results, tmp_path / "s.md", *files)
+    assert "By accent (b1), EER within each group: uk 22.0 %; us 31.0 %" in text
+    assert "that of uk: -9.0 points" in text and "p = 0.010" in text
+    assert "was not tested" not in text.split("For which groups")[1].split("##")[0]
+    plain = json.loads(json.dumps(GROUPS))
+    plain["groups"]["accent"]["test"] = dict.fromkeys(("us", "uk", "none"))
+    files = ["--evidence", write(tmp_path / "b2.json", json.dumps(plain))]
+    assert "no group has enough speakers" in statement(results, tmp_path / "s.md", *files)
+
+
 def test_names_of_strangers_are_escaped(results: Path, tmp_path: Path) -> None:
     page = statement(results, tmp_path / "s.html")
     assert "<b>" not in page
@@ -135,6 +163,9 @@ def test_names_of_strangers_are_escaped(results: Path, tmp_path: Path) -> None:
         json.dumps(ATTRIBUTES).replace("0.61", "61"),
         json.dumps(ATTRIBUTES).replace("0.61", '"0.61"'),
         json.dumps(ATTRIBUTES).replace("[0.47, 0.74]", "[0.47]"),
+        json.dumps(GROUPS).replace("0.31", "31"),
+        json.dumps(GROUPS).replace("-0.09", '"x"'),
+        '{"groups": {"accent": []}}',
     ],
 )
 def test_files_that_are_no_evidence(plain: str, results: Path, tmp_path: Path) -> None:
