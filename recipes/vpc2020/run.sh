@@ -7,8 +7,7 @@
 #
 # Usage: run.sh [--tree DIR] [--results DIR] [--stage N] [--stop-stage N] [other options]
 #
-# Paths other than --tree are relative to the tree. Exit code: 0 success, 1 invalid data, 2 invalid
-# options.
+# Paths other than --tree are relative to the tree. Exit code: 1 for invalid data, 2 for invalid options.
 set -euo pipefail
 
 # --- options
@@ -59,7 +58,6 @@ allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
 details=false        # list every item that stages otherwise only count
 # --- end of options
-
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 local=$recipe/../../local
 # shellcheck source=scripts/recipe.sh
@@ -71,10 +69,9 @@ local=$recipe/../../local
 # shellcheck source=recipes/vpc2020/cmd.sh
 if [ -z "$cmd" ]; then . "$recipe/cmd.sh"; fi
 
-# All options are now in the file $config. Each script below is a verb of privacy-eval, which takes the
-# options that it knows; one that no verb knows is refused here. A stage that is current starts no jobs.
-# A new stage: a block below, its row in privacy_eval/stages/recipe.py, its script in local/ and its verb
-# in privacy_eval/cli/ (docs/extending.md).
+# All options are now in the file $config. Each script below is a verb of privacy-eval, which takes those
+# that it knows; one that no verb knows is refused here. A stage that is current starts no jobs. A new stage:
+# a block, its row in privacy_eval/stages/recipe.py, a script in local/ and a verb (docs/extending.md).
 check_options "$@"
 
 if begin 0; then
