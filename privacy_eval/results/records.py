@@ -316,10 +316,10 @@ class VerificationRecord(Record):
                 check_name(name, where)
             for of in groups.values():
                 values = (of.within, of.enrolled_against_all, of.tested_against_all)
-                _check_rates(values, of.intervals, f"{where}: {column}")
+                _check_group_values(values, of.intervals, f"{where}: {column}")
         for name, stratum in self.sessions.items():
             check_name(name, where)
-            _check_rates((stratum.values,), stratum.intervals, f"{where}: sessions")
+            _check_group_values((stratum.values,), stratum.intervals, f"{where}: sessions")
 
     def group_rows(self, column: str) -> Iterator[dict[str, object]]:
         """Yield the columns of each value of trials within the groups of a column of metadata,
@@ -1016,7 +1016,7 @@ class AudioRecord(Record):
 
 
 def _check_rates(values: Iterable[float | None], where: str) -> None:
-    if any(value is not None and not 0 <= value <= 1 for value in values):
+    if any(value is not None and not -_SLACK <= value <= 1 + _SLACK for value in values):
         raise PrivacyEvalError(f"{where}: a rate is not within 0 to 1")
 
 
@@ -1382,15 +1382,13 @@ def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
         raise PrivacyEvalError(f"{where}: expected an interval [low, high] with low <= high")
 
 
-def _check_rates(
+def _check_group_values(
     values: Iterable[GroupValues], intervals: Mapping[str, tuple[float, ...]], where: str
 ) -> None:
     """Check the metrics of some of the trials, and their intervals."""
     _check_bounds(intervals.values(), where)
-    ends = [end for bounds in intervals.values() for end in bounds]
-    rates = [getattr(v, key) for v in values for key in GROUP_METRICS]
-    if any(v is not None and not -_SLACK <= v <= 1 + _SLACK for v in (*rates, *ends)):
-        raise PrivacyEvalError(f"{where}: a value is not within 0 to 1")
+    rates = (getattr(v, key) for v in values for key in GROUP_METRICS)
+    _check_rates(itertools.chain(rates, *intervals.values()), where)
 
 
 def merge(parts: Iterable[Results]) -> Results:
