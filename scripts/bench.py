@@ -15,7 +15,8 @@
     scripts/bench.py help              --help of every verb
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
-    scripts/bench.py scale             10^7 and 10^8 trials: text, arrays, Parquet, counts
+    scripts/bench.py scale             10^7 and 10^8 trials: text, arrays, Parquet, counts;
+                                       1000 tests in a gallery of 10^6
     scripts/bench.py score --quick     smaller sizes
 
 Rows are ratios to a plain operation in the same run: the medians of both times, their ratio,
@@ -55,6 +56,8 @@ from tabulate import tabulate
 
 import privacy_eval
 from privacy_eval.asv.backend import train_backend
+from privacy_eval.asv.enrollment import Enrollment
+from privacy_eval.asv.galleries import Gallery, rank_tests
 from privacy_eval.asv.model_folder import load_backend, save_backend
 from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.attackers.alignment import PENALTIES, no_alignment, ridge
@@ -64,7 +67,7 @@ from privacy_eval.cli import VERBS
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.score_blocks import read_in_key_order
 from privacy_eval.io.scores import pair, read_scores, read_trials
-from privacy_eval.io.scp import read_vectors, write_vectors
+from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
 from privacy_eval.metrics import (
     VARIANTS,
     TrialScores,
@@ -186,7 +189,8 @@ def main() -> int:
     elif arguments.what == "growth":
         met = growth(scale)
     elif arguments.what == "scale":
-        met = many_trials((10**7 // scale, 10**8 // scale))
+        met = large_gallery(10**6 // scale)
+        met = many_trials((10**7 // scale, 10**8 // scale)) and met
     else:
         met = score(scale, arguments.repeats)
     return 0 if met else 1
@@ -458,6 +462,38 @@ def many_trials(sizes: Sequence[int]) -> bool:
                 rows.append([f"{size:.0e}", what, f"{seconds:.1f}", f"{gib:.2f}", ratio])
     table(rows, "trials", "input", "s", "peak GiB", "times reading")
     return True
+
+
+def large_gallery(enrolled: int, tests: int = 2000) -> bool:
+    """Ranks of tests among many enrolled vectors, against the products in double precision alone,
+    which cosines are made of; the default back end, which maps vectors first; peak memory."""
+    generator = np.random.default_rng(11)
+    ids = tuple(f"e{n}" for n in range(enrolled))
+    voices = generator.standard_normal((enrolled, 512), dtype=np.float32)
+    own = np.arange(tests) % (tests // 10)
+    spoken = voices[own] + 6 * generator.standard_normal((tests, 512), dtype=np.float32)
+    model = train_backend(voices[:10_000], [f"s{n % 1000}" for n in range(10_000)])
+    seconds = {}
+    with tempfile.TemporaryDirectory() as name:
+        utt2spk = Path(name) / "utt2spk"
+        utt2spk.write_text("".join(f"t{n} e{speaker}\n" for n, speaker in enumerate(own)))
+        gallery = Gallery(
+            Vectors(utt2spk, ids, voices), Enrollment(utt2spk, {name: (name,) for name in ids})
+        )
+        spoken_by = Vectors(utt2spk, tuple(f"t{n}" for n in range(tests)), spoken)
+        for backend in ("cosine", "plda"):
+            options = {"backend": backend, "model": model}
+            seconds[backend] = time_of(partial(rank_tests, gallery, spoken_by, utt2spk, **options))
+            rate = enrolled * tests / seconds[backend]
+            print(f"{tests} tests among {enrolled}, {backend}: {rate:.3g} pairs per second")
+    some, others = (generator.standard_normal((n, 512)) for n in (enrolled // 100, tests))
+    scores = np.empty((len(some), tests))
+    limit = time_of(lambda: [np.matmul(some, others.T, out=scores) for _ in range(100)])
+    work = f"ranks of {tests} tests among {enrolled}, cosine"
+    met = show([Row(work, "products", seconds["cosine"], limit, IDENTIFICATION_GOAL)])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"peak memory of this process: {peak:.2f} GiB ({voices.nbytes / 2**30:.2f} of vectors)")
+    return met
 
 
 def commands_on_trials(

@@ -67,7 +67,7 @@ def amount_of_vectors(
                 continue
             conversations = Conversations(tests, utterances, length)
             with in_files(gallery, tests):
-                scores = conversations.score([gallery], utt2spk, backend, model)
+                scores = conversations.scorer(utt2spk, backend, model)(gallery)
                 if not np.isfinite(scores).all():
                     raise PrivacyEvalError("scores must be finite numbers")
             own = np.array([column[speaker] for speaker in utterances])[conversations.speaker]

@@ -216,7 +216,6 @@ def normalize_length(vectors: FloatMatrix, *, scale_up: bool = True) -> FloatMat
     return np.asarray(vectors * scale.astype(np.float32)[:, None])
 
 
-@np.errstate(over="ignore")
 def speaker_means(
     vectors: FloatMatrix, members: Sequence[Sequence[int] | IntArray]
 ) -> tuple[FloatMatrix, IntArray]:
@@ -248,11 +247,38 @@ def speaker_means(
     counts = np.array([len(rows) for rows in members], dtype=np.int64)
     if not counts.size or not counts.all():
         raise ValueError("every speaker needs an utterance")
+    return means_of_runs(vectors, np.concatenate(members).astype(np.int64), counts), counts
+
+
+@np.errstate(over="ignore")
+def means_of_runs(vectors: FloatMatrix, rows: IntArray, counts: IntArray) -> FloatMatrix:
+    """Average runs of vectors, see `speaker_means`.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (N, D)
+    rows : int array, shape (sum of counts,)
+        Of the first run, then of the second, ...
+    counts : int array, shape (S,)
+        Lengths of the runs, from 1.
+
+    Returns
+    -------
+    float32 array, shape (S, D)
+
+    Examples
+    --------
+    >>> rows, counts = np.array([0, 1, 2]), np.array([2, 1])
+    >>> means_of_runs(np.float32([[1], [3], [5]]), rows, counts).tolist()
+    [[2.0], [5.0]]
+    """
     # A reduction would sum in another order, and so round to other last digits than Kaldi.
-    sums = np.stack(
-        [np.add.accumulate(vectors[np.asarray(m, dtype=np.int64)], axis=0)[-1] for m in members]
-    )
-    return np.asarray(sums * (1 / counts).astype(np.float32)[:, None]), counts
+    starts = np.cumsum(counts) - counts
+    sums = vectors[rows[starts]]
+    for place in range(1, int(counts.max())):
+        longer = np.flatnonzero(counts > place)
+        sums[longer] += vectors[rows[starts[longer] + place]]
+    return np.asarray(sums * (1 / counts).astype(np.float32)[:, None])
 
 
 def smooth(plda: Plda, factor: float) -> Plda:
@@ -429,7 +455,6 @@ def _in_blocks(
     return scores
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def score_matrix(
     enrolled: FloatMatrix,
     counts: ArrayLike,
@@ -469,23 +494,57 @@ def score_matrix(
     >>> score_matrix(np.float32([[1, 0]]), 1, np.float32([[1, 0], [0, 2]]), backend="cosine")
     array([[1., 0.]], dtype=float32)
     """
-    if enrolled.shape[1] != trial.shape[1]:
-        raise PrivacyEvalError(
-            f"enrollment vectors of {enrolled.shape[1]} dimensions, trial vectors of "
-            f"{trial.shape[1]}"
-        )
-    if backend == "cosine":
-        return cosine_scores(enrolled, trial)
-    if backend == "euclidean":
-        return euclidean_scores(enrolled, trial)
-    if backend != "plda" or model is None:
-        raise ValueError(f"expected a back end of {BACKENDS}, plda with a model")
-    return plda_scores(
-        plda_transform(model.prepare(enrolled), model.plda, counts),
-        counts,
-        plda_transform(model.prepare(trial), model.plda),
-        model.plda,
-    )
+    return trial_scorer(trial, backend=backend, model=model)(enrolled, counts)
+
+
+def trial_scorer(
+    trial: FloatMatrix, *, backend: BackendName = "plda", model: PldaBackend | None = None
+) -> Callable[[FloatMatrix, ArrayLike], FloatMatrix]:
+    """Prepare trials once, to score many enrolled speakers in blocks.
+
+    Parameters
+    ----------
+    trial, backend, model
+        See `score_matrix`.
+
+    Returns
+    -------
+    callable
+        From `enrolled` and `counts` to the scores of `score_matrix`.
+
+    Raises
+    ------
+    PrivacyEvalError, ValueError
+        As `score_matrix`, once it is called.
+
+    Examples
+    --------
+    >>> score = trial_scorer(np.float32([[1, 0], [0, 2]]), backend="cosine")
+    >>> score(np.float32([[1, 0]]), 1)
+    array([[1., 0.]], dtype=float32)
+    """
+    prepared: list[FloatMatrix] = []
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def score(enrolled: FloatMatrix, counts: ArrayLike) -> FloatMatrix:
+        if enrolled.shape[1] != trial.shape[1]:
+            raise PrivacyEvalError(
+                f"enrollment vectors of {enrolled.shape[1]} dimensions, trial vectors of "
+                f"{trial.shape[1]}"
+            )
+        if backend == "cosine":
+            return cosine_scores(enrolled, trial)
+        if backend == "euclidean":
+            return euclidean_scores(enrolled, trial)
+        if backend != "plda" or model is None:
+            raise ValueError(f"expected a back end of {BACKENDS}, plda with a model")
+        plda = model.plda
+        transformed = plda_transform(model.prepare(enrolled), plda, counts)
+        if not prepared:
+            prepared.append(plda_transform(model.prepare(trial), plda))
+        return plda_scores(transformed, counts, prepared[0], plda)
+
+    return score
 
 
 def train_backend(

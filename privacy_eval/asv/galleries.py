@@ -6,20 +6,22 @@ Trial lists are not used: they rarely compare every test with every enrolled spe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
-from ..io.files import Loaded
+from ..io.files import Loaded, digest
 from ..io.scp import Vectors
 from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.identification import (
     SinglingOutCurve,
     SpeakerLinkage,
+    as_high,
     beaters,
     linkage_of_beaters,
     singling_out_curve,
@@ -31,15 +33,19 @@ from .backend import (
     BackendName,
     FloatMatrix,
     PldaBackend,
+    means_of_runs,
     normalize_length,
-    score_matrix,
-    speaker_means,
+    trial_scorer,
 )
 from .enrollment import Enrollment
+from .ranks import RankedTests
 
 #: Default gallery sizes, in addition to the whole gallery.
 GALLERY_SIZES = tuple(f * 10**e for e in range(6) for f in (1, 2, 5) if f * 10**e > 1)
 
+
+#: Maximum number of scores, and of values of the vectors, of a block of a gallery.
+_BLOCK_SCORES = 16_000_000
 
 #: Maximum size of galleries in which speakers are compared: most trees enroll few more.
 MAX_SPEAKERS_SIZE = 20
@@ -66,6 +72,22 @@ class Gallery:
         }
         members = {speaker: utterances for speaker, utterances in present.items() if utterances}
         return replace(self, enrollment=replace(self.enrollment, members=members))
+
+    def of(self, speakers: Iterable[str]) -> Gallery:
+        """Restrict the gallery to some of its speakers, in this order."""
+        members = {speaker: self.enrollment.members[speaker] for speaker in speakers}
+        return replace(self, enrollment=replace(self.enrollment, members=members))
+
+    def rows(self) -> IntArray:
+        """Find the vectors of all speakers, one after the other.
+
+        Raises
+        ------
+        PrivacyEvalError
+            An utterance without vector.
+        """
+        utterances = [u for some in self.enrollment.members.values() for u in some]
+        return self.vectors.rows(utterances, f"the enrollment in {self.enrollment.path}")
 
     @property
     def size(self) -> int:
@@ -101,28 +123,29 @@ class Conversations:
         tests = [len(u) // self.length for u in self.utterances.values()]
         return np.repeat(np.arange(len(tests)), tests)
 
-    def score(
+    def scorer(
         self,
-        galleries: Sequence[Gallery],
         utt2spk: Path | Loaded,
         backend: BackendName = "plda",
         model: PldaBackend | None = None,
-    ) -> FloatMatrix:
-        """Score every speaker of the galleries with every test.
+    ) -> Callable[[Gallery], FloatMatrix]:
+        """Prepare the tests for scoring.
 
         Returns
         -------
-        float array, shape (enrolled, tests)
+        callable
+            Scores every speaker of a gallery with every test: float array, shape (enrolled, tests).
+            It raises a PrivacyEvalError on an utterance without vector or inconsistent dimensions.
 
         Raises
         ------
         PrivacyEvalError
-            An utterance without vector; inconsistent dimensions.
+            An utterance without vector.
         """
         vectors = self.vectors.matrix[self.vectors.rows(self.used, str(utt2spk))]
         averaged = _conversations(vectors, self.length, backend)
-        means, counts = map(np.concatenate, zip(*map(_enrolled, galleries), strict=True))
-        return score_matrix(means, counts, averaged, backend=backend, model=model)
+        scored = trial_scorer(averaged, backend=backend, model=model)
+        return lambda gallery: scored(*_enrolled(gallery))
 
 
 @contextlib.contextmanager
@@ -250,17 +273,93 @@ def identify(
     tests: Vectors,
     utt2spk: Path | Loaded,
     *,
+    sizes: Sequence[int] | None = None,
+    rank: int = 1,
+    **options: Any,
+) -> Identification:
+    """Compute how often test speakers are identified among the enrolled ones.
+
+    Parameters
+    ----------
+    gallery, tests, utt2spk, **options
+        See `rank_tests`.
+    sizes, rank
+        See `identified`.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `rank_tests` and `identified`.
+    """
+    return identified(rank_tests(gallery, tests, utt2spk, sizes=sizes, **options), sizes, rank)
+
+
+def identified(
+    ranks: RankedTests, sizes: Sequence[int] | None = None, rank: int = 1
+) -> Identification:
+    """Compute how often test speakers are identified from the ranks of their tests.
+
+    Parameters
+    ----------
+    ranks : RankedTests
+    sizes : sequence of int, optional
+        Gallery sizes; by default 2, 5, 10, 20, 50, ... and the whole gallery.
+    rank : int
+        Number of top scores among which the right speaker must be.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `linkage_of_beaters`.
+    """
+    n_gallery, beaten = ranks.n_enrolled, np.array(ranks.beaten, dtype=np.int64)
+    wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
+    return Identification(
+        ranks.test_speakers,
+        np.array(ranks.speaker, dtype=np.int64),
+        beaten,
+        n_gallery,
+        ranks.n_distractors,
+        ranks.not_enrolled,
+        ranks.utterances_left_out,
+        wanted,
+        linkage_of_beaters(beaten, n_gallery, wanted, rank),
+        rank,
+        ranks.length,
+        ranks.without_vector,
+        ranks.singling_out,
+        ranks.enrollment_utterances,
+    )
+
+
+def rank_tests(
+    gallery: Gallery,
+    tests: Vectors,
+    utt2spk: Path | Loaded,
+    *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
     sizes: Sequence[int] | None = None,
-    rank: int = 1,
     length: int = 1,
     distractors: Gallery | None = None,
     allow_missing: bool = False,
     replicates: int = 0,
     seed: int = 0,
-) -> Identification:
-    """Compute how often test speakers are identified among the enrolled ones.
+    job: tuple[int, int] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> RankedTests:
+    """Count how many speakers of a gallery outscore the right one of each test.
+
+    Speakers who are not tested are compared in blocks, so that memory does not grow with the
+    gallery beyond its vectors.
 
     Parameters
     ----------
@@ -272,9 +371,7 @@ def identify(
     model : PldaBackend, optional
         For `plda` only.
     sizes : sequence of int, optional
-        Gallery sizes; by default 2, 5, 10, 20, 50, ... and the whole gallery.
-    rank : int
-        Number of top scores among which the right speaker must be.
+        Numbers of test speakers of singling out.
     length : int
         Utterances per test: this many consecutive ones of a speaker, in the order of utt2spk, are
         averaged; the rest of a speaker's utterances is left out.
@@ -284,17 +381,22 @@ def identify(
         Leave out utterances that have no vector, and count them.
     replicates, seed : int
         Of the intervals of singling out (0: none), and of its draws.
+    job : (int, int), optional
+        Number of the job, from 1, and of jobs: compare only this part of the speakers who are not
+        tested; the first job also compares those who are.
+    progress : callable, optional
+        Is told how many speakers are compared, of how many.
 
     Returns
     -------
-    Identification
+    RankedTests
 
     Raises
     ------
     PrivacyEvalError
         Unless allowed, an utterance without vector; no test speaker who is enrolled, or none with
         `length` utterances; distractors who are enrolled or tested; inconsistent dimensions; scores
-        beyond float32's range; as `linkage_of_beaters`.
+        beyond float32's range.
     """
     speaker_of = listed = read_utt2spk(utt2spk)
     n_enrollment = gallery.size
@@ -302,46 +404,84 @@ def identify(
         speaker_of = {u: s for u, s in listed.items() if u in tests}
         gallery = gallery.present()
         distractors = None if distractors is None else distractors.present()
-    members = dict(gallery.enrollment.members)
-    n_distractors = 0
+    members = gallery.enrollment.members
     if distractors is not None:
         _check_distractors(distractors, members, speaker_of)
-        n_distractors = len(distractors.enrollment.members)
+    galleries = [gallery, *([] if distractors is None else [distractors])]
     utterances = whole_tests(speaker_of, members, length)
-    tested = list(utterances)
-    if not tested:
+    if not utterances:
         raise PrivacyEvalError(
             f"{utt2spk}: no speaker is enrolled in {gallery.enrollment.path} and has {length} "
             "utterances"
         )
     conversations = Conversations(tests, utterances, length)
     used, of_test = conversations.used, conversations.speaker
-    place = {s: i for i, s in enumerate(members)}
-    rows = [place[s] for s in tested]
-    galleries = [gallery, *([] if distractors is None else [distractors])]
+    number, jobs = job or (1, 1)
     with in_files(gallery, tests):
-        scores = conversations.score(galleries, utt2spk, backend, model)
-        beaten = beaters(scores.T, np.array(rows)[of_test])
+        score = conversations.scorer(utt2spk, backend, model)
+        for each in galleries:
+            each.rows()
+        known = score(gallery.of(utterances))
+        right = known[of_test, np.arange(of_test.size)]
+        beaten = beaters(known.T, of_test) if number == 1 else np.zeros_like(of_test)
+        step = max(1, _BLOCK_SCORES // max(known.shape[1], tests.matrix.shape[1]))
+        blocks = list(_blocks(galleries, utterances, (number, jobs), step))
+        compared, n = 0, sum(len(block.enrollment.members) for block in blocks)
+        for block in blocks:
+            beaten += as_high(score(block), right)
+            compared += len(block.enrollment.members)
+            if progress is not None:
+                progress(compared, n, "speakers")
     drawn = {"replicates": replicates, "seed": seed}
-    singled = singling_out_curve(scores[rows], of_test, sizes or GALLERY_SIZES, **drawn)
-    n_gallery = scores.shape[0]
-    wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
-    return Identification(
-        tuple(tested),
-        of_test,
-        beaten,
-        n_gallery,
-        n_distractors,
-        tuple(sorted({*speaker_of.values()} - members.keys())),
-        len(listed) - len(used),
-        wanted,
-        linkage_of_beaters(beaten, n_gallery, wanted, rank),
-        rank,
-        length,
-        len(listed) - len(speaker_of) + n_enrollment - gallery.size,
-        singled,
-        sum(of.size for of in galleries),
+    made_of = (galleries, tests, speaker_of, (backend, model), (sizes, length, seed))
+    return RankedTests(
+        inputs="" if job is None else _digest(*made_of),
+        jobs=jobs,
+        done=(number,),
+        test_speakers=tuple(utterances),
+        speaker=tuple(of_test.tolist()),
+        beaten=tuple(beaten.tolist()),
+        n_enrolled=sum(len(each.enrollment.members) for each in galleries),
+        n_distractors=0 if distractors is None else len(distractors.enrollment.members),
+        not_enrolled=tuple(sorted({*speaker_of.values()} - members.keys())),
+        utterances_left_out=len(listed) - len(used),
+        length=length,
+        without_vector=len(listed) - len(speaker_of) + n_enrollment - gallery.size,
+        singling_out=singling_out_curve(known, of_test, sizes or GALLERY_SIZES, **drawn),
+        enrollment_utterances=sum(each.size for each in galleries),
     )
+
+
+def _blocks(
+    galleries: Sequence[Gallery], tested: Container[str], job: tuple[int, int], step: int
+) -> Iterator[Gallery]:
+    """Cut the speakers of a job who are not tested into blocks."""
+    number, jobs = job
+    for gallery in galleries:
+        names = [speaker for speaker in gallery.enrollment.members if speaker not in tested]
+        names = names[len(names) * (number - 1) // jobs : len(names) * number // jobs]
+        for start in range(0, len(names), step):
+            yield gallery.of(names[start : start + step])
+
+
+def _digest(
+    galleries: Sequence[Gallery],
+    tests: Vectors,
+    speaker_of: Mapping[str, str],
+    backend: tuple[BackendName, PldaBackend | None],
+    options: tuple[object, ...],
+) -> str:
+    """SHA-256 of all that ranks are made of, in the order that jobs split it."""
+    name, model = backend
+    parts = [tests.digest, name, repr(options), *(f"{u} {s}" for u, s in speaker_of.items())]
+    for gallery in galleries:
+        lines = (f"{s} {' '.join(u)}" for s, u in gallery.enrollment.members.items())
+        parts += [gallery.vectors.digest, *lines]
+    if model is not None:
+        plda = model.plda
+        arrays = (plda.mean, plda.transform, plda.psi, model.mean, model.transform)
+        parts += ["" if a is None else digest(np.ascontiguousarray(a).tobytes()) for a in arrays]
+    return digest("\n".join(parts).encode())
 
 
 def whole_tests(
@@ -381,19 +521,14 @@ def _check_distractors(
 
 def _enrolled(gallery: Gallery) -> tuple[FloatMatrix, IntArray]:
     """Average the vectors of every enrolled speaker."""
-    members = gallery.enrollment.members
-    rows = gallery.vectors.rows(
-        [u for some in members.values() for u in some],
-        f"the enrollment in {gallery.enrollment.path}",
-    )
-    parts = np.split(rows, np.cumsum([len(some) for some in members.values()])[:-1])
-    return speaker_means(gallery.vectors.matrix, parts)
+    counts = np.array([len(some) for some in gallery.enrollment.members.values()], dtype=np.int64)
+    return means_of_runs(gallery.vectors.matrix, gallery.rows(), counts), counts
 
 
 def _conversations(vectors: FloatMatrix, length: int, backend: BackendName) -> FloatMatrix:
     """Average consecutive vectors; the PLDA back end normalizes the means' lengths itself."""
     if length == 1:
         return vectors
-    rows = np.arange(len(vectors)).reshape(-1, length)
-    means, _ = speaker_means(vectors, list(rows))
+    counts = np.full(len(vectors) // length, length)
+    means = means_of_runs(vectors, np.arange(len(vectors)), counts)
     return means if backend == "plda" else normalize_length(means, scale_up=False)

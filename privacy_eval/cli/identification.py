@@ -18,6 +18,7 @@ from .options import (
     log,
     path,
     positive,
+    progress,
     runs_as_stage,
     two_usages,
     value,
@@ -25,6 +26,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..asv.galleries import Gallery, Identification
+    from ..asv.ranks import RankedTests
     from ..metrics import Interval
     from ..metrics.amount import Amount, AmountCurve
 
@@ -35,7 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
     stage, files = two_usages(parser)
     add_tree(stage, common=parser)
-    add(stage, "--out", *JOBS, "--isolate", "--details", "--allow-missing")
+    add(stage, *(name for name in JOBS if name != "--job"), "--isolate", "--details")
+    add(stage, "--allow-missing")
+    split = "run job J of N only; on single files, of a large gallery, for `merge` (default: all)"
+    add(parser, "--job", help=split)
+    add(parser, "--out", help="over a tree: a folder; on single files: ranks of a --job, to write")
     amounts = (
         "utterances per test, such as 1,2,3,5,10,30: error rates by the amount of speech (over a "
         "tree of every attacker; default: those of the protocol)"
@@ -58,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     scores = "with --trials: the amount of speech from scores, averaged, where there are no vectors"
     files.add_argument("--scores", **path("F", scores))
     files.add_argument("--trials", **path("F", "trial key of the scores"))
+    files.add_argument("--ranks", **path("F", "ranks of all jobs, merged; without vectors"))
     plotted = "also plot the error rates by the amount of speech: a pdf, png or tex file"
     files.add_argument("--plot", **path("FILE", plotted))
     add(files, "--model", "--scp-base", "--format")
@@ -70,8 +77,12 @@ def _sizes(text: str) -> tuple[int, ...]:
 def run(arguments: argparse.Namespace) -> int:
     if scores_only := hasattr(arguments, "scores"):
         arguments.usages[1].needed[:] = ["--scores", "--trials", "--utt2spk", "--sentences"]
+    if ranks_only := hasattr(arguments, "ranks"):
+        arguments.usages[1].needed[:] = ["--ranks"]
     if runs_as_stage(arguments):
         return _stage(arguments)
+    if ranks_only:
+        return _ranks(arguments)
     check_plot(arguments.plot)
     if arguments.plot is not None and arguments.sentences is None:
         raise UsageError("--plot goes with --sentences")
@@ -108,11 +119,12 @@ def _stage(arguments: argparse.Namespace) -> int:
 
 def _files(arguments: argparse.Namespace) -> int:
     from ..asv.enrollment import load_enrollment
-    from ..asv.galleries import Gallery, identify
+    from ..asv.galleries import Gallery, identified, rank_tests
+    from ..asv.ranks import write_ranks
     from ..errors import PrivacyEvalError
-    from ..io.schema import to_plain
     from .inputs import load_model, load_vectors
 
+    _check_job(arguments)
     if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
         raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
 
@@ -124,20 +136,65 @@ def _files(arguments: argparse.Namespace) -> int:
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
     enrolled = gallery("enroll_vectors", "spk2utt")
-    attack = identify(
+    ranks = rank_tests(
         enrolled,
         load_vectors(arguments, arguments.trial_vectors),
         arguments.utt2spk,
         backend=arguments.backend,
         model=load_model(arguments),
         sizes=arguments.gallery_sizes,
-        rank=arguments.rank,
         length=arguments.length,
         distractors=more,
         replicates=arguments.bootstrap,
         seed=arguments.seed,
+        job=arguments.job,
+        progress=progress(),
     )
+    if arguments.job is not None:
+        write_ranks(arguments.out, ranks)
+        log_ranks(arguments.out, ranks)
+        return 0
     curve = _amount_of_vectors(arguments, enrolled)
+    return _show(arguments, identified(ranks, arguments.gallery_sizes, arguments.rank), curve)
+
+
+def _check_job(arguments: argparse.Namespace) -> None:
+    """Refuse what a job cannot do."""
+    if (arguments.job is None) != (arguments.out is None):
+        raise UsageError("on single files, --job and --out go together")
+    if arguments.job is None:
+        return
+    for name in ("rank", "bootstrap", "sentences"):
+        if vars(arguments)[name] not in (None, 0, 1):
+            raise UsageError(f"--{name} goes without --job; give it with --ranks, after `merge`")
+
+
+def _ranks(arguments: argparse.Namespace) -> int:
+    from ..asv.galleries import identified
+    from ..asv.ranks import read_all_ranks
+    from ..errors import PrivacyEvalError
+
+    given = vars(arguments)
+    others = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors", "sentences")
+    if name := next((n for n in (*others, "scores", "job", "out") if given[n] is not None), ""):
+        raise UsageError(f"--ranks and --{name.replace('_', '-')} exclude each other")
+    ranks = read_all_ranks(arguments.ranks)
+    try:
+        attack = identified(ranks, arguments.gallery_sizes, arguments.rank)
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{arguments.ranks}: {error}") from error
+    return _show(arguments, attack, None)
+
+
+def log_ranks(out: Path, ranks: RankedTests) -> None:
+    """Log what a file of ranks holds."""
+    done = f"jobs {len(ranks.done)} of {ranks.jobs}"
+    log(f"privacy-eval: {out}: {counted(len(ranks.speaker), 'test')}, {done}")
+
+
+def _show(arguments: argparse.Namespace, attack: Identification, curve: AmountCurve | None) -> int:
+    from ..io.schema import to_plain
+
     intervals = attack.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
     if attack.utterances_left_out:
         log(

@@ -79,6 +79,37 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
     return counts
 
 
+def as_high(scores: ArrayLike, right: ArrayLike) -> IntArray:
+    """Count the speakers of a part of a gallery who score at least as high as the right one.
+
+    The sum over the parts that do not hold the right speaker is the number of `beaters`.
+
+    Parameters
+    ----------
+    scores : array_like, shape (enrolled, tests)
+    right : array_like, shape (tests,)
+        Each test's score with its speaker.
+
+    Returns
+    -------
+    int array, shape (tests,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        A non-finite score.
+
+    Examples
+    --------
+    >>> as_high([[1.0, 3.0], [2.0, 3.0]], [2.0, 4.0])
+    array([1, 0])
+    """
+    values = np.asarray(scores)
+    if not np.isfinite(values).all():
+        raise PrivacyEvalError("scores must be finite numbers")
+    return np.asarray(np.count_nonzero(values >= np.asarray(right), axis=0), dtype=np.int64)
+
+
 def closed_set_linkage(
     scores: ArrayLike, own: ArrayLike, gallery_sizes: ArrayLike, rank: int = 1
 ) -> FloatArray:
