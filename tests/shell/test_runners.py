@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -16,17 +18,22 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import (
     ROOT,
     Run,
     SpeechTree,
+    cli,
     executable,
     interruptible,
+    lines_to,
     run_program,
     snapshot,
     until,
 )
+
+from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
 
 LOCAL, ON_SLURM = ROOT / "scripts/run_jobs.sh", ROOT / "scripts/slurm.sh"
 #: Daemons lie where only root's PATH may lead.
@@ -519,3 +526,83 @@ def test_stages_of_the_recipe_on_slurm(slurm: Slurm, tmp_path: Path) -> None:
     found, expected = (snapshot(tree.root / "exp") for tree in trees)
     assert found == expected
     assert sum(name.endswith(("scores", ".npz", "DeIDentification")) for name in found) == 3 + 7 + 1
+
+
+#: Ends as if it had run out of memory, at the first attempt of the second job.
+KILLED_ONCE = """#!/bin/sh
+case "$*" in
+    *"--job 2/2"*) [ -e once ] || { touch once; kill -9 $$; } ;;
+esac
+exec %s "$@"
+"""
+
+
+def test_a_killed_task_of_an_array_is_run_again_and_merged(on_slurm: Runner) -> None:
+    """Counts and ranks of two tasks, one of which is killed, are those of one command."""
+    folder, rng = on_slurm.folder, np.random.default_rng(0)
+    program = [str(ROOT / ".venv/bin/privacy-eval")]
+    executable(folder / "bin/eval", KILLED_ONCE % program[0])
+    trials = [f"s{n % 5} u{n} {'target' if n % 3 else 'nontarget'}" for n in range(40)]
+    scores = [
+        f"{line.rsplit(' ', 1)[0]} {x:.4f}"
+        for line, x in zip(trials, rng.normal(size=40), strict=True)
+    ]
+    lines_to(folder / "trials", trials)
+    for name, some in (("scores", scores), ("scores.1", scores[:9]), ("scores.2", scores[9:])):
+        lines_to(folder / name, some)
+    for name in ("enroll", "test"):
+        rows = (" ".join(f"{x:.4f}" for x in rng.normal(size=3)) for _ in range(8))
+        lines_to(folder / f"{name}.ark", [f"{name}{n} [ {row} ]" for n, row in enumerate(rows)])
+    lines_to(folder / "spk2utt", [f"s{n} enroll{n}" for n in range(8)])
+    lines_to(folder / "utt2spk", [f"test{n} s{n % 3}" for n in range(8)])
+    count = ["count", "--trials", "trials"]
+    ranks = ["identification", "--backend", "cosine", "--enroll-vectors", "enroll.ark"]
+    ranks += ["--spk2utt", "spk2utt", "--trial-vectors", "test.ark", "--utt2spk", "utt2spk"]
+    show = ["identification", "--gallery-sizes", "2,8", "--format", "json", "--ranks"]
+
+    def alone(*words: str) -> str:
+        run = run_program(*program, *words, cwd=folder)
+        assert run.code == 0, run.err
+        return run.out
+
+    tasks = f"""set -e
+        {shlex.join(["bin/eval", *ranks])} --job JOB/2 --out ranks.JOB
+        {shlex.join(["bin/eval", *count])} --scores scores.JOB --out counts.JOB"""
+    options = ["--mem", "200M", "--retries", 0]
+    run = on_slurm.run(*options, "JOB=1:2", "l/JOB.log", "bash", "-c", tasks)
+    assert (run.code, "1 of 2 jobs failed (JOB: 2)" in run.err) == (1, True)
+    assert on_slurm.names("*.[12]") == ["counts.1", "ranks.1", "scores.1", "scores.2"]
+    unfinished = run_program(*program, *show, "ranks.1", cwd=folder)
+    assert unfinished.code == 1 and "1 of 2 jobs are missing" in unfinished.err
+    assert on_slurm.run(*options, "JOB=2", "l/JOB.log", "bash", "-c", tasks).code == 0
+    for name in ("counts", "ranks"):
+        alone("merge", f"{name}.2", f"{name}.1", "--out", name)
+    alone(*count, "--scores", "scores", "--out", "whole")
+    assert (folder / "counts").read_bytes() == (folder / "whole").read_bytes()
+    whole = json.loads(alone(*ranks, *show[1:-1]))
+    assert json.loads(alone(*show, "ranks"))["linkage"] == whole["linkage"]
+
+
+def test_xvectors_of_an_array_with_a_killed_task(slurm: Slurm, tmp_path: Path) -> None:
+    pytest.importorskip("soundfile", reason="audio needs the extra speech")
+    source, once = tmp_path / "simulated", tmp_path / "bin/privacy-eval"
+    write_demo_speech(source, DemoSpeech(speakers=2, training=4, utterances=2, seconds=1.0))
+    words = ["data-dir", "--original", source / "speech", "--utt2spk", source / "speech_utt2spk"]
+    words += ["--training", source / "training", "--training-utt2spk", source / "training_utt2spk"]
+    words += ["--model", source / "extractor", "--out", tmp_path / "tree"]
+    assert cli(*words).code == 0
+    other = Path(shutil.copytree(tmp_path / "tree", tmp_path / "other"))
+    executable(once, KILLED_ONCE % (ROOT / ".venv/bin/privacy-eval"))
+    path = f"{once.parent}:{slurm.environment['PATH']}"
+    command = ["xvectors", "--results", "exp", "--conf", "protocol.yaml", "--allow-outside"]
+    jobs = ["--nj", "2", "--cmd", "slurm.sh --mem 300M --retries 0", "--tree", tmp_path / "tree"]
+    environment = {**slurm.environment, "PATH": path}
+    run = run_program(once, *command, *jobs, cwd=tmp_path, **environment)
+    assert (run.code, (tmp_path / "once").exists()) == (0, True), run.err
+    assert "jobs were killed" in run.err
+    assert cli(*command, "--tree", other).code == 0
+    found, expected = (
+        {n: b for n, b in snapshot(tree).items() if n.endswith((".ark", ".scp"))}
+        for tree in (tmp_path / "tree", other)
+    )
+    assert found == expected and len(found) > 2
