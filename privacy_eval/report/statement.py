@@ -153,6 +153,11 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
                 f"{group} {rate_text(rates)}; guessing finds {100 * rates.chance:.3g} %."
             )
         yield from _errors(data, system)
+    for of in evidence.attributes:
+        yield (
+            f"{of.name}: a classifier has an average recall of {_percent(of.uar, of.interval)} on "
+            f"anonymized speech, of {_percent(of.original)} on unprotected speech."
+        )
     if (speakers := _most_speakers(data)) is not None and speakers <= LEAST_SPEAKERS:
         yield (
             f"Test sets have at most {speakers} speakers: enough to show a risk, not enough to "
