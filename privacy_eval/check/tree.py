@@ -14,13 +14,13 @@ from ..io.names import look_alike
 from ..io.wer import WerLine
 from ..products.freshness import Progress, absent
 from ..protocol.protocol import ORIGINAL, Protocol
+from ..results.word_counts import unusual_word_counts
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, SystemUnderTest
 from ..stages.collect import (
     compare_with_transcripts,
     read_emotion,
     read_recognition,
-    unusual_word_counts,
 )
 from ..stages.transcripts import rated_words
 from ..tree.attacker_folders import attacker_problems

@@ -61,7 +61,7 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
     """
     from ..report.notes import caveat_notes
     from ..results.signature import network_notes
-    from ..stages.collect import unusual_word_counts
+    from ..results.word_counts import unusual_word_counts
 
     remarks = []
     for system, lines in _by_system(results.not_evaluated, systems).items():

@@ -83,6 +83,7 @@ class Caveat:
 
 INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
 RAW_SPEECH = "raw_speech"
+OTHER_WORDS = "other_words"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 
 #: Caveats by their key in records.
@@ -114,6 +115,12 @@ CAVEATS: Mapping[str, Caveat] = {
         "lower EER",
         ranked=True,
         announced=False,
+    ),
+    OTHER_WORDS: Caveat(
+        "Word error rates of another number of words than most systems have on the same set, so "
+        "neither comparable nor ranked",
+        "wer",
+        word="other words",
     ),
     "few_targets": Caveat(
         f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores",

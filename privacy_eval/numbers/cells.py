@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate, counted
 from ..metrics import Caveat, describe
-from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
+from ..metrics.caveats import CAVEATS, INCOMPLETE, OTHER_WORDS, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..metrics.wer import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
 from ..results.signature import network_notes
+from ..results.word_counts import other_words
 from ..tree.conditions import MeasureCondition, RecognitionCondition, TrialCondition
 
 #: The column of original speech.
@@ -210,7 +211,7 @@ def cells_from_results(results: Results) -> Cells:
         frozenset(systems),
         notes=tuple(notes),
         sources=(OWN_SOURCE,),
-        not_comparable=(*_other_trials(results), *networks),
+        not_comparable=(*_other_trials(results), *_other_words(results), *networks),
         networks=networks,
     )
 
@@ -277,6 +278,7 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         for r in results.recognition
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
+    incomparable = other_words(results)
     measured += [
         (e.condition, metric, value, (), None)
         for e in results.emotion
@@ -293,7 +295,9 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         gender = c.gender if isinstance(c, MeasureCondition) else ""
         key = CellKey(metric, None, c.split, c.data_set, gender, column)
         interval = (bounds[0], bounds[1]) if bounds else None
-        cell = Cell(value, describe(metric).format(value), interval=interval, speaker_sums=sums)
+        caveat = CAVEATS[OTHER_WORDS] if c in incomparable else None
+        text = describe(metric).format(value)
+        cell = Cell(value, text, interval=interval, caveat=caveat, speaker_sums=sums)
         stored.setdefault((c.system, key), []).append(cell)
     cells: dict[CellKey, Cell] = {}
     conflicts = []
@@ -324,6 +328,12 @@ def _other_trials(results: Results) -> Iterator[str]:
             "Not comparable: systems with different numbers of trials (target + nontarget): "
             f"{abbreviate(differ)}"
         )
+
+
+def _other_words(results: Results) -> Iterator[str]:
+    """Yield a note if word error rates of the same set are of different numbers of words."""
+    if differ := [f"{c.system} {text}" for c, text in other_words(results).items()]:
+        yield f"Not comparable: word error rates of other numbers of words: {abbreviate(differ)}"
 
 
 def cells_from_published(

@@ -114,7 +114,9 @@ def trade_offs(means: Means, split: str) -> list[TradeOff]:
         for s in means.cells.systems
     }
     return [
-        TradeOff(s, eer, {m: mean for m, mean in utility[s].items() if mean.value is not None})
+        TradeOff(
+            s, eer, {m: v for m, v in utility[s].items() if v.value is not None and not v.caveat}
+        )
         for s, eer in eers.items()
         if eer.value is not None and eer.caveat in (None, INCOMPLETE)
     ]

@@ -10,6 +10,7 @@ from ..errors import counted
 from ..metrics import describe
 from ..numbers.attackers import Tried
 from ..numbers.report_data import ReportData
+from ..protocol.protocol import Attacker
 from ..results.attacker_costs import duration_text
 
 #: Mark of attackers that cannot be told from the strongest.
@@ -37,12 +38,15 @@ class AttackersInWords:
         What the strongest attacker leaves of the first systems; "" if nothing is known of it.
     tried : tuple of str
         Which attackers were tried, and which were not.
+    running : tuple of str
+        What they cost, and the options that run others or rank by the strongest.
     of_systems : tuple of tuples of str
         What others than the challenge's own reach against each system, as ranked.
     """
 
     verdict: str
     tried: tuple[str, ...]
+    running: tuple[str, ...]
     of_systems: tuple[tuple[str, ...], ...]
 
 
@@ -50,7 +54,7 @@ def attackers_in_words(data: ReportData) -> AttackersInWords:
     """Describe the attackers of the split that sentences are of."""
     rows = [data.tried.get((system, data.main_split)) for system in data.systems_by_rank]
     of_systems = tuple(tuple(_reached(row, data)) if row is not None else () for row in rows)
-    return AttackersInWords(_verdict(data), tuple(_tried(data)), of_systems)
+    return AttackersInWords(_verdict(data), tuple(_tried(data)), tuple(_running(data)), of_systems)
 
 
 def _verdict(data: ReportData) -> str:
@@ -85,19 +89,17 @@ def _too_short(row: Tried) -> str:
 
 
 def _tried(data: ReportData) -> Iterator[str]:
-    """Say which attackers were tried, and which were not, with the option that runs them; and
-    whether the strongest one changes the ranking."""
+    """Say which attackers were tried, and which were not."""
     protocol = data.protocol
     titles = {a.id: a.title for a in protocol.attackers}
     present = {r.condition.attack_model for r in data.results.verification}
     attacks = [a for a in protocol.attack_models if a.id in present and not a.is_original]
-    others = list(dict.fromkeys(r.condition.attacker for r in data.others))
+    others = _others(data)
     tried = [titles.get(name, name) for name in others]
     if attacks:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
         tried.insert(0, f"{own} ({', '.join(a.phrase for a in attacks)})")
     yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
-    yield from _costs(data, {name: titles.get(name, name) for name in others})
     partial = [
         f"{a.phrase} ({row.system})"
         for row in data.tried.values()
@@ -109,12 +111,29 @@ def _tried(data: ReportData) -> Iterator[str]:
     outside = [a for a in protocol.other_attackers if a.scoring == "outside"]
     if unscored := [a.title for a in outside if a.id not in others]:
         yield f"Named in the protocol, but without scores: {'; '.join(unscored)}."
-    untried = [a for a in protocol.other_attackers if a.id not in others and a not in outside]
-    if untried:
-        yield (
-            f"Not tried, and perhaps stronger: {'; '.join(a.title for a in untried)}. Stage 5 with "
-            f"--attackers {','.join(a.id for a in untried)} runs them, or says what the tree lacks."
-        )
+    if untried := _untried(data):
+        yield f"Not tried, and perhaps stronger: {'; '.join(a.title for a in untried)}."
+
+
+def _others(data: ReportData) -> list[str]:
+    """List the attackers beside the challenge's own that have scores, by id."""
+    return list(dict.fromkeys(r.condition.attacker for r in data.others))
+
+
+def _untried(data: ReportData) -> list[Attacker]:
+    """List the attackers of the protocol that stage 5 could run, but has not run."""
+    able = [a for a in data.protocol.other_attackers if a.scoring != "outside"]
+    return [a for a in able if a.id not in _others(data)]
+
+
+def _running(data: ReportData) -> Iterator[str]:
+    """Say what attackers cost, which option runs others, and whether the strongest one changes the
+    ranking."""
+    titles = {a.id: a.title for a in data.protocol.attackers}
+    yield from _costs(data, {name: titles.get(name, name) for name in _others(data)})
+    if untried := _untried(data):
+        ids = ",".join(a.id for a in untried)
+        yield f"Stage 5 with --attackers {ids} runs the others, or says what the tree lacks."
     ranked = [r for r in data.main_ranking.ranked if r.system in data.cells.own]
     corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
     best = max(corrected, key=lambda s: corrected[s], default="")

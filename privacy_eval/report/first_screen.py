@@ -51,7 +51,12 @@ def front(data: ReportData) -> Front:
     if any(NO_WIDTH in sentence for sentence in (verdict, *(s for _, of in answers for s in of))):
         words += ((NO_WIDTH, NO_WIDTH_NOTE.partition(": ")[2]),)
     return Front(
-        tuple(_facts(data, split)), verdict, answers, warnings, words, attackers=attackers.tried
+        tuple(_facts(data, split)),
+        verdict,
+        answers,
+        warnings,
+        words,
+        attackers=(*attackers.tried, *attackers.running),
     )
 
 

@@ -64,7 +64,10 @@ class Publication:
 
     def data(self, data: ReportData) -> ReportData:
         """Return the data that the report shows."""
-        return replace(data, results=_without_paths(data.results)) if self.public else data
+        if not self.public:
+            return data
+        others = tuple(map(_scored, data.others))
+        return replace(data, results=_without_paths(data.results), others=others)
 
     def front(self, front: Front) -> Front:
         """Return the first screen that the report shows."""
@@ -80,7 +83,7 @@ def _without_paths(results: Results) -> Results:
     note = f"{counted(absent, 'note')} of what is missing or was left out, named in the results"
     return replace(
         results,
-        verification=tuple(_record(r).with_caveats(r.caveats) for r in results.verification),
+        verification=tuple(map(_scored, results.verification)),
         similarity=tuple(map(_record, results.similarity)),
         identification=tuple(map(_record, results.identification)),
         emotion=tuple(map(_record, results.emotion)),
@@ -93,6 +96,15 @@ def _without_paths(results: Results) -> Results:
         ),
         not_evaluated=(note,) if absent else (),
     )
+
+
+def _scored(record: VerificationRecord) -> VerificationRecord:
+    """Return a record whose remarks name no paths either."""
+    parts = (remark.partition(": ") for remark in record.remarks)
+    remarks = tuple(
+        text if "/" in where else f"{where}{colon}{text}" for where, colon, text in parts
+    )
+    return replace(_record(record), remarks=remarks).with_caveats(record.caveats)
 
 
 def _record(record: Record) -> Record:

@@ -15,6 +15,7 @@ from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from ..metrics import describe
 from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
+from ..numbers.cells import system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
 from ..numbers.identification import SingledOut
 from ..numbers.report_data import ReportData
@@ -53,11 +54,18 @@ _KNOWLEDGE = {
     ),
 }
 
+_WORDS = (
+    "Words alone: has texts of other recordings of known people, and compares the choice of words "
+    "with the text of the recording, as a recognizer or a listener wrote it down; needs no voice."
+)
+
 _READING = (
     "An attacker is anybody who tries to identify speakers, also the recipient of the recordings.",
-    "EER (equal error rate): how often an attacker errs who decides whether two recordings are of "
-    "one person. 50 % is guessing, 0 % is certainty: the lower, the less privacy. A rate at which "
-    "the right person is found is the other way round: the higher, the less privacy.",
+    "EER (equal error rate): how often an attacker errs who decides whether a recording is of a "
+    "given person, of whom other recordings are known. 50 % is guessing, 0 % is certainty: the "
+    "lower, the less privacy. It is neither the share of people who are protected nor the "
+    "probability of being found. A rate at which the right person is found is the other way round: "
+    "the higher, the less privacy.",
     "Numbers in brackets are 95 % intervals: what other speakers of the same kind could have "
     "given.",
 )
@@ -188,7 +196,7 @@ def _errors(data: ReportData, system: str) -> Iterator[str]:
     original = data.original_eer.text()
     without = f", with unprotected speech in {original} %" if original else ""
     yield (
-        f"{system}: deciding whether two recordings are of one person, {best} errs in "
+        f"{system}: deciding whether a recording is of a given person, {best} errs in "
         f"{text}{without}, by guessing in 50 %."
     )
 
@@ -253,9 +261,11 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
     for one in _attacks(data):
         interval = describe(data.protocol.eer).interval(one.eer.interval)
-        how = f"Are two recordings of one person? ({phrases[_key(one)]})"
+        how = f"Is a recording of a given person? ({phrases[_key(one)]})"
         eer = f"errs in {one.eer.text()} % {interval}".rstrip()
         yield "linkability", how, f"{eer} (EER); guessing: 50 %" if one.eer.text() else "no value"
+    for system in data.results.systems:
+        yield from _strongest(data, system)
     for of in evidence.attributes:
         risk = "{:.2f} [{:.2f}, {:.2f}]".format(of.risk, *of.risk_interval)
         result = (
@@ -264,7 +274,29 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         )
         yield "inference", f"{of.name}: a classifier tells it from anonymized speech", result
     if not evidence.attributes:
-        yield "inference", "not measured", "nothing can be said"
+        yield "inference", "attributes: not measured", "nothing can be said"
+    for system in data.results.systems:
+        if recall := _utility(data, system, "uar"):
+            how = f"{system}: a classifier tells the emotion from anonymized speech"
+            yield "inference", how, f"average recall {recall} %"
+
+
+def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the row of the attacker with the lowest EER, if it is not the challenge's own."""
+    tried = data.tried.get((system, data.main_split))
+    lowest = tried.lowest if tried is not None else None
+    if tried is not None and lowest is not None and lowest.attacker != data.protocol.own_attacker:
+        strongest = f"the strongest of {len(tried.compared)} methods"
+        how = f"The same, by {strongest} ({system}, {lowest.phrase})"
+        bounds = describe(data.protocol.eer).interval(lowest.eer.interval)
+        eer = f"errs in {lowest.eer.text()} % {bounds}".rstrip()
+        yield "linkability", how, f"{eer} (EER); guessing: 50 %"
+
+
+def _utility(data: ReportData, system: str, metric: str) -> str:
+    """Return a mean measure of utility of a system; "" without one."""
+    mean = data.utility[data.main_split].get(system_column(system), {}).get(metric)
+    return mean.text() if mean is not None and mean.value is not None else ""
 
 
 def _singled_out(data: ReportData) -> dict[tuple[str, str, str], SingledOut]:
@@ -280,6 +312,8 @@ def _key(one: Attack) -> tuple[str, str, str]:
 def _attackers(data: ReportData) -> Iterator[str]:
     for model in dict.fromkeys(one.model for one in _attacks(data)):
         yield f"{model.title}: {_knowledge(model)}."
+    if any(r.condition.attacker in data.protocol.word_attackers for r in data.others):
+        yield _WORDS
     words = attackers_in_words(data)
     yield from words.tried
     yield from (sentence for of_system in words.of_systems for sentence in of_system)
@@ -370,6 +404,9 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
             "What is said: the words alone link recordings, as shown above, and names or "
             "diagnoses identify; removing them is another task."
         )
+    for system in data.results.systems:
+        if errors := _utility(data, system, "wer"):
+            yield f"{system}: a recognizer gets {errors} % of the words wrong, the rest right."
     yield (
         "Other languages, children, ill or unusual voices, background sounds and other recordings "
         "of the same session: the numbers do not carry over by themselves."

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..metrics import Label, describe
+from ..metrics.caveats import Caveat, note_of
 from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
@@ -39,6 +40,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     present = {k.system for k in cells.values if k.metric in metrics and k.split == split}
     systems = [s for s in systems if s in present]
     of_words: set[str] = set()
+    caveats: dict[Caveat, None] = {}
     for metric in metrics:
         for name, data_set, gender in _rows_of_sets(protocol, metric, split):
             row = [cells.get(CellKey(metric, None, split, data_set, gender, s)) for s in systems]
@@ -47,6 +49,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
                 exact |= {(number, 1 + i): c.exact for i, c in enumerate(row) if c and c.exact}
                 with_interval = {s for s, c in zip(systems, row, strict=True) if c and c.interval}
                 resampled |= with_interval
+                caveats |= dict.fromkeys(c.caveat for c in row if c and c.caveat)
                 of_words |= with_interval if metric == "wer" else set()
                 texts = (text_with_interval(describe(metric), cell) for cell in row)
                 rows.setdefault(metric, []).append((name, *texts))
@@ -57,6 +60,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
     notes += [describe(m).explanation.rstrip(".") for m in measures if m in rows]
+    notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "
@@ -129,6 +133,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
                 row.insert(1, "submitted" if row[0] in own else "published")
     groups = [group or [["none", *[""] * (len(columns) - 1)]] for group in groups]
     attack = protocol.average_attack.phrase
+    other_words = data.cells.not_comparable if "wer" in metrics else ()
     title = f"Systems by the thresholds of the average EER ({attack})"
     return Table(
         f"thresholds_{split}",
@@ -137,7 +142,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         fit="shrunk",
-        notes=tuple(overestimates(data, [split])),
+        notes=(*overestimates(data, [split]), *other_words),
         section=SIDE_BY_SIDE,
         title=title,
     )

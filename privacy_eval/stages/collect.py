@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -282,23 +281,6 @@ def compare_with_transcripts(
         else:
             agreeing.append(line)
     return agreeing, contradictions
-
-
-def unusual_word_counts(
-    lines: Iterable[tuple[RecognitionCondition, WerLine]],
-) -> Iterator[tuple[RecognitionCondition, str]]:
-    """Yield the conditions whose number of words is not that of most of the same set, described."""
-    of_sets: dict[tuple[str, str], dict[RecognitionCondition, int]] = {}
-    for condition, line in lines:
-        if line.words is not None:
-            place = condition.data_set, condition.split
-            of_sets.setdefault(place, {})[condition] = line.words
-    for words in of_sets.values():
-        frequencies = Counter(words.values())
-        usual = max(frequencies, key=lambda n: (frequencies[n], n))
-        for condition, n in words.items():
-            if n != usual:
-                yield condition, f"{condition.name}: {n} words, most have {usual}"
 
 
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:

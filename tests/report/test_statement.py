@@ -71,7 +71,7 @@ def statement(results: Path, out: Path, *more: object) -> str:
 
 def test_published_results_say_what_was_not_measured(results: Path, tmp_path: Path) -> None:
     text = statement(results, tmp_path / "s.md")
-    assert "| inference | not measured | nothing can be said |" in text
+    assert "| inference | attributes: not measured | nothing can be said |" in text
     assert "| singling out | not measured | nothing can be said |" in text
     assert "Inference of gender, accent" in text
     assert "not a legal assessment" in text

@@ -16,6 +16,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.wer import SpeakerErrors
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
+from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
@@ -104,6 +105,30 @@ def test_thresholds_by_hand() -> None:
         ("9.00", "3", "55.00", "2"),
         ("", "", "40.00", "4"),
     ]
+
+
+def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
+    lines = (
+        replace(r, line=replace(r.line, words=1000 if r.condition.system == "b" else 15355))
+        for r in FOUR.recognition
+    )
+    results = replace(FOUR, recognition=tuple(lines))
+    data = data_of(results)
+    thresholds = tables_of(data)["thresholds_test"]
+    assert {row[0]: row[2:4] for row in thresholds.groups[0]} == {
+        "a": ("5.00", "1"),
+        "c": ("9.00", "2"),
+        "b": ("", ""),
+        "e": ("", ""),
+    }
+    utility = tables_of(data)["utility_test"]
+    assert [cell for cell in utility.rows[0] if cell.endswith("?")] == ["4.00?"]
+    for table in (utility, thresholds):
+        assert any("libri_test_asr_anon: 1000 words, most have 15355" in n for n in table.notes)
+    rule = Rule("words", "wer", at_most=0.06, interval="optional")
+    (verdict,) = judge(Policy((rule,)), results).rules
+    told = [case.of for case in verdict.cases if "another number of words" in case.reason]
+    assert [of.split(",")[0] for of in told] == ["b"]
 
 
 def test_a_threshold_that_no_system_reaches_says_none() -> None:

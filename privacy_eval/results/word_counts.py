@@ -1,0 +1,32 @@
+"""Numbers of words that word error rates are of: of the same set, all systems have the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ..io.wer import WerLine
+from ..tree.conditions import RecognitionCondition
+from .records import Results
+
+
+def unusual_word_counts(
+    lines: Iterable[tuple[RecognitionCondition, WerLine]],
+) -> Iterator[tuple[RecognitionCondition, str]]:
+    """Yield the conditions whose number of words is not that of most of the same set, described."""
+    of_sets: dict[tuple[str, str], dict[RecognitionCondition, int]] = {}
+    for condition, line in lines:
+        if line.words is not None:
+            place = condition.data_set, condition.split
+            of_sets.setdefault(place, {})[condition] = line.words
+    for words in of_sets.values():
+        frequencies = Counter(words.values())
+        usual = max(frequencies, key=lambda n: (frequencies[n], n))
+        for condition, n in words.items():
+            if n != usual:
+                yield condition, f"{condition.name}: {n} words, most have {usual}"
+
+
+def other_words(results: Results) -> dict[RecognitionCondition, str]:
+    """Describe the conditions whose word error rates are not comparable, see above."""
+    return dict(unusual_word_counts((r.condition, r.line) for r in results.recognition))
