@@ -140,7 +140,7 @@ class Row:
         return self.seconds <= self.goal * self.limit_seconds
 
 
-#: Trials of a Parquet file, whose ids stay in memory.
+#: Trials of a Parquet file, which is written as a whole.
 _MOST_PARQUET = 10**7
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, missing_library
-from .files import PARQUET_MAGIC, max_unpacked_bytes
+from .files import PARQUET_MAGIC, max_unpacked_bytes, opened, reading
 from .ids import MAX_FIELD_BYTES
 from .text_table import PADDING, Column, IndexArray
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 NUMBERS = ("score", "label")
 
 _SPACE = 32
+_BATCH_ROWS = 1 << 16
 _EMPTY: IndexArray = np.empty(0, dtype=np.int64)
 
 
@@ -113,19 +116,46 @@ def parse_arrow(content: bytes, path: Path, names: Mapping[str, str]) -> dict[st
         import pyarrow as pa
     except ImportError:
         raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
-    try:
-        batches = list(_batches(content, names))
+    with _damage(path):
+        batches = list(_batches(pa.BufferReader(content), len(content), names))
         if not sum(map(len, batches)):
             raise ValueError("no rows")
-        table = pa.Table.from_batches(batches)
-        fields = [names[name.lower()] for name in table.column_names]
-        if len(set(fields)) < len(fields):
-            raise ValueError(f"several columns of one meaning: {', '.join(table.column_names)}")
-        table.validate(full=True)
-        return {
-            field: _column(table.column(place), field in NUMBERS, f"{path}: column {name}")
-            for place, (field, name) in enumerate(zip(fields, table.column_names, strict=True))
-        }
+        return _columns(pa.Table.from_batches(batches), path, names)
+
+
+def arrow_blocks(path: Path, names: Mapping[str, str]) -> Iterator[dict[str, Column]]:
+    """Parse a Parquet file or an Arrow IPC file (Feather) in parts, in their order.
+
+    Parameters
+    ----------
+    path, names
+        See `parse_arrow`; a file that is not packed.
+
+    Returns
+    -------
+    iterator of dict
+        Columns by field; lines count from 1 in each part.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `parse_arrow`, but for a file without rows; unreadable.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
+    with opened(path, path) as raw, reading(path), _damage(path):
+        for batch in _batches(pa.PythonFile(raw), os.fstat(raw.fileno()).st_size, names):
+            if len(batch):
+                yield _columns(pa.Table.from_batches([batch]), path, names)
+
+
+@contextlib.contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file raises into an error that names it."""
+    try:
+        yield
     except PrivacyEvalError:
         raise
     except Exception as error:  # pyarrow raises a dozen kinds of what is damaged
@@ -134,17 +164,29 @@ def parse_arrow(content: bytes, path: Path, names: Mapping[str, str]) -> dict[st
         ) from error
 
 
-def _batches(content: bytes, names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+def _columns(table: pa.Table, path: Path, names: Mapping[str, str]) -> dict[str, Column]:
+    fields = [names[name.lower()] for name in table.column_names]
+    if len(set(fields)) < len(fields):
+        raise ValueError(f"several columns of one meaning: {', '.join(table.column_names)}")
+    table.validate(full=True)
+    return {
+        field: _column(table.column(place), field in NUMBERS, f"{path}: column {name}")
+        for place, (field, name) in enumerate(zip(fields, table.column_names, strict=True))
+    }
+
+
+def _batches(source: Any, size: int, names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Yield parts of the named columns, at most as many bytes as a packed file may become."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    left = max_unpacked_bytes(len(content))
-    source = pa.BufferReader(content)
-    if content.startswith(PARQUET_MAGIC):
+    left = max_unpacked_bytes(size)
+    magic = source.read(len(PARQUET_MAGIC))
+    source.seek(0)
+    if magic == PARQUET_MAGIC:
         file = pq.ParquetFile(source)
         wanted = _wanted(file.schema_arrow.names, names)
-        batches = file.iter_batches(columns=wanted, use_threads=False)
+        batches = file.iter_batches(_BATCH_ROWS, columns=wanted, use_threads=False)
     else:
         reader = pa.ipc.open_file(source)
         wanted = _wanted(reader.schema.names, names)

@@ -71,12 +71,13 @@ def count_labelled(labelled: LabelledScores, path: Path, bits: int) -> CountedSh
     PrivacyEvalError
         A score beyond float32.
     """
-    score, is_target = labelled.score, labelled.is_target
+    with np.errstate(over="ignore"):  # is refused
+        score, is_target = labelled.score.astype(np.float32), labelled.is_target
     return CountedShards(_counted(path, score[is_target], score[~is_target], bits))
 
 
 def _counted(
-    path: Path, target: NDArray[np.float64], nontarget: NDArray[np.float64], bits: int
+    path: Path, target: NDArray[np.floating], nontarget: NDArray[np.floating], bits: int
 ) -> ScoreCounts:
     try:
         return count_scores(target, nontarget, bits=bits)

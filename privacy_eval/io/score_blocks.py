@@ -1,7 +1,7 @@
 """Large score files whose trials are in the key's order, read in blocks without keeping the ids.
 
-Only regular text takes this way: for everything else, also for every error, `scores` reads whole
-files, pairs them by id, and tells what is wrong.
+Only regular text, Parquet and Arrow take this way: for everything else, also for every error,
+`scores` reads whole files, pairs them by id, and tells what is wrong.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .score_formats import (
     KEY_FORMATS,
     LABELS,
     SCORE_FORMATS,
+    RecognizedFormat,
     guess_key_format,
     guess_score_format,
     parse_labels,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from .score_formats import Columns, Formats
 
 _BLOCK_BYTES = 8 << 20
+#: That tell formats which are not text.
+_HEAD_BYTES = 8
 #: Bytes of memory per byte of a file that is read as a whole, plain and gzip; measured.
 _MEMORY, _MEMORY_PACKED = 5, 40
 
@@ -80,6 +83,15 @@ class _Table:
     guess: Callable[[bytes, Path], str]
 
     def __iter__(self) -> Iterator[Columns]:
+        with opened(self.path, self.path) as raw, reading(self.path):
+            head = raw.read(_HEAD_BYTES)
+        for name, format in self.formats.items():
+            if isinstance(format, RecognizedFormat) and format.blocks and format.recognizes(head):
+                if self.format not in (None, name):
+                    raise _IrregularError
+                self.format = name
+                yield from format.blocks(self.path)
+                return
         for block in _blocks(self.path):
             self.format = self.format or self.guess(block, self.path)
             fields = self.formats[self.format]
@@ -116,7 +128,7 @@ def read_in_key_order(
     Returns
     -------
     LabelledScores or None
-        None for any other order, any error, and anything but plain lines of text.
+        None for any other order, any error, and any other format.
 
     Examples
     --------
@@ -147,6 +159,7 @@ def read_in_key_order(
         return None
     if not values or table.format is None or _repeats(np.concatenate(hashes)):
         return None
+    hashes.clear()
     score, is_target = np.concatenate(values), np.concatenate(labels)
     if is_target.all() or not is_target.any():
         return None

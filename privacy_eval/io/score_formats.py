@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,10 +47,13 @@ class RecognizedFormat:
         Of the content of a file and its path, which messages name: returns its columns.
     recognizes : callable
         Of the first line of a file: whether it has this format.
+    blocks : callable, optional
+        Of the path of a file: reads its columns in parts.
     """
 
     split: Split
     recognizes: Callable[[bytes], bool]
+    blocks: Callable[[Path], Iterator[Columns]] | None = None
 
     def __call__(self, content: bytes, path: Path) -> Columns:
         """Split the content of a file into its columns."""
@@ -162,7 +165,17 @@ def _arrow(content: bytes, path: Path) -> Columns:
     """Read a Parquet or Arrow table with columns of the names that headers have."""
     from .arrow import parse_arrow
 
-    columns = parse_arrow(content, path, _FIELD_OF)
+    return _with_ids(parse_arrow(content, path, _FIELD_OF), path)
+
+
+def _arrow_blocks(path: Path) -> Iterator[Columns]:
+    """Read a Parquet or Arrow table in parts."""
+    from .arrow import arrow_blocks
+
+    return (_with_ids(columns, path) for columns in arrow_blocks(path, _FIELD_OF))
+
+
+def _with_ids(columns: Columns, path: Path) -> Columns:
     if not {"speaker", "utterance"} <= set(columns):
         raise PrivacyEvalError(
             f"{path}: expected the columns enroll and test, and score or label or both"
@@ -179,7 +192,9 @@ def _has_header(first: bytes) -> bool:
 
 _NIST = RecognizedFormat(_with_header, lambda first: b"," not in first and _has_header(first))
 _CSV = RecognizedFormat(_with_header, lambda first: b"," in first and _has_header(first))
-_ARROW = RecognizedFormat(_arrow, lambda first: first.startswith((PARQUET_MAGIC, ARROW_MAGIC)))
+_ARROW = RecognizedFormat(
+    _arrow, lambda first: first.startswith((PARQUET_MAGIC, ARROW_MAGIC)), _arrow_blocks
+)
 _BOSARIS = RecognizedFormat(_bosaris, lambda first: first.startswith(b"\x89HDF"))
 
 #: Formats of score files by name.

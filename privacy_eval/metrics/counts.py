@@ -127,7 +127,8 @@ def sortable_key(scores: ArrayLike) -> NDArray[np.uint32]:
     ['407fffff', '80000000', '80000000', 'bf800000']
     """
     bits = (np.asarray(scores, dtype=np.float32) + np.float32(0)).view(np.uint32)
-    return np.asarray(np.where(bits & _SIGN, ~bits, bits | _SIGN), dtype=np.uint32)
+    flipped = (bits.view(np.int32) >> 31).view(np.uint32) | _SIGN  # all bits of a negative number
+    return np.asarray(bits ^ flipped, dtype=np.uint32)
 
 
 def _scores_of(keys: NDArray[np.uint32]) -> FloatArray:
@@ -162,16 +163,15 @@ def count_scores(target: ArrayLike, nontarget: ArrayLike, *, bits: int = KEY_BIT
     (array([0, 1, 1]), array([1, 1, 0]))
     """
     with np.errstate(over="ignore"):
-        classes = [np.asarray(scores).astype(np.float32) for scores in (target, nontarget)]
-    both = np.concatenate(classes)
-    if not both.size or not np.all(np.isfinite(both)):
+        classes = [np.asarray(c).astype(np.float32, copy=False) for c in (target, nontarget)]
+    ends = [end for c in classes if c.size for end in (float(c.min()), float(c.max()))]
+    if not ends or not np.all(np.isfinite(ends)):
         raise PrivacyEvalError("expected scores that are finite as float32")
     shift = np.uint32(KEY_BITS - bits)
     used = [np.unique(sortable_key(c) >> shift, return_counts=True) for c in classes]
     bins = _union([own for own, _ in used])
     targets, nontargets = (_placed(bins, *of_class) for of_class in used)
-    ends = float(both.min()) + 0.0, float(both.max()) + 0.0
-    return ScoreCounts(bits, bins, targets, nontargets, *ends)
+    return ScoreCounts(bits, bins, targets, nontargets, min(ends) + 0.0, max(ends) + 0.0)
 
 
 def _placed(bins: NDArray[np.uint32], own: NDArray[np.uint32], counts: IntArray) -> IntArray:

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from support import cli, lines_to
 
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.io import arrow as arrow_module
+from privacy_eval.io.arrow import arrow_blocks
+from privacy_eval.io.score_blocks import read_in_key_order
 from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
 
 pa = pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
@@ -65,6 +68,27 @@ def test_the_same_as_in_text(tmp_path: Path, write: Write, change: Mapping[str, 
     assert text.is_target is not None and np.array_equal(scores.is_target, text.is_target)
     paired = pair(scores, text.key())
     assert np.array_equal(paired.is_target, text.is_target)
+
+
+@WRITERS
+def test_parts_are_read_in_step_with_text(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of three rows, with labels of their own or in the order of a key, and in another."""
+    monkeypatch.setattr(arrow_module, "_BATCH_ROWS", 3)
+    table = write(tmp_path / "scores", COLUMNS)
+    assert [len(part["score"]) for part in arrow_blocks(table, {"score": "score"})] == [3, 1]
+    rows = [line.split() for line in TEXT]
+    words = [f"{e} {t} {'target' if x == '1' else 'nontarget'}" for e, t, _, x in rows]
+    for trials in (None, lines_to(tmp_path / "key", words)):
+        labelled = read_in_key_order(table, trials)
+        assert labelled is not None and labelled.format == "arrow"
+        assert labelled.score.tolist() == COLUMNS["score"]
+        assert labelled.is_target.tolist() == COLUMNS["label"]
+    other = lines_to(tmp_path / "other", words[::-1])
+    assert read_in_key_order(table, other) is None
+    assert read_in_key_order(write(tmp_path / "x", {**COLUMNS, "enroll": [""] * 4}), None) is None
+    assert read_in_key_order(table, None, formats=("kaldi", None)) is None
 
 
 @WRITERS
