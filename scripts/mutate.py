@@ -6,7 +6,7 @@ the attackers at random places, one at a time, and run their tests.
     scripts/mutate.py --mutants 120 --seed 1 --only 3 17     some of these mutants again
 
 A place is drawn first, then one of cosmic-ray's changes of it, such as < for <= or 1 for 0; types
-and decorators are left alone. Tests named after the module run first, then those that import it,
+are left alone. Tests named after the module run first, then those that import it,
 then those of its room, until one fails. A mutant that no test notices is printed with its change:
 it is the same program, or a test is missing. Works on a copy: the clone is never changed.
 """

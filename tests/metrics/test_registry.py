@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -29,6 +30,7 @@ from privacy_eval.metrics import (
     score_metrics,
     zebra_tag,
 )
+from privacy_eval.metrics.registry import registered
 
 SCORE_METRICS = of_kind("scores")
 
@@ -358,3 +360,10 @@ def test_ratios_are_rounded_exactly(errors: int, trials: int, decimals: int) -> 
     digits = math.floor(exact + Fraction(1, 2))
     printed = Fraction(METRICS["eer"].format(errors / trials, decimals=decimals))
     assert printed == Fraction(digits, 10**decimals)
+
+
+def test_metrics_that_are_only_described_do_not_hide_the_next() -> None:
+    described = replace(METRICS["eer"], key="described", function=None)
+    with registered([described, replace(METRICS["eer"], key="mine")]):
+        found = score_metrics(TrialScores([1.0, 3.0], [0.0, 2.0]))
+    assert "described" not in found and found["mine"] == found["eer"]
