@@ -433,7 +433,7 @@ def rank_tests(
             if progress is not None:
                 progress(compared, n, "speakers")
     drawn = {"replicates": replicates, "seed": seed}
-    made_of = (galleries, tests, speaker_of, (backend, model), (sizes, length, seed))
+    made_of = (galleries, tests, speaker_of, (backend, model), (sizes, length, replicates, seed))
     return RankedTests(
         inputs="" if job is None else _digest(*made_of),
         jobs=jobs,

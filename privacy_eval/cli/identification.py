@@ -164,9 +164,10 @@ def _check_job(arguments: argparse.Namespace) -> None:
         raise UsageError("on single files, --job and --out go together")
     if arguments.job is None:
         return
-    for name in ("rank", "bootstrap", "sentences"):
-        if vars(arguments)[name] not in (None, 0, 1):
-            raise UsageError(f"--{name} goes without --job; give it with --ranks, after `merge`")
+    if arguments.rank > 1:
+        raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
+    if arguments.sentences is not None:
+        raise UsageError("--sentences goes without --job")
 
 
 def _ranks(arguments: argparse.Namespace) -> int:

@@ -131,6 +131,17 @@ def test_jobs_and_merge_print_what_one_command_prints(files: Files) -> None:
     }
 
 
+def test_singling_out_is_what_the_jobs_were_asked_for(files: Files) -> None:
+    (files.folder / "utt2spk").write_text("".join(f"t{n} s{n % 2}\n" for n in range(24)))
+    files.write("test", [f"t{n}" for n in range(24)], np.random.default_rng(3))
+    how, json_ = ("--gallery-sizes", "2", "--bootstrap", 9), ("--format", "json")
+    whole = files.folder / "whole"
+    assert cli("merge", *(files.job(n, *how) for n in JOBS), "--out", whole).code == 0
+    direct = json.loads(cli(*files.command, *how, *json_).out)["singling_out"]
+    merged = json.loads(cli("identification", "--ranks", whole, *json_).out)["singling_out"]
+    assert merged == direct and len(direct["intervals"]) == 1
+
+
 def test_parts_that_do_not_add_up_are_refused(files: Files) -> None:
     first, second = files.job(1), files.job(2)
     copy, out = files.folder / "copy", files.folder / "out"
@@ -180,6 +191,9 @@ def test_written_ranks_are_read_again(files: Files) -> None:
 def test_wrong_usage(files: Files) -> None:
     part, out = files.job(1), files.folder / "x"
     job = ("--job", "1/3")
-    for more in (job, ("--out", out), (*job, "--out", out, "--rank", 2), ("--ranks", part)):
+    for more in (
+        *(job, ("--out", out), ("--ranks", part)),
+        *((*job, "--out", out, "--rank", 2), (*job, "--out", out, "--sentences", "1,2")),
+    ):
         assert cli(*files.command, *more).code == 2
     assert not out.exists()
