@@ -251,11 +251,11 @@ def of_identification(root: Path) -> Case:
 
 
 def of_study(root: Path) -> Case:
-    seed = {"seed": 0}
+    seed = lines_to(root / "seed", ["0"])
     tasks = study_tasks(small_study())[1:2]
     return Case(
-        lambda run: run_tasks(tasks, root, seed=seed["seed"], run=run),
-        lambda: seed.update(seed=1),
+        lambda run: run_tasks(tasks, root, seed=int(seed.read_text()), run=run),
+        lambda: lines_to(seed, ["1"]),
         root,
         root / f"records/{tasks[0].experiment}_{tasks[0].name}.json",
         guarded=False,
@@ -276,16 +276,43 @@ CASES: dict[str, Callable[[Path], Case]] = {
 }
 
 
+class Copies:
+    """A case, whose tree is made and run once: copies of it are put in its place."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.root, self.new, self.run = (folder / n for n in ("a tree", "new", "run"))
+        self.case = CASES[name](self.root)
+        shutil.copytree(self.root, self.new)
+        outcome = self.case.run(Run())
+        assert outcome.made and not (outcome.failed or outcome.rebuilt)
+        shutil.copytree(self.root, self.run)
+
+    def of(self, folder: Path) -> Case:
+        shutil.rmtree(self.root)
+        shutil.copytree(folder, self.root)
+        return self.case
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Copies]:
+    return functools.cache(lambda name: Copies(name, tmp_path_factory.mktemp("case")))
+
+
 @pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
-    return CASES[request.param](tmp_path / "a tree")
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def done(case: Case) -> Case:
-    outcome = case.run(Run())
-    assert outcome.made and not (outcome.failed or outcome.rebuilt)
-    return case
+def case(name: str, copies: Callable[[str], Copies]) -> Case:
+    """Nothing is made yet."""
+    return copies(name).of(copies(name).new)
+
+
+@pytest.fixture
+def done(name: str, copies: Callable[[str], Copies]) -> Case:
+    """Everything is made."""
+    return copies(name).of(copies(name).run)
 
 
 def test_current_products_are_untouched(done: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,7 +433,7 @@ def test_killed_at_any_write_the_next_run_ends_with_the_same_bytes(
 
 
 # Subsets are made under a lock.
-@pytest.mark.parametrize("case", [name for name in CASES if name != "subsets"], indirect=True)
+@pytest.mark.parametrize("name", [name for name in CASES if name != "subsets"], indirect=True)
 def test_another_run_that_is_faster_is_not_taken_for_another_tool(
     done: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -424,7 +451,7 @@ def test_another_run_that_is_faster_is_not_taken_for_another_tool(
     assert done.run(Run()).made == []
 
 
-@pytest.mark.parametrize("case", [name for name in CASES if name != "subsets"], indirect=True)
+@pytest.mark.parametrize("name", [name for name in CASES if name != "subsets"], indirect=True)
 def test_files_that_another_run_made_meanwhile_stay_in_place(
     done: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,7 +463,7 @@ def test_files_that_another_run_made_meanwhile_stay_in_place(
 
 # Data folders are made of each other, and sets of x-vectors are put together after the jobs.
 @pytest.mark.parametrize(
-    "case", [name for name in CASES if name not in ("subsets", "x-vectors")], indirect=True
+    "name", [name for name in CASES if name not in ("subsets", "x-vectors")], indirect=True
 )
 def test_job_splits_cover_everything_once(case: Case) -> None:
     made = [name for job in (1, 2, 3) for name in case.run(Run((job, 3))).made]
