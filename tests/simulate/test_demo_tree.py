@@ -10,7 +10,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from support import OTHER_PROTOCOL, changed_protocol, cli, command, nonempty, snapshot
+from support import OTHER_PROTOCOL, changed_protocol, cli, command, lines_to, nonempty, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import PldaBackend, score_matrix, train_backend
@@ -24,6 +24,7 @@ from privacy_eval.simulate import DEMO_SIZES, VectorModel, demo_tree, write_demo
 
 PROTOCOL = load_protocol("vpc2020")
 ORIGINAL_MODEL = "exp/models/asv_eval/xvect_01709_1"
+LESS = {"speakers": 6, "utterances": 4}
 SMALL = {"seed": 0, "speakers": 3, "utterances": 2, "systems": 3}
 GROUPS = list(itertools.product(("libri", "vctk"), ("dev", "test")))
 ENROLLMENT_SETS = {f"{c}_{s}_enrolls" for c, s in GROUPS}
@@ -81,14 +82,15 @@ def means(results: Results) -> dict[tuple[str, str], float]:
     for record in results.similarity:
         for metric, value in record.metrics["exact"].items():
             values[record.condition.system, metric].append(value)
-    assert {len(of_one) % 12 for of_one in values.values()} == {0}
+    n_sets = len(list(results.protocol.trial_sets()))
+    assert {len(of_one) % n_sets for of_one in values.values()} == {0}
     return {key: mean(of_one) for key, of_one in values.items()}
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulate") / "tree"
-    assert write_demo_tree(folder, PROTOCOL, seed=3)
+    assert write_demo_tree(folder, PROTOCOL, seed=3, **LESS)
     return folder
 
 
@@ -99,16 +101,16 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_same_seed_gives_same_bytes(tree: Path, tmp_path: Path) -> None:
-    assert write_demo_tree(tmp_path / "other place", PROTOCOL, seed=3)
-    assert snapshot(tmp_path / "other place") == snapshot(tree)
+def test_same_seed_gives_same_bytes(tree: Path, small: Path, tmp_path: Path) -> None:
+    assert write_demo_tree(tmp_path / "other place", PROTOCOL, **SMALL)
+    assert snapshot(tmp_path / "other place") == snapshot(small)
     # Four tables and a list in every data folder, but no list in eight combined ones and in three
     # of training speech.
     assert len(snapshot(tree)) == 2 + (43 * 5 - 8 - 3) + 43 * 2 + 3 + 2 * 8
 
 
 def test_other_seed_changes_vectors_and_words(tree: Path, tmp_path: Path) -> None:
-    write_demo_tree(tmp_path / "t", PROTOCOL, seed=4)
+    write_demo_tree(tmp_path / "t", PROTOCOL, seed=4, **LESS)
     one, two = snapshot(tree), snapshot(tmp_path / "t")
     assert set(one) == set(two)
     changed = {name for name in one if one[name] != two[name] and not name.endswith("/WER")}
@@ -122,7 +124,7 @@ def test_other_seed_changes_vectors_and_words(tree: Path, tmp_path: Path) -> Non
 
 def test_existing_tree_is_kept(tree: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in tree.rglob("*")}
-    assert not write_demo_tree(tree, PROTOCOL, seed=3)
+    assert not write_demo_tree(tree, PROTOCOL, seed=3, **LESS)
     assert {p: p.stat().st_mtime_ns for p in tree.rglob("*")} == before
     assert not list(tree.parent.glob(".*"))
 
@@ -361,8 +363,9 @@ def test_progress_counts_every_data_folder(protocol: str, tmp_path: Path) -> Non
 def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
     """Means over trial sets: EER, DeID and G_VD of the challenge's B1 and B2; further systems
     lie between poor and good ones."""
-    write_demo_tree(tmp_path / "t", PROTOCOL, seed=0, systems=3)
-    results = evaluated(tmp_path / "t")
+    write_demo_tree(tmp_path / "t", changed_protocol(splits=["test"]), seed=0, systems=3)
+    lines_to(tmp_path / "t/half.yaml", ["{extends: vpc2020, name: half, splits: [test]}"])
+    results = evaluated(tmp_path / "t", "half.yaml")
     assert results.systems == ["B1", "B2", "S3"]
     actual = means(results)
     assert actual["B1", "original"] == actual["B2", "original"]
@@ -440,7 +443,7 @@ def test_leftovers_of_a_killed_run_are_removed(tree: Path, tmp_path: Path) -> No
     left.mkdir(parents=True)
     (left / "rubbish").write_text("x")
     (tmp_path / "t").mkdir()
-    assert write_demo_tree(tmp_path / "t", PROTOCOL, seed=3)
+    assert write_demo_tree(tmp_path / "t", PROTOCOL, seed=3, **LESS)
     assert snapshot(tmp_path / "t") == snapshot(tree)
     assert [p.name for p in tmp_path.iterdir()] == ["t"]
 
@@ -452,8 +455,9 @@ def test_current_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_command_reports_existing_tree(tmp_path: Path) -> None:
-    first = cli("demo-tree", tmp_path / "t")
-    again = cli("demo-tree", tmp_path / "t")
+    sizes = [f"--{name}={size}" for name, size in SMALL.items()]
+    first = cli("demo-tree", tmp_path / "t", *sizes)
+    again = cli("demo-tree", tmp_path / "t", *sizes)
     assert (first.code, again.code) == (0, 0)
     assert f"{tmp_path}/t: " in first.err and first.err != again.err
 
