@@ -169,7 +169,8 @@ if [ "${FAILING-}" = late ]; then exit 1; fi
 class Kaldi:
     """A tree whose speech has no x-vectors yet, and stand-ins for Kaldi's scripts."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, venv: Path) -> None:
+        self.venv = venv
         self.tree = SpeechTree(folder / "tree")
         self.root = self.tree.root
         self.kaldi = folder / "kaldi"
@@ -224,7 +225,7 @@ class Kaldi:
             *("--stage", 5, "--stop-stage", 5, "--tree", self.root, "--conf", "./small.yaml"),
             *("--nj", nj, "--extractor", extractor),
             cwd=self.root.parent,
-            **{**self.environment(failing), **environment},
+            **{**self.environment(failing), "VIRTUAL_ENV": str(self.venv), **environment},
         )
 
     def called(self) -> list[str]:
@@ -232,8 +233,8 @@ class Kaldi:
 
 
 @pytest.fixture(name="kaldi")
-def _kaldi(tmp_path: Path) -> Kaldi:
-    return Kaldi(tmp_path)
+def _kaldi(tmp_path: Path, preloaded_venv: Path) -> Kaldi:
+    return Kaldi(tmp_path, preloaded_venv)
 
 
 ONE_SET = [
