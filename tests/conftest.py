@@ -1,5 +1,6 @@
 """How Hypothesis runs in all tests, and in which order files of tests begin."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: no search for garbage need look through it again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

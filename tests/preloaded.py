@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import atexit
 import contextlib
+import gc
 import importlib
 import marshal
 import os
@@ -72,6 +73,7 @@ def _serve(address: str) -> None:
     for name in (*names, *OTHERS):
         if not name.endswith("__main__"):
             importlib.import_module(name)
+    gc.freeze()  # what the forks share is not searched, and so not copied, by each of them
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(address)
     listener.listen()
