@@ -175,7 +175,7 @@ def test_the_demo_of_a_new_recipe_runs_with_the_installed_package(
     assert done.returncode == 0, done.stderr
     script = own / "run.sh"
     small = script.read_text().replace('/tree" --conf', '/tree" --speakers 4 --utterances 4 --conf')
-    script.write_text(small.replace("--bootstrap 500", "--stop-stage 9"))
+    script.write_text(small.replace("--bootstrap 500", "--stop-stage 9 --nj 1"))
     (own / "protocol.yaml").write_text("extends: vpc2020\nname: mine\nsplits: [test]\n")
     done = subprocess.run(
         [script],

@@ -39,7 +39,7 @@ def recipe(tree: Path, venv: Path, *more: object) -> Run:
 def after_anonymization(folder: Path) -> Path:
     """A tree in which the challenge's scripts left what they leave: the system B1 of the
     demo, marked `_anon`, and no results folder."""
-    assert cli("demo-tree", folder).code == 0
+    assert cli("demo-tree", folder, "--speakers", 4, "--utterances", 6).code == 0
     shutil.rmtree(folder / "exp/B1")
     shutil.rmtree(folder / "exp/B2")
     for path in (*(folder / "data").iterdir(), *(folder / MODEL).iterdir()):
@@ -102,7 +102,7 @@ def test_from_anonymized_speech_to_tables(evaluated: Path) -> None:
     for pattern in ("anon_voice.*", "anon_speakers.*"):
         assert list((out / "tables").rglob(pattern))
     with open(out / "speakers.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 12 * 12
+        assert sum(1 for _ in csv.DictReader(file)) == 12 * 4
     assert len(list((out / "similarity_matrices_DeID_Gvd").iterdir())) == 12
 
 
