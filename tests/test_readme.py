@@ -66,11 +66,13 @@ class Copy:
             shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignore)
         for name in ("setup.cfg", "pyproject.toml", README):
             shutil.copy(ROOT / name, root)
-        # The whole study takes minutes; test_metric_study.py runs a small one of every experiment.
+        # The whole study takes minutes; test_metric_study.py runs a small one of every experiment
+        # and draws its figures.
         left_out = dict.fromkeys(("clusters", "attacks", "matrices", "estimators"))
         study = small_file(root.parent, **left_out)
         for name, default, less in (
             ("metric_study", "conf=metric_study ", f"conf={study} "),
+            ("metric_study", "stop_stage=1 ", "stop_stage=0 "),
             *((name, "nj=2 ", "nj=1 ") for name in ("demo", "vpc2020", "vpc2024")),
             ("demo", "bootstrap=500 ", f"bootstrap={REPLICATES} "),
             ("demo", 'demo-tree "$dir"', f'demo-tree "$dir" {" ".join(DEMO_SIZES)}'),
