@@ -105,24 +105,24 @@ class Runs:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def start(self, tree: Path) -> subprocess.Popen[bytes]:
+    def start(self, tree: Path, **environment: str) -> subprocess.Popen[bytes]:
         temporary = self.folder / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
         kept = {k: v for k, v in os.environ.items() if k != "KALDI_ROOT"}
         with open(self._log, "wb") as log:
             return subprocess.Popen(
                 self.command(tree),
-                env={**kept, _MARK: self._mark, "TMPDIR": str(temporary)},
+                env={**kept, **environment, _MARK: self._mark, "TMPDIR": str(temporary)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
 
-    def finish(self, tree: Path, *, seconds: float = 900) -> float:
+    def finish(self, tree: Path, *, seconds: float = 900, **environment: str) -> float:
         """Run to the end; return the seconds it took."""
         begin = time.monotonic()
-        code = self.start(tree).wait(timeout=seconds)
+        code = self.start(tree, **environment).wait(timeout=seconds)
         if code != 0:
             text = self._log.read_text(errors="replace")
             raise AssertionError(f"a run ended with {code}:\n{text[-3000:]}")

@@ -89,7 +89,9 @@ def test_killed_at_random_moments(tree: Path, whole: dict[str, bytes], tmp_path:
     assert n_killed == 3 and n_finished >= 1
 
 
-def test_recipe_killed_with_its_jobs(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
+def test_recipe_killed_with_its_jobs(
+    tree: Path, whole: dict[str, bytes], preloaded_venv: Path, tmp_path: Path
+) -> None:
     """Killed when the first of several records is written, then run again."""
     folder = tmp_path / "tree"
     shutil.copytree(tree, folder)
@@ -108,7 +110,7 @@ def test_recipe_killed_with_its_jobs(tree: Path, whole: dict[str, bytes], tmp_pa
         assert not (folder / OUT / "results.json").exists()
         assert half_written(folder, whole) == []
         runner.clear()
-        runs.finish(folder)
+        runs.finish(folder, VIRTUAL_ENV=str(preloaded_venv))
     made = products(folder)
     later = (
         "tables/",

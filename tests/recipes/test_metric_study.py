@@ -81,22 +81,24 @@ def test_everything_is_there(finished: Path) -> None:
     assert "gaussian_eer_my_median" in captions
 
 
-def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
+def test_killed_and_resumed(finished: Path, preloaded_venv: Path, tmp_path: Path) -> None:
     """Killed with all its jobs after some records, then run again."""
     out, chosen = tmp_path / "out", options(tmp_path)
     with Runs(tmp_path, lambda folder: [str(RUN), *chosen, f"--dir={folder}"]) as runs:
         first = runs.start(out)
         assert until(lambda: [*out.glob("records/*.json")] or first.poll() is not None)
         runs.kill(first, everything=True)
-    again = run(tmp_path, *chosen, "--dir", out, "--stop-stage", 0)
+    venv = {"VIRTUAL_ENV": str(preloaded_venv)}
+    again = run(tmp_path, *chosen, "--dir", out, "--stop-stage", 0, **venv)
     assert again.code == 0, again.err
     assert snapshot(out / "records") == snapshot(finished / "records")
 
 
-def test_a_second_run_makes_nothing(finished: Path) -> None:
+def test_a_second_run_makes_nothing(finished: Path, preloaded_venv: Path) -> None:
     """In another number of jobs, too."""
     before, seen = outputs(finished), times(finished.rglob("*.[pj]*"))
-    again = run(finished, *options(finished.parent), "--dir", ".", "--nj", 1)
+    venv = {"VIRTUAL_ENV": str(preloaded_venv)}
+    again = run(finished, *options(finished.parent), "--dir", ".", "--nj", 1, **venv)
     assert again.code == 0 and "0 figures drawn" in again.out
     assert outputs(finished) == before
     after = times(finished.rglob("*.[pj]*"))

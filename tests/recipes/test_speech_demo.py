@@ -80,7 +80,9 @@ def test_the_attack_models_are_in_the_order_of_what_they_know(
         assert (tree / f"exp/models/asv/xvect_{training}/plda").is_file()
 
 
-def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path, tmp_path: Path) -> None:
+def test_killed_and_started_again_it_ends_with_the_same_bytes(
+    made: Path, preloaded_venv: Path, tmp_path: Path
+) -> None:
     """Killed with all its jobs after the first x-vectors, which follow anonymized speech."""
     whole = products(made)
     before = made.with_name("whole")
@@ -95,7 +97,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(made: Path, tmp_pa
             vectors = "tree/exp/models/asv/xvect_*/xvector.scp"
             assert until(lambda: [*made.glob(vectors)] or first.poll() is not None)
             runs.kill(first, everything=True)
-            runs.finish(made)
+            runs.finish(made, VIRTUAL_ENV=str(preloaded_venv))
         assert products(made) == whole
     finally:
         if made.exists():
