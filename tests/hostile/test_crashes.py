@@ -11,6 +11,7 @@ import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -125,13 +126,16 @@ def test_recipe_killed_with_its_jobs(
     assert differences(made, {name: whole[name] for name in made}) == []
 
 
-def test_two_runs_at_once(tree: Path, whole: dict[str, bytes], tmp_path: Path) -> None:
+def test_two_runs_at_once(
+    tree: Path, whole: dict[str, bytes], preloaded_venv: Path, tmp_path: Path
+) -> None:
     shutil.copytree(tree, tmp_path / "tree")
+    command = str(preloaded_venv / "bin/privacy-eval")
+    script = "\n".join(shlex.join([command, *verb]) for verb in stages(tmp_path / "tree"))
     log = tmp_path / "log"
     with open(log, "wb") as file:
         both = [
-            subprocess.Popen(process_of(tmp_path / "tree"), stdout=file, stderr=file)
-            for _ in range(2)
+            subprocess.Popen(["bash", "-ec", script], stdout=file, stderr=file) for _ in range(2)
         ]
         codes = [process.wait(timeout=600) for process in both]
     assert codes == [0, 0], log.read_text()
