@@ -54,6 +54,8 @@ SUFFIX = "anonymization suffix"
 WORD_ERRORS = "word error rates that cannot be used"
 OTHER_WORDS = "word error rates of other numbers of words than those of other systems"
 EMOTIONS = "emotion recognition that cannot be used"
+NO_WORD_ERRORS = "no word error rates of sets that other systems have"
+NO_EMOTIONS = "no emotion recognition, which other systems have"
 UNKNOWN_FOLDERS = "folders that match no condition of the protocol (--conf, --anon-suffix)"
 UNCLAIMED_SCORES = "scores in folders that name no attacker of the protocol, left out"
 ATTACKER_WITHOUT_SCORES = "attackers of the protocol without scores"
@@ -233,6 +235,27 @@ def _recognition(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding
                 yield failure(EMOTIONS, error, team=system.name, file=table.path)
     for condition, text in unusual_word_counts(read):
         yield Finding(OTHER_WORDS, text, condition.system)
+    yield from _fewer_than_others(systems)
+
+
+def _fewer_than_others(systems: Sequence[System]) -> Iterator[Finding]:
+    """Yield the measures of utility that a system lacks and another one has."""
+    decoded = {
+        s.name: {
+            f"{f.condition.data_set} {f.condition.split}"
+            for f in s.recognition
+            if f.condition.speech != ORIGINAL
+        }
+        for s in systems
+    }
+    every = set().union(*decoded.values())
+    for name, own in decoded.items():
+        for item in sorted(every - own):
+            yield Finding(NO_WORD_ERRORS, item, name)
+    if any(s.emotion for s in systems):
+        for system in systems:
+            if not system.emotion:
+                yield Finding(NO_EMOTIONS, system.name, system.name)
 
 
 def _is_external(c: ConditionFiles, inputs: Inputs) -> bool:

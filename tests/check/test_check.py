@@ -510,6 +510,14 @@ def test_invalid_word_error_rates(tmp_path: Path) -> None:
     assert "no '%WER' line" in error
 
 
+def test_word_errors_that_only_another_system_has(tmp_path: Path) -> None:
+    tree = three_conditions(tmp_path)
+    tree.libri("exp/results-other")
+    lines_to(tmp_path / "exp/results-other/ASR-libri_dev_asr_anon/WER", [WER])
+    (row,) = (r for r in check(tree) if r["problem"].startswith(tree_module.NO_WORD_ERRORS))
+    assert row["team"] == "now" and row["problem"].endswith("libri dev")
+
+
 def test_scores_that_lack_trials_or_the_last_line_end(tmp_path: Path) -> None:
     tree = scored(tmp_path)
     path = changed(tree, "oa", lambda lines: lines[2:])
