@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from ..errors import PrivacyEvalError, UsageError
+from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
 from .options import add, path
 
 EXAMPLE = "--policy policy.yaml exp/results.json --junit gate.xml"
@@ -41,13 +41,15 @@ def _run(arguments: argparse.Namespace) -> int:
     from ..report.verdict import verdict_junit, verdict_markdown, verdict_text
     from ..results.json_store import read_results
 
+    _remove_old(arguments)
     policy = read_policy(arguments.policy)
     results = read_results(arguments.results)
     if arguments.system is not None:
         results = results.selected([arguments.system])
     verdict = judge(policy, results)
     if arguments.junit is not None:
-        write_text(arguments.junit, verdict_junit(verdict))
+        of = f"{printable(arguments.policy.stem)}: {abbreviate(results.systems)}"
+        write_text(arguments.junit, verdict_junit(verdict, of))
     if arguments.markdown is not None:
         write_text(arguments.markdown, verdict_markdown(verdict))
     if arguments.format == "json":
@@ -57,3 +59,13 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         print(verdict_text(verdict), end="")
     return EXIT[verdict.decision]
+
+
+def _remove_old(arguments: argparse.Namespace) -> None:
+    """Remove the files of an earlier run, so that none shows its verdict after an error."""
+    inputs = {arguments.policy.resolve(), arguments.results.resolve()}
+    for out in (arguments.junit, arguments.markdown):
+        if out is not None and out.resolve() in inputs:
+            raise UsageError(f"{out} is an input")
+        if out is not None and out.is_file():
+            out.unlink()

@@ -169,6 +169,18 @@ class Rule:
         demands = {"at least": self.at_least, "at most": self.at_most}
         return " and ".join(f"{t} {b:.10g}" for t, b in demands.items() if b is not None)
 
+    def text(self, number: float) -> str:
+        """Write four significant digits; all of them where rounding would reach a bound, as
+        29.998 % is below 30 %, and of whole numbers."""
+        rounded = float(f"{number:.4g}")
+        bounds = [b for b in (self.at_least, self.at_most, self.suspect_above) if b is not None]
+        moved = any((number < b, number > b) != (rounded < b, rounded > b) for b in bounds)
+        return f"{number if moved or float(number).is_integer() else rounded:.10g}"
+
+    def interval_text(self, interval: tuple[float, float]) -> str:
+        """Write an interval in the digits of `text`."""
+        return f"[{', '.join(map(self.text, interval))}]"
+
     def decide(self, value: float | None, interval: Bounds) -> Decision:
         """Decide the rule for one value."""
         optional = self.interval == "optional"
@@ -333,12 +345,8 @@ def _withheld(record: AnyRecord, row: Mapping[str, Any]) -> str:
 
 def _cases(rule: Rule, results: Results) -> Iterator[Case]:
     """Yield a case of every value that a rule is about, then those of missing ones."""
-    if not (
-        rule.metric in METRICS
-        or rule.metric in results.described
-        or _OTHER_METRICS.fullmatch(rule.metric)
-    ):
-        yield _without_value("", f"unknown metric {rule.metric}", "ERROR")
+    if unknown := _unknown(rule, results):
+        yield _without_value("", unknown, "ERROR")
         return
     values = list(_values(rule, results))
     several = len(results.systems) > 1
@@ -355,6 +363,43 @@ def _cases(rule: Rule, results: Results) -> Iterator[Case]:
         yield from _missing(rule, results, of_system, name)
     if not by_system:
         yield _without_value("", "the results are empty")
+
+
+def _unknown(rule: Rule, results: Results) -> str:
+    """Say which metric, column or value a rule names that results cannot have; "" if none."""
+    described = rule.metric in METRICS or rule.metric in results.described
+    if not described and not _OTHER_METRICS.fullmatch(rule.metric):
+        return f"unknown metric {rule.metric}"
+    variant = results.protocol.variant
+    columns = (*_COLUMNS, "attribute", *results.protocol.groups)
+    if rule.each not in ("", *columns) and not any(
+        rule.each in row for r in results.records() for row in _rows(r, rule.each, variant)
+    ):
+        return f"each: no column {rule.each!r}: {', '.join(columns)}"
+    possible = _possible(results)
+    for column in rule.only.keys() & possible.keys():
+        known = possible[column]
+        if unknown := [name for name in rule.only[column] if name not in known]:
+            names = abbreviate(sorted(filter(None, known)))
+            return f"only: no {column} {unknown[0]!r} in the protocol or results: {names}"
+    return ""
+
+
+def _possible(results: Results) -> dict[str, set[str]]:
+    """Return all values of the columns of which the protocol and the results know all."""
+    protocol = results.protocol
+    possible: dict[str, set[str]] = {name: set() for name in _PLACE}
+    for kind in RECORD_KINDS.values():
+        for place in kind.places(protocol):
+            for name, part in zip(_PLACE, place, strict=False):
+                possible[name].add(part)
+    possible["attacker"] = {attacker.id for attacker in protocol.attackers}
+    possible["attack_model"] = {attack.id for attack in protocol.attack_models}
+    for record in results.records():
+        columns = record.columns()
+        for name, known in possible.items():
+            known.add(str(columns.get(name) or ""))
+    return possible
 
 
 def _judged(rule: Rule, value: _Value, system: str) -> Case:
@@ -381,11 +426,10 @@ def _reason(
 ) -> str:
     """Say why a value led to a decision."""
     if rule.suspect_above is not None and value > rule.suspect_above:
-        return f"{value:.10g} is above {rule.suspect_above:.10g}: suspect"
+        return f"{rule.text(value)} is above {rule.suspect_above:.10g}: suspect"
     if interval is None and rule.interval == "required":
         return "no interval (--bootstrap), which the rule requires"
-    low, high = interval or (value, value)
-    text = f"[{low:.10g}, {high:.10g}]" if interval else f"{value:.10g} (without interval)"
+    text = rule.interval_text(interval) if interval else f"{rule.text(value)} (without interval)"
     verbs = {"PASS": "satisfies", "FAIL": "violates", "UNDECIDED": "may or may not satisfy"}
     return f"{text} {verbs.get(decision, 'cannot be judged by')}: {rule.demand}"
 
@@ -403,7 +447,9 @@ def _missing(
             of = ", ".join(filter(None, (system, name)))
             yield _without_value(of, f"required {rule.each} without a value of {rule.metric}")
     if not values and not rule.require:
-        yield _without_value(system, f"the results have no value of {rule.metric}")
+        of = " and ".join(f"{name} {' or '.join(names)}" for name, names in rule.only.items())
+        restricted = f" with {of}" if of else ""
+        yield _without_value(system, f"the results have no value of {rule.metric}{restricted}")
     series: dict[tuple[type[AnyRecord], tuple[str, ...]], set[tuple[str, ...]]] = {}
     fixed = ("metric", "attacker", "attack_model", "model", "results_folder", "attribute")
     for kind, value in values:

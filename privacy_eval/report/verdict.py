@@ -25,19 +25,26 @@ def verdict_markdown(verdict: Verdict) -> str:
     return "\n".join(to_markdown(part) for part in parts)
 
 
-def verdict_junit(verdict: Verdict) -> str:
+def verdict_junit(verdict: Verdict, of: str) -> str:
     """Write JUnit XML: a suite for each rule, a test case for each value. An undecided case is a
-    failure of the type UNDECIDED, as build servers let skipped ones pass."""
+    failure of the type UNDECIDED, as build servers let skipped ones pass.
+
+    Parameters
+    ----------
+    of : str
+        Policy and systems, by which a build server tells reports apart.
+    """
     root = ElementTree.Element("testsuites", name="privacy gate")
     for of_rule in verdict.rules:
         decisions = [case.decision for case in of_rule.cases]
         failures = decisions.count("FAIL") + decisions.count("UNDECIDED")
         counts = {"tests": len(decisions), "failures": failures, "errors": decisions.count("ERROR")}
-        texts = {"name": of_rule.rule.name, **{key: str(n) for key, n in counts.items()}}
+        suite_name = f"{of}: {of_rule.rule.name}"
+        texts = {"name": suite_name, **{key: str(n) for key, n in counts.items()}}
         suite = ElementTree.SubElement(root, "testsuite", texts)
         for case in of_rule.cases:
             name = case.of or of_rule.rule.metric
-            names = {"classname": of_rule.rule.name, "name": name}
+            names = {"classname": suite_name, "name": name}
             test = ElementTree.SubElement(suite, "testcase", names)
             if case.decision != "PASS":
                 kind = "error" if case.decision == "ERROR" else "failure"
@@ -58,7 +65,8 @@ def _table(caption: str, rows: tuple[tuple[str, ...], ...]) -> Table:
 
 
 def _row(of_rule: RuleVerdict, case: Case) -> tuple[str, ...]:
-    """Return the cells of a case, unrounded: 29.96 % is below 30 %."""
-    value = "" if case.value is None else f"{case.value:.10g}"
-    interval = "" if case.interval is None else "[{:.10g}, {:.10g}]".format(*case.interval)
-    return case.decision, of_rule.rule.name, value, interval, case.of, case.reason
+    """Return the cells of a case."""
+    rule = of_rule.rule
+    value = "" if case.value is None else rule.text(case.value)
+    interval = "" if case.interval is None else rule.interval_text(case.interval)
+    return case.decision, rule.name, value, interval, case.of, case.reason
