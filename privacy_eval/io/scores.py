@@ -655,7 +655,7 @@ def _mismatch(
         )
         hint = "" if hint == ALLOW_MISSING else hint
     elif score_row.size == len(scores.speaker) and trial_row.max() < missing[0]:
-        lines.append("  the scores end early, as in a truncated file: copy it again")
+        lines.append("  the scores end early, as in a truncated file; copy it again:")
     files: tuple[tuple[str, TrialList, IndexArray], ...] = (
         ("trials without a score", trials, trial_row),
         ("scores without a trial", scores, score_row),
