@@ -39,7 +39,9 @@ class AttackersInWords:
     tried : tuple of str
         Which attackers were tried, and which were not.
     running : tuple of str
-        What they cost, and the options that run others or rank by the strongest.
+        What they cost, and which system ranks first by the strongest if the ranking differs.
+    hints : tuple of str
+        The options that run others or rank by the strongest.
     of_systems : tuple of tuples of str
         What others than the challenge's own reach against each system, as ranked.
     """
@@ -47,6 +49,7 @@ class AttackersInWords:
     verdict: str
     tried: tuple[str, ...]
     running: tuple[str, ...]
+    hints: tuple[str, ...]
     of_systems: tuple[tuple[str, ...], ...]
 
 
@@ -54,7 +57,13 @@ def attackers_in_words(data: ReportData) -> AttackersInWords:
     """Describe the attackers of the split that sentences are of."""
     rows = [data.tried.get((system, data.main_split)) for system in data.systems_by_rank]
     of_systems = tuple(tuple(_reached(row, data)) if row is not None else () for row in rows)
-    return AttackersInWords(_verdict(data), tuple(_tried(data)), tuple(_running(data)), of_systems)
+    return AttackersInWords(
+        _verdict(data),
+        tuple(_tried(data)),
+        tuple(_running(data)),
+        tuple(_hints(data)),
+        of_systems,
+    )
 
 
 def _verdict(data: ReportData) -> str:
@@ -127,18 +136,30 @@ def _untried(data: ReportData) -> list[Attacker]:
 
 
 def _running(data: ReportData) -> Iterator[str]:
-    """Say what attackers cost, which option runs others, and whether the strongest one changes the
-    ranking."""
+    """Say what attackers cost, and whether the strongest one changes the ranking."""
     titles = {a.id: a.title for a in data.protocol.attackers}
     yield from _costs(data, {name: titles.get(name, name) for name in _others(data)})
-    if untried := _untried(data):
-        ids = ",".join(a.id for a in untried)
-        yield f"Stage 5 with --attackers {ids} runs the others, or says what the tree lacks."
+    if best := _first_by_strongest(data):
+        yield f"By the strongest attacker, {best} ranks first."
+
+
+def _first_by_strongest(data: ReportData) -> str:
+    """Return the system that ranks first by the strongest attacker; "" if none does, or if it is
+    the first of the ranking."""
     ranked = [r for r in data.main_ranking.ranked if r.system in data.cells.own]
     corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
     best = max(corrected, key=lambda s: corrected[s], default="")
-    if len(corrected) == len(ranked) and best and best != ranked[0].system:
-        yield f"By the strongest attacker, {best} ranks first (option --by-strongest)."
+    changes = len(corrected) == len(ranked) and best and best != ranked[0].system
+    return best if changes else ""
+
+
+def _hints(data: ReportData) -> Iterator[str]:
+    """Say which option runs attackers that were not tried, and which one ranks by the strongest."""
+    if untried := _untried(data):
+        ids = ",".join(a.id for a in untried)
+        yield f"Stage 5 with --attackers {ids} runs the others, or says what the tree lacks."
+    if _first_by_strongest(data):
+        yield "The option --by-strongest ranks by the strongest attacker."
 
 
 def _costs(data: ReportData, others: Mapping[str, str]) -> Iterator[str]:

@@ -57,6 +57,7 @@ def front(data: ReportData) -> Front:
         warnings,
         words,
         attackers=(*attackers.tried, *attackers.running),
+        hints=attackers.hints,
     )
 
 

@@ -102,6 +102,8 @@ class Front:
         Sentences on each system, the first ones open.
     attackers : tuple of str
         Which attackers were tried, and which were not.
+    hints : tuple of str
+        Options that tell more of attackers, for who runs the evaluation.
     warnings : tuple of (str, tuple of str)
         Sentences, with the items that each is about, shown when it is clicked.
     notes : tuple of (str, str)
@@ -118,6 +120,7 @@ class Front:
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     lead: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     attackers: tuple[str, ...] = ()
 
 
@@ -180,7 +183,7 @@ def _front(front: Front) -> Markup:
         tag("h2", "Answer", class_="unseen"),
         *(tag("p", line, class_="lead") for line in front.lead),
         tag("p", front.verdict, class_="verdict") if front.verdict else "",
-        tag("p", " ".join(front.attackers)) if front.attackers else "",
+        tag("p", " ".join((*front.attackers, *front.hints))) if front.attackers else "",
         tag("aside", tag("h3", "Read with care"), warnings, class_="warnings")
         if front.warnings
         else "",

@@ -50,7 +50,7 @@ class Publication:
     Attributes
     ----------
     public : bool
-        Leave out the folders and paths that results were made from.
+        Leave out the folders and paths that results were made from, and hints at options.
     title : str
         "" for that of the protocol.
     date, sentence : str
@@ -74,7 +74,8 @@ class Publication:
         lead = tuple(line for line in (self.date, self.sentence) if line)
         hidden = _OF_FOLDERS if self.public else ()
         facts = tuple(fact for fact in front.facts if fact[0] not in hidden)
-        return replace(front, lead=lead, facts=facts)
+        hints = () if self.public else front.hints
+        return replace(front, lead=lead, facts=facts, hints=hints)
 
 
 def _without_paths(results: Results) -> Results:

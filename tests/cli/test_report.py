@@ -53,6 +53,8 @@ from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, det, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
+from privacy_eval.report.page import Front
+from privacy_eval.report.publication import Publication
 from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
 from privacy_eval.results.json_store import read_results, to_json
@@ -994,6 +996,12 @@ def test_a_report_to_publish_names_no_path(
         assert page.texts[title] == ours.texts[title]
     made = "\n".join(page.texts[MADE])
     assert all(digest(p.read_bytes())[:12] in made for p in measured.all_scores.values())
+
+
+def test_a_public_report_has_no_hints_at_options() -> None:
+    front = Front(attackers=("Attackers that were tried: words.",), hints=("--attackers fused",))
+    assert Publication(public=True).front(front) == replace(front, hints=())
+    assert Publication().front(front) == front
 
 
 def test_a_public_report_hides_where_damage_is(tmp_path: Path) -> None:

@@ -285,7 +285,8 @@ def test_variants_are_told_by_their_ids(other: str, attacker: str, is_variant: b
 
 def test_the_first_screen_names_attackers_that_were_tried_and_others(tree: Tree) -> None:
     scores_of_listeners(tree)
-    said = " ".join(front(report_data(evaluated(tree), tree.root / "out")).attackers)
+    screen = front(report_data(evaluated(tree), tree.root / "out"))
+    said = " ".join((*screen.attackers, *screen.hints))
     tried, _, untried = said.partition("Not tried")
     assert "PLDA of x-vectors (ignorant, lazy-informed)" in tried and "listeners" in tried
     assert "words alone" in untried and "listeners" not in untried
