@@ -59,6 +59,11 @@ def test_the_site_has_all_pages_and_loads_nothing(tmp_path: Path) -> None:
     assert not [path.name for path, text in texts.items() if loading.search(text)]
     for text in texts.values():
         assert not re.search(r"""<link[^>]*stylesheet[^>]*href=["']?(?:https?:)?//""", text)
+    links = re.compile(r"""<a\b[^>]*\bhref=["']?([^"'#?:>\s]+)[#"'>\s]""")
+    pages = {path: text for path, text in texts.items() if path.name != "404.html"}  # of servers
+    targets = {path.parent / link for path, text in pages.items() for link in links.findall(text)}
+    assert len(targets) >= len(pages)
+    assert not sorted(str(path) for path in targets if not path.exists())
     assert "A plane." in texts[site / "figures/index.html"]
     assert (site / "figures/plane.png").is_file()
     interface = texts[site / "api/privacy_eval.html"]

@@ -55,9 +55,8 @@ def page_of(path: str) -> str:
     """
     if path == "README.md":
         return "index.md"
-    if path.startswith("docs/"):
-        return path.removeprefix("docs/")
-    return f"repository/{path}" if path.endswith(".md") else f"repository/{path}.md"
+    page = path.removeprefix("docs/") if path.startswith("docs/") else f"repository/{path}"
+    return page if page.endswith(".md") else f"{page}.md"
 
 
 @cache
