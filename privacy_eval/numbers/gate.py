@@ -366,16 +366,10 @@ def _cases(rule: Rule, results: Results) -> Iterator[Case]:
 
 
 def _unknown(rule: Rule, results: Results) -> str:
-    """Say which metric, column or value a rule names that results cannot have; "" if none."""
+    """Say which metric or value a rule names that results cannot have; "" if none."""
     described = rule.metric in METRICS or rule.metric in results.described
     if not described and not _OTHER_METRICS.fullmatch(rule.metric):
         return f"unknown metric {rule.metric}"
-    variant = results.protocol.variant
-    columns = (*_COLUMNS, "attribute", *results.protocol.groups)
-    if rule.each not in ("", *columns) and not any(
-        rule.each in row for r in results.records() for row in _rows(r, rule.each, variant)
-    ):
-        return f"each: no column {rule.each!r}: {', '.join(columns)}"
     possible = _possible(results)
     for column in rule.only.keys() & possible.keys():
         known = possible[column]
@@ -393,7 +387,6 @@ def _possible(results: Results) -> dict[str, set[str]]:
         for place in kind.places(protocol):
             for name, part in zip(_PLACE, place, strict=False):
                 possible[name].add(part)
-    possible["attacker"] = {attacker.id for attacker in protocol.attackers}
     possible["attack_model"] = {attack.id for attack in protocol.attack_models}
     for record in results.records():
         columns = record.columns()
