@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metrics.confidence import expanded_interval
-from ..metrics.identification import split_halves, worst_overlaps
+from ..metrics.identification import most_often_found, split_halves, worst_overlaps
 from ..metrics.pav import FloatArray
+from ..protocol.protocol import Protocol
 from ..results.records import IdentificationRecord
 from .groups import by_trial_set
 
@@ -72,17 +73,43 @@ class Identified:
         return min(self.rank / self.size, 1)
 
 
+def counted_once(
+    protocol: Protocol, records: Iterable[IdentificationRecord]
+) -> list[IdentificationRecord]:
+    """Leave out records whose tests are also those of another one of the same attack: of trial sets
+    that another one combines, and of genders without weight in averages."""
+    names = {(t.data_set.id, t.split, t.gender): t.trials_name for t in protocol.trial_sets()}
+
+    def name(r: IdentificationRecord) -> str:
+        return names[r.condition.data_set, r.condition.split, r.condition.gender]
+
+    chosen = []
+    for of_attack in _by_attack(records).values():
+        weights = protocol.gender_weights
+        averaged = [r for r in of_attack if weights.get(r.condition.gender, 1)] or of_attack
+        present = {name(r) for r in averaged}
+        chosen += [r for r in averaged if not present & set(protocol.supersets(name(r)))]
+    return chosen
+
+
+def _by_attack(
+    records: Iterable[IdentificationRecord],
+) -> dict[tuple[str, str, str], list[IdentificationRecord]]:
+    """Group records by system, attack model and split."""
+    attacks: dict[tuple[str, str, str], list[IdentificationRecord]] = {}
+    for r in records:
+        c = r.condition
+        attacks.setdefault((c.system, c.attack_model or "", c.split), []).append(r)
+    return attacks
+
+
 def identified(
     records: Iterable[IdentificationRecord],
 ) -> dict[tuple[str, str, str], Identified]:
     """Average over the trial sets of each system, attack model and split; of those whose records
     share a size and a rank."""
-    attacks: dict[tuple[str, str, str], list[IdentificationRecord]] = {}
-    for r in records:
-        c = r.condition
-        attacks.setdefault((c.system, c.attack_model or "", c.split), []).append(r)
     rates = {}
-    for attack, of_attack in attacks.items():
+    for attack, of_attack in _by_attack(records).items():
         sizes = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_attack))
         ranks = {r.rank for r in of_attack}
         if sizes and len(ranks) == 1:
@@ -177,22 +204,26 @@ class Overlap:
         Index of the quarters found most often: mean and bounds.
     correlation : (float, float, float)
         Of the ranks of all speakers.
+    chance : float
+        What `shared` would be by chance: more than a quarter where speakers tie.
     """
 
     attack_models: tuple[str, str]
     jaccard: tuple[float, float, float]
     correlation: tuple[float, float, float]
+    chance: float
 
     @property
     def shared(self) -> tuple[float, float, float]:
-        """Share of one quarter that is in the other, too: about 0.25 by chance."""
+        """Share of one quarter that is in the other, too."""
         value, low, high = (2 * j / (1 + j) for j in self.jaccard)
         return value, low, high
 
 
 def mean_halves(records: Iterable[IdentificationRecord]) -> tuple[float, float] | None:
-    """Average `split_halves` over records with speakers; None without any."""
-    halves = [split_halves(r.speakers) for r in records if r.speakers]
+    """Average `split_halves` over records whose speakers differ in the first half; None without
+    any."""
+    halves = [split_halves(r.speakers) for r in records if len({s.first for s in r.speakers}) > 1]
     if not halves:
         return None
     first, second = np.mean(halves, axis=0)
@@ -202,7 +233,9 @@ def mean_halves(records: Iterable[IdentificationRecord]) -> tuple[float, float] 
 def overlaps(
     records: Iterable[IdentificationRecord], *, of_systems: bool = False
 ) -> Iterator[Overlap]:
-    """Compare the speakers found by two attack models or, with `of_systems`, in two systems."""
+    """Compare the speakers found by two attack models or, with `of_systems`, in two systems; not
+    where ties make the quarter found most often more than half of them."""
+    chances: dict[tuple[str, str], list[float]] = {}
     values: dict[tuple[str, str], list[FloatArray]] = {}
     people: dict[tuple[str, str], set[tuple[object, str]]] = {}
     for key, of_set in by_trial_set(r for r in records if r.speakers).items():
@@ -210,19 +243,23 @@ def overlaps(
         shared = sorted(set.intersection(*map(set, linkage)))
         if len(shared) < 2:
             continue
-        both = np.array(worst_overlaps([[of[name] for name in shared] for of in linkage]))
+        rates = np.array([[of[name] for name in shared] for of in linkage])
+        both, most = np.array(worst_overlaps(rates)), most_often_found(rates).mean(axis=1)
         for i, j in itertools.combinations(range(len(of_set)), 2):
             one, other = (of_set[k].condition for k in (i, j))
             same = one.system == other.system, one.attack_model == other.attack_model
+            if max(most[i], most[j]) > 0.5:
+                continue
             if same == (not of_systems, of_systems) and not (of_systems and one.is_original):
                 pair = one.attack_model or "", other.attack_model or ""
                 values.setdefault(pair, []).append(both[:, :, i, j])
+                chances.setdefault(pair, []).append(2 * most[i] * most[j] / (most[i] + most[j]))
                 people.setdefault(pair, set()).update((key, name) for name in shared)
     for pair, of_pair in values.items():
         jaccard, correlation = (
             _with_bounds(replicates, len(people[pair])) for replicates in np.mean(of_pair, axis=0)
         )
-        yield Overlap(pair, jaccard, correlation)
+        yield Overlap(pair, jaccard, correlation, float(np.mean(chances[pair])))
 
 
 def _with_bounds(replicates: FloatArray, n_speakers: int) -> tuple[float, float, float]:

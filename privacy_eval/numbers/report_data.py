@@ -17,7 +17,7 @@ from ..protocol.protocol import Protocol
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
 from ..results.outputs import made_by_user
-from ..results.records import Results, VerificationRecord, merge
+from ..results.records import IdentificationRecord, Results, VerificationRecord, merge
 from ..results.signature import signature
 from .attackers import Tried, tried
 from .attacks import Attack, attacks, strongest
@@ -33,7 +33,7 @@ from .cells import (
 from .challenge_averages import ChallengeAverage, challenge_averages
 from .coverage import coverage
 from .groups import main_split
-from .identification import Identified, Overlap, identified, mean_halves, overlaps
+from .identification import Identified, Overlap, counted_once, identified, mean_halves, overlaps
 from .means import Mean, Means
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
@@ -225,24 +225,29 @@ class ReportData:
         return main_split(self.protocol, self.results.verification)
 
     @functools.cached_property
+    def counted_identification(self) -> list[IdentificationRecord]:
+        """The records of identification without those whose tests are in another one, too."""
+        return counted_once(self.protocol, self.results.identification)
+
+    @functools.cached_property
     def identified(self) -> Mapping[tuple[str, str, str], Identified]:
         """How often people are identified, by system, attack model and split."""
-        return identified(self.results.identification)
+        return identified(self.counted_identification)
 
     @functools.cached_property
     def halves(self) -> tuple[float, float] | None:
         """How often the speakers found most often in one half of the tests are found in each."""
-        return mean_halves(self.results.identification)
+        return mean_halves(self.counted_identification)
 
     @functools.cached_property
     def overlaps(self) -> list[Overlap]:
         """How far the speakers found most often agree between attack models."""
-        return list(overlaps(self.results.identification))
+        return list(overlaps(self.counted_identification))
 
     @functools.cached_property
     def overlaps_of_systems(self) -> list[Overlap]:
         """How far the speakers found most often agree between systems."""
-        return list(overlaps(self.results.identification, of_systems=True))
+        return list(overlaps(self.counted_identification, of_systems=True))
 
     @functools.cached_property
     def challenge_averages(self) -> Mapping[str, list[ChallengeAverage]]:

@@ -192,7 +192,7 @@ def _sentences(
     original = any(a.model.is_original for a in evaluated)
     records = [
         r
-        for r in data.results.identification
+        for r in data.counted_identification
         if r.condition.system == system and r.condition.split == split
     ]
     for one in (a for a in evaluated if not a.model.is_original):
@@ -287,17 +287,24 @@ def _worst(
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
     speakers = [(s, r) for r in records if not r.condition.is_original for s in r.speakers]
     if speakers:
-        worst, record = max(speakers, key=lambda entry: entry[0].linkage)
+        worst, record = max(speakers, key=lambda entry: (entry[0].linkage, -entry[0].n_tests))
+        tied = sum(s.linkage == worst.linkage for s in record.speakers)
+        who, tests = f"speaker {worst.speaker}", counted(worst.n_tests, "test")
+        if tied > 1:
+            who = f"{'all ' * (tied == len(record.speakers))}{tied} speakers alike"
+            tests = f"at least {tests} each"
+        chosen = f"; {_highest_of(len(speakers))}"
+        if tied > 1 and all(s.linkage == worst.linkage for s, _ in speakers):
+            chosen = ""
         low, high = wilson_interval(worst.linkage, worst.n_tests)
         titles = {a.id: a.phrase for a in data.protocol.attack_models}
         attack = titles[record.condition.attack_model or ""]
         yield (
-            f"Worst protected under any attack: speaker {worst.speaker} "
+            f"Worst protected under any attack: {who} "
             f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
             f"[{100 * low:.0f}, {100 * high:.0f}] of the time in "
             f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
-            f"attacker, in "
-            f"{counted(worst.n_tests, 'test')}; {_highest_of(len(speakers))}."
+            f"attacker, in {tests}{chosen}."
         )
         return
     similar = [

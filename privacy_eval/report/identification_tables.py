@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..errors import counted
-from ..metrics.identification import singling_out_chance
+from ..metrics.identification import SpeakerLinkage, singling_out_chance
 from ..numbers.groups import main_split
 from ..numbers.identification import Identified, Overlap, SingledOut
 from ..numbers.report_data import ReportData
@@ -106,9 +106,13 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
     records = [r for r in data.results.identification if r.speakers]
 
     def rows(r: IdentificationRecord) -> Iterator[Key]:
-        for s in r.speakers[:WORST_SPEAKERS]:
-            rates = (f"{100 * value:.1f}" for value in (s.linkage, s.first, s.second))
-            yield str(r.speakers_size), s.speaker, str(s.n_tests), *rates
+        for of_rate in _most_often_found(r.speakers):
+            tied = len(of_rate) > 1
+            who = f"{len(of_rate)} speakers alike" if tied else of_rate[0].speaker
+            rates = zip(*((s.linkage, s.first, s.second) for s in of_rate), strict=True)
+            percent = (_span(f"{100 * v:.1f}" for v in sorted(values)) for values in rates)
+            tests = _span(map(str, sorted(s.n_tests for s in of_rate)))
+            yield str(r.speakers_size), who, tests, *percent
 
     columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
     columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
@@ -118,7 +122,7 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
         notes.append(
             "The worst of many speakers are so partly by chance. The "
             f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
-            f"{100 * second:.1f} % of tests 2, 4, ... (means over rows)"
+            f"{100 * second:.1f} % of tests 2, 4, ... (means over trial sets)"
         )
     plain, statistics = _overlap_notes(data.protocol, data.overlaps)
     notes += [*plain, *([f"{_OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
@@ -128,6 +132,22 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
     )
     table = _gallery_table(data.protocol, records, columns, rows)
     return replace(table, name="identification_speakers", caption=caption, notes=tuple(notes))
+
+
+def _most_often_found(speakers: Sequence[SpeakerLinkage]) -> Iterator[Sequence[SpeakerLinkage]]:
+    """Yield the most often found speakers one by one; those who tie with the last of them and with
+    more speakers together, as nothing but the order of their ids would choose among them."""
+    last = speakers[:WORST_SPEAKERS][-1].linkage
+    above = [s for s in speakers if s.linkage > last]
+    tied = [s for s in speakers if s.linkage == last]
+    yield from ([s] for s in above)
+    yield from [[s] for s in tied] if len(above) + len(tied) <= WORST_SPEAKERS else [tied]
+
+
+def _span(texts: Iterable[str]) -> str:
+    """Write the first and last of sorted values, or what they have in common."""
+    first, *_, last = [*texts] * 2
+    return first if first == last else f"{first} to {last}"
 
 
 def _gallery_table(
@@ -171,7 +191,8 @@ def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[lis
                 "attacker)"
             )
         sentences.append(
-            f"Of the quarter of the people found most often {others}; by chance it would be 25 %"
+            f"Of the quarter of the people found most often {others}; by chance it would "
+            f"be {100 * overlap.chance:.0f} %"
         )
         jaccard, correlation = (
             "{:.2f} [{:.2f}, {:.2f}]".format(*value)

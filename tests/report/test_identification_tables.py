@@ -19,7 +19,7 @@ from privacy_eval.metrics.identification import (
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.protocol import DataFolder, load_protocol
 from privacy_eval.report.figures import identification
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.identification_tables import (
@@ -183,6 +183,71 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     )
     # Ranks of s0 to s7: 1 to 8, and 3, 1, 4, 5, 6, 7, 8, 2: 1 - 6 * 46 / (8 * 63).
     assert "rank correlation of all speakers 0.45 [" in statistics
+
+
+@pytest.mark.parametrize("how", ["combine", "gender_weights"])
+def test_tests_in_two_trial_sets_are_counted_once(how: str) -> None:
+    """The mixed set repeats the tests of its parts: 50 tests are not 100, nor their interval that
+    of more; without the mixed set its parts count."""
+    name = "libri_{split}_trials_"
+    folder = DataFolder(f"{name}all", combine=(f"{name}f", f"{name}m"))
+    protocol = replace(
+        PROTOCOL,
+        genders={**PROTOCOL.genders, "all": "all"},
+        data_folders=(folder,) if how == "combine" else (),
+        gender_weights={"f": 0, "m": 0} if how == "gender_weights" else {},
+    )
+    one = conditions()["ignorant"]
+    others = tuple(replace(s, speaker=f"m{s.speaker}") for s in SPEAKERS)
+    women, men, everybody = (
+        record(replace(one, gender=gender), genders=("f", "m"), n_tests=n, intervals=BOUNDS,
+               speakers=speakers)
+        for gender, n, speakers in (
+            ("f", 20, SPEAKERS), ("m", 30, others), ("all", 50, (*SPEAKERS, *others)))
+    )  # fmt: skip
+    data = ReportData(Results(protocol, identification=(women, men, everybody)))
+    (rates,) = data.identified.values()
+    assert rates.n_tests == 50 and rates.interval == pytest.approx(BOUNDS[-1])
+    assert "(50 tests, " in identification_sentences(data)[0]
+    ((_, answers),) = front(ReportData(data.results, cells_from_results(data.results))).answers
+    (worst,) = (s for s in answers if s.startswith("Worst protected"))
+    assert "worst of 16 results" in worst
+    (parts,) = ReportData(Results(protocol, identification=(women, men))).identified.values()
+    assert parts.n_tests == 50 and parts.interval != pytest.approx(BOUNDS[-1])
+
+
+def alike(*linkage: float) -> tuple[SpeakerLinkage, ...]:
+    return tuple(SpeakerLinkage(f"s{i}", 5 + i % 2, v, v, v) for i, v in enumerate(linkage))
+
+
+def test_speakers_who_tie_are_not_told_apart() -> None:
+    of = conditions()
+    attacks = of["ignorant"], of["lazy-informed"]
+    made = results(*(record(c, speakers=alike(*[1.0] * 10)) for c in attacks))
+    data = ReportData(made, cells_from_results(made))
+    table = identification_speakers_table(data, "B1")
+    assert [row[3:] for row in table.rows] == [
+        ("10", "10 speakers alike", "5 to 6", "100.0", "100.0", "100.0")
+    ] * 2
+    assert not table.notes
+    ((_, answers),) = front(data).answers
+    (worst,) = (s for s in answers if s.startswith("Worst protected"))
+    assert "all 10 speakers alike" in worst and "speaker s" not in worst
+    assert "at least 5 tests each" in worst and "chosen" not in worst
+
+
+def test_some_ties_widen_what_chance_gives() -> None:
+    """By hand: of 10 speakers the quarter is of 4 who tie, and of 3; by chance 4 * 3 / 10 are in
+    both, of 3.5 on average: 34 %. Where 6 tie there is no quarter."""
+    of = conditions()
+    one, other = alike(1, 1, 1, 1, *[0.5] * 6), alike(0.9, 0.8, 0.7, *[0.5] * 7)
+    compared = record(of["ignorant"], speakers=one), record(of["lazy-informed"], speakers=other)
+    table = identification_speakers_table(ReportData(results(*compared)), "B1")
+    assert [row[4] for row in table.rows] == ["4 speakers alike", "s0", "s1", "s2"]
+    assert any("by chance it would be 34 %" in note for note in table.notes)
+    most = replace(compared[0], speakers=alike(*[1.0] * 6, *[0.5] * 4))
+    notes = identification_speakers_table(ReportData(results(most, compared[1])), "B1").notes
+    assert not any("chance it would" in note or "Jaccard" in note for note in notes)
 
 
 SINGLED = SinglingOutCurve((2, 8), (0.75, 0.5), 8)
