@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -210,6 +210,12 @@ class Tried:
     def is_weaker(self, one: AttackerEer, other: AttackerEer) -> bool:
         """Tell whether an attacker is weaker than another, as in the caveats of records."""
         return is_weaker(one.value, other.value, _paired_bounds(one, other))
+
+    def of_own(self, models: Collection[AttackModel]) -> Tried:
+        """Return the same without the challenge's own attacker under other attack models."""
+        own = self.protocol.own_attacker
+        kept = (a for a in self.attackers if a.attacker != own or a.model in models)
+        return replace(self, attackers=tuple(kept))
 
     @property
     def how_compared(self) -> str:

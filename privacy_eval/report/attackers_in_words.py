@@ -10,7 +10,7 @@ from ..errors import counted
 from ..metrics import describe
 from ..numbers.attackers import Tried
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import Attacker
+from ..protocol.protocol import Attacker, AttackModel
 from ..results.attacker_costs import duration_text
 
 #: Mark of attackers that cannot be told from the strongest.
@@ -254,9 +254,12 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     return notes
 
 
-def overestimates(data: ReportData, splits: Collection[str]) -> list[str]:
-    """Say, below EERs of the challenge's own attacker, by whom privacy is overestimated."""
-    rows = (row for (_, split), row in data.tried.items() if split in splits)
+def overestimates(
+    data: ReportData, splits: Collection[str], models: Collection[AttackModel]
+) -> list[str]:
+    """Say, below EERs of the challenge's own attacker under attack models, which of them
+    overestimate privacy."""
+    rows = (row.of_own(models) for (_, split), row in data.tried.items() if split in splits)
     return list(_overestimated(rows, data))
 
 

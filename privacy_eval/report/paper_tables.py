@@ -289,6 +289,6 @@ def _notes(data: ReportData, blocks: Sequence[_Block], systems: Sequence[str]) -
         yield f"{ORIGINAL_COLUMN}: original speech"
     cells = [c for b in blocks for row in b.rows for c in row.cells.values()]
     yield from dict.fromkeys(note_of(c.caveat) for c in cells if c.caveat is not None)
-    if any(block.attack for block in blocks):
-        yield from overestimates(data, blocks[0].splits or data.protocol.splits)
+    if models := [block.attack for block in blocks if block.attack]:
+        yield from overestimates(data, blocks[0].splits or data.protocol.splits, models)
     yield from (*data.cells.not_comparable, *data.cells.notes)

@@ -61,8 +61,9 @@ def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
         if data.protocol.eer in lay.metrics and lay.asv_model == ranked
     )
     names = {split: f"comparison_{first.name}_{split}" for split in data.protocol.splits}
+    models = [a for a in data.protocol.attack_models if a.asv_model == ranked]
     lead = [
-        replace(table, notes=(*table.notes, *overestimates(data, [split])))
+        replace(table, notes=(*table.notes, *overestimates(data, [split], models)))
         for split, name in names.items()
         for table in tables
         if table.name == name

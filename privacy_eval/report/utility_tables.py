@@ -142,7 +142,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         fit="shrunk",
-        notes=(*overestimates(data, [split]), *other_words),
+        notes=(*overestimates(data, [split], [protocol.average_attack]), *other_words),
         section=SIDE_BY_SIDE,
         title=title,
     )
