@@ -29,9 +29,11 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.numbers.trade_offs import TradeOff
 from privacy_eval.protocol.protocol import Attacker, load_protocol
 from privacy_eval.report.attacker_tables import attackers_table, pairs_table
+from privacy_eval.report.attackers_in_words import overestimates
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.main_results import main_results_table
+from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
@@ -163,6 +165,11 @@ def test_words_that_tell_more_than_a_voice_attacker_are_a_caveat(tree: Tree) -> 
     titles = [column.title for column in table.columns]
     assert row[titles.index("Words alone")] == "0.00"
     assert table.bold == {(0, titles.index("Words alone"))}
+    ignorant = [m for m in data.protocol.attack_models if m.id == "ignorant"]
+    (note,) = overestimates(data, data.protocol.splits, ignorant)
+    assert "ignorant" in note and "lazy-informed" not in note
+    papers = [part for paper in paper_tables(data) for part in paper.parts or (paper,)]
+    assert any("overestimated" in note for part in papers for note in part.notes)
 
 
 def test_words_that_tell_less_are_none(tree: Tree) -> None:
