@@ -23,6 +23,7 @@ from privacy_eval.io.scores import (
     pair,
     read_scores,
     read_trials,
+    score_table,
 )
 from privacy_eval.io.text_table import Column, WordArray, hash_rows, split_columns
 
@@ -315,6 +316,16 @@ def test_empty_class_is_an_error(tmp_path: Path, trials: str, message: str) -> N
     for allow_missing in (False, True):
         with pytest.raises(PrivacyEvalError, match=message):
             paired(tmp_path, SCORES, trials, allow_missing=allow_missing)
+
+
+def test_scores_of_several_files_are_in_the_order_of_the_key(tmp_path: Path) -> None:
+    key = read_trials(write(tmp_path / "trials", "a u target\nb u nontarget\na v nontarget\n"))
+    texts = ("a v 3\na u 1\nb u 2\n", "b u 20\na v 30\na u 10\n")
+    files = [read_scores(write(tmp_path / str(i), text)) for i, text in enumerate(texts)]
+    first, table = score_table(files, key)
+    assert table.tolist() == [[1, 10], [2, 20], [3, 30]]
+    assert rows_of(first) == [("a", "u", 1, True), ("b", "u", 2, False), ("a", "v", 3, False)]
+    assert (first.missing, first.extra) == (0, 0)
 
 
 @pytest.mark.parametrize("hashing_function", HASHES)
