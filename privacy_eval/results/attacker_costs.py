@@ -26,11 +26,13 @@ class AttackerCosts:
 
 
 def write_costs(out: Path, costs: AttackerCosts) -> None:
-    """Write the costs into an output folder; without any, remove those of an earlier run."""
-    if costs != _NONE:
-        write_text(out / _NAME, json.dumps(to_plain(costs), indent=1) + "\n")
-    else:
-        (out / _NAME).unlink(missing_ok=True)
+    """Write the costs into an output folder, unless they are there; without any, remove those of
+    an earlier run."""
+    path, text = out / _NAME, json.dumps(to_plain(costs), indent=1) + "\n"
+    if costs == _NONE:
+        path.unlink(missing_ok=True)
+    elif not path.is_file() or path.read_text() != text:
+        write_text(path, text)
 
 
 def read_costs(results: Path) -> AttackerCosts:
