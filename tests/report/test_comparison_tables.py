@@ -515,13 +515,15 @@ def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
         (tmp_path / f"{table.name}.tex").write_text(to_latex(table, "challenge"))
     document = latex_document("x", [[f"{table.name}.tex"] for table in tables])
     (tmp_path / "tables.tex").write_text(document)
-    compiled(tmp_path)
+    log = compiled(tmp_path)
     run = ["pdftotext", "-bbox", "tables.pdf", "tables.html"]
     subprocess.run(run, cwd=tmp_path, capture_output=True, check=True)
     box = r'<word xMin="\S+" yMin="(\S+)" xMax="(\S+)" yMax="(\S+)">(?:%s)</word>'
     text = (tmp_path / "tables.html").read_text()
     width = 842  # A4, which a viewer turns
     assert 595 < max(float(right) for _, right, _ in re.findall(box % ".*", text)) < width
+    if "lmodern.sty" not in log:
+        pytest.skip("lmodern is not installed, and heights of bitmap fonts are not comparable")
     heights = {
         kind: [float(below) - float(above) for above, _, below in re.findall(box % word, text)]
         for kind, word in {"numbers": r"\d\.\d{3}", "notes": "Bold:"}.items()
