@@ -22,6 +22,7 @@ from privacy_eval.metrics import (
     rocch_eer,
 )
 from privacy_eval.metrics.curves import (
+    BAND_FALSE_ALARM,
     Det,
     dcf_profile,
     densities,
@@ -29,6 +30,10 @@ from privacy_eval.metrics.curves import (
     expected_cost_reduction,
 )
 from privacy_eval.metrics.registry import score_curves
+
+
+def test_bands_have_even_steps_on_the_axis_of_a_det_plot() -> None:
+    np.testing.assert_allclose(ndtri(BAND_FALSE_ALARM), np.arange(-32, 33) / 10, atol=1e-12)
 
 
 def normal_scores(trials: int, share: float = 0.1, *, scale: float = 1.0) -> TrialScores:

@@ -14,6 +14,7 @@ from privacy_eval.io.transcripts import pair_transcripts
 from privacy_eval.metrics.wer import (
     Normalization,
     SpeakerErrors,
+    SpeakerSums,
     WordErrors,
     ratio_bootstrap,
     split_words,
@@ -85,3 +86,12 @@ def test_bootstrap_needs_two_speakers_with_words() -> None:
         SpeakerErrors(("a", "b"), (10, 0), (1, 0), replicates=10, seed=0).sums.bootstrap()
     with pytest.raises(ValueError, match="replicates"):
         SpeakerErrors(("a", "b"), (10, 5), (1, 0), replicates=1, seed=0).sums.bootstrap()
+    assert SpeakerErrors(("a", "b"), (10, 5), (1, 0), replicates=2, seed=0).sums.bootstrap()
+
+
+def test_values_of_utterances_are_summed_by_speaker() -> None:
+    values, speaker_of = {"b1": 1.0, "a1": 2.0, "a2": 4.0}, {"a1": "a", "a2": "a", "b1": "b"}
+    sums = SpeakerSums.of(values, speaker_of, replicates=2, seed=0)
+    assert (sums.speakers, sums.counts, sums.sums) == (("a", "b"), (2, 1), (6.0, 1.0))
+    words = {"a1": 10, "a2": 20, "b1": 5}
+    assert SpeakerSums.of(values, speaker_of, counts=words, replicates=2, seed=0).counts == (30, 5)
