@@ -689,7 +689,8 @@ def jobs_row(utterances: int) -> bool:
         speech = ("--original", str(source / "speech"), "--utt2spk", f"{source / 'speech'}_utt2spk")
         measured([*program, "data-dir", *speech, "--encoders", "ge2e-raw", "--out", str(tree)])
         of_tree = ("--tree", str(tree), "--results", "exp", "--conf", "protocol.yaml")
-        of_tree += ("--allow-outside", "--nj")
+        runner = str(RECIPE.parents[2] / "scripts" / "run_jobs.sh")
+        of_tree += ("--allow-outside", "--cmd", runner, "--nj")
         measured([*program, "anonymize", *of_tree, "2", "--anonymizer", "mcadams"])
         seconds = []
         for jobs in ("1", "2"):
