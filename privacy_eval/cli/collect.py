@@ -61,7 +61,7 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
     """
     from ..report.notes import caveat_notes
     from ..results.signature import network_notes
-    from ..results.word_counts import unusual_word_counts
+    from ..results.word_counts import other_words
 
     remarks = []
     for system, lines in _by_system(results.not_evaluated, systems).items():
@@ -70,8 +70,7 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
         if more := len(lines) - len(shown):
             remarks.append(f"left out: {system}: {more} more, named in {out / 'left_out.txt'}")
     notes = [*caveat_notes(results.verification), *network_notes(results)]
-    rated = ((record.condition, record.line) for record in results.recognition)
-    notes += [f"{c.system} {text}" for c, text in unusual_word_counts(rated)]
+    notes += [f"{c.system} {text}" for c, text in other_words(results).items()]
     remarks += [f"warning: {note}" for note in notes]
     if not results.verification:
         for remark in remarks:

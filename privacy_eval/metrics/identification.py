@@ -729,14 +729,14 @@ def singling_out_curve(
             )
             hits[i] += one.isolated[:, 0]
     values_of_sizes = tuple((hits.sum(axis=1) / (draws * n)).tolist())
-    intervals = []
+    intervals: tuple[tuple[float, float], ...] = ()
     if replicates:
-        weights = rng.multinomial(n, np.full(n, 1 / n), replicates)
-        for value, drawn in zip(values_of_sizes, hits @ weights.T, strict=True):
-            interval = expanded_interval(drawn / (draws * n), n)
-            same = wilson_interval(value, n) if np.ptp(drawn) == 0 else None
-            intervals.append(same or (interval.low, interval.high))
-    return SinglingOutCurve(taken, values_of_sizes, n, intervals=tuple(intervals))
+        drawn = hits @ rng.multinomial(n, np.full(n, 1 / n), replicates).T / (draws * n)
+        intervals = tuple(
+            rate_interval(of_size, value, n_drawn=n, n_tests=n)
+            for value, of_size in zip(values_of_sizes, drawn, strict=True)
+        )
+    return SinglingOutCurve(taken, values_of_sizes, n, intervals=intervals)
 
 
 @dataclass(frozen=True, eq=False)

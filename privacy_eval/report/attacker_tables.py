@@ -15,6 +15,9 @@ from .ranking_tables import p_value_text
 from .split_tables import Key, nonempty, set_groups
 from .table import ANSWER, Column, Table, aligned
 
+#: Mark of statements that are of a single pair, and do not hold among all pairs.
+_SINGLE = "*"
+
 _SESSIONS = {"enrolled": "enrolled", "other": "not enrolled"}
 
 
@@ -145,7 +148,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
         nonempty(rows),
         notes=(
             "Paired by bootstrap replicate of speakers, two-sided; p (Holm) is adjusted for all "
-            "pairs of the split",
+            f"pairs of the split, by which the differences marked {_SINGLE} are not significant",
         ),
         title=heading,
     )
@@ -158,4 +161,4 @@ def _statement(pair: AttackerPair) -> str:
     if not tested.significant:
         return "not significantly different"
     stated = "weaker" if tested.value > 0 else "stronger"
-    return stated if pair.p_holm < 1 - LEVEL else f"{stated} as a single pair, not by p (Holm)"
+    return stated if pair.p_holm < 1 - LEVEL else f"{stated}{_SINGLE}"

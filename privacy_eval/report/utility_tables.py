@@ -133,7 +133,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
                 row.insert(1, "submitted" if row[0] in own else "published")
     groups = [group or [["none", *[""] * (len(columns) - 1)]] for group in groups]
     attack = protocol.average_attack.phrase
-    other_words = data.cells.not_comparable if "wer" in metrics else ()
+    not_comparable = data.cells.not_comparable if "wer" in metrics else ()
     title = f"Systems by the thresholds of the average EER ({attack})"
     return Table(
         f"thresholds_{split}",
@@ -142,7 +142,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         fit="shrunk",
-        notes=(*overestimates(data, [split], [protocol.average_attack]), *other_words),
+        notes=(*overestimates(data, [split], [protocol.average_attack]), *not_comparable),
         section=SIDE_BY_SIDE,
         title=title,
     )

@@ -28,5 +28,5 @@ def unusual_word_counts(
 
 
 def other_words(results: Results) -> dict[RecognitionCondition, str]:
-    """Describe the conditions whose word error rates are not comparable, see above."""
+    """Map the conditions that `unusual_word_counts` yields to their descriptions."""
     return dict(unusual_word_counts((r.condition, r.line) for r in results.recognition))
