@@ -365,7 +365,8 @@ def test_interrupt_ends_the_jobs_and_their_processes(
     process.send_signal(number)
     assert finish(process).code == code
     logs = ["x.1.log", "x.2.log"]
-    assert until(lambda: [runner.code(log) for log in logs] == [143, 143]), logs
+    ended = until(lambda: [runner.code(log) for log in logs] == [143, 143], 60)
+    assert ended, [(runner.folder / log).read_text() for log in logs]
     assert until(lambda: not any(is_alive(pid) for pid in pids))
     assert runner.names() == ["pid.1", "pid.2", *logs]
 
