@@ -5,6 +5,7 @@ The x-vectors of a set are one file in `xvect_<set>`, of any format that `read_v
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,6 +59,7 @@ class TreeVectors:
         self._load = load
         self._read: dict[tuple[Path, bool], Vectors] = {}
         self._digests: dict[Path, str] = {}
+        self._own: dict[tuple[str, str], Path] = {}
         self._locations: dict[Path, Mapping[str, str]] = {}
 
     def candidates(self, name: str, suffix: str) -> Iterator[Path]:
@@ -69,7 +71,12 @@ class TreeVectors:
 
     def find(self, name: str, suffix: str) -> Path | None:
         """Return the first existing candidate."""
-        return next((p for p in self.candidates(name, suffix) if p.is_file()), None)
+        if (name, suffix) not in self._own:
+            own, *others = self.candidates(name, suffix)
+            if not own.is_file():  # it may be made later, and then comes first
+                return next((path for path in others if path.is_file()), None)
+            self._own[name, suffix] = own
+        return self._own[name, suffix]
 
     def read(self, path: Path, *, double: bool = False) -> Vectors:
         """Read the x-vectors of a file; `double` as in `read_vectors`.
@@ -155,7 +162,12 @@ def vector_file(folder: Path) -> Path | None:
 
 def _vector_files(folder: Path) -> list[str]:
     """List files of x-vectors in the folder of a set; of several, none is read."""
-    return [name for name in (KALDI_VECTORS, *OTHER_VECTORS) if (folder / name).is_file()]
+    try:
+        there = set(os.listdir(folder))  # one call to the system, not one for every name
+    except OSError:
+        return []
+    names = [name for name in (KALDI_VECTORS, *OTHER_VECTORS) if name in there]
+    return [name for name in names if (folder / name).is_file()]
 
 
 def backend_folder(tree: Path, model: AsvModel, suffix: str) -> Path | None:

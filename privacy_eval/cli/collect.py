@@ -29,22 +29,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..products.freshness import bring_up_to_date
-    from ..results.attacker_costs import write_costs
-    from ..stages.asv_scores import vector_folders
-    from ..stages.attackers import attacker_costs
-    from ..stages.collect import outdated_scores, record_fingerprints, results_product
+    from ..stages.collect import (
+        outdated_scores,
+        record_fingerprints,
+        record_products,
+        results_product,
+    )
     from .inputs import load_experiment, log_notes, log_unsigned
 
     experiment = load_experiment(arguments)
-    out = experiment.out
-    log_unsigned(out, record_fingerprints(experiment, progress())[1])
+    out, inputs, records = experiment.out, experiment.asv.access.inputs, record_products(experiment)
+    log_unsigned(out, record_fingerprints(records, inputs, progress())[1])
     stale = outdated_scores(experiment.asv, progress())
     names = [system.name for system in experiment.systems]
-    product = results_product(experiment, stale, lambda results: _remarks(results, out, names))
-    outcome = bring_up_to_date([product], experiment.asv.access.inputs)
+    product = results_product(
+        experiment, records, stale, lambda results: _remarks(results, out, names)
+    )
+    outcome = bring_up_to_date([product], inputs)
     outcome.raise_failed()
-    folders = vector_folders(experiment.asv)
-    write_costs(out, attacker_costs(experiment.systems, folders))
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     log_notes(notes)
     print(f"{out}: {summary}")

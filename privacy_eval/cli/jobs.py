@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,6 +78,8 @@ def run_script(name: str, *words: str) -> int:
     own = (str(root / "scripts"), os.path.dirname(sys.executable))
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *own))
     sys.stdout.flush()
+    import subprocess  # only where there is work to do
+
     with _interrupts_end_the_script():
         code = subprocess.run(
             [str(script), *words],

@@ -102,13 +102,15 @@ def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
 def _log_earlier_records(experiment: Experiment, options: Options) -> None:
     """Log which records of earlier runs are ignored, and which lose their intervals."""
     from ..stages.collect import record_fingerprints
-    from ..stages.privacy_metrics import dropped_intervals
+    from ..stages.privacy_metrics import condition_products, dropped_intervals
     from .inputs import log_unsigned
 
-    fingerprints, unsigned = record_fingerprints(experiment, progress())
+    access = experiment.asv.access
+    records = condition_products(experiment.systems, experiment.out, access.tree)
+    fingerprints, unsigned = record_fingerprints(records, access.inputs, progress())
     log_unsigned(experiment.out, unsigned)
-    for replicates, records in dropped_intervals(fingerprints, options).items():
+    for replicates, number in dropped_intervals(fingerprints, options).items():
         log(
             f"privacy-eval: the previous run used --bootstrap {replicates}; without it, "
-            f"{records} conditions lose their intervals of {replicates} replicates"
+            f"{number} conditions lose their intervals of {replicates} replicates"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Iterable
@@ -27,9 +28,23 @@ def paths_outside(paths: Iterable[Path | None], roots: Iterable[Path]) -> tuple[
 
 
 def _leads_to_any(path: Path, roots: Iterable[Path]) -> bool:
-    # Usually it is the first root: resolving links takes a call to the system per folder.
-    real = f"{os.path.realpath(path)}/"
-    return any(real.startswith(os.path.join(os.path.realpath(root), "")) for root in roots)
+    path = Path.cwd() / path
+    real = os.path.join(_real_folder(path.parent), path.name)
+    if path.name == ".." or os.path.islink(real):
+        real = os.path.realpath(path)
+    return _is_below_any(real, roots)
+
+
+def _is_below_any(real: str, roots: Iterable[Path]) -> bool:
+    folders = (os.path.join(_real_folder(Path.cwd() / root), "") for root in roots)
+    return any(f"{real}/".startswith(folder) for folder in folders)
+
+
+@functools.lru_cache(maxsize=4096)
+def _real_folder(folder: Path) -> str:
+    """Resolve the links of a folder, once per command: whoever opens a file within roots makes sure
+    of where it is (`io.files.open_regular`)."""
+    return os.path.realpath(folder)
 
 
 def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str = "") -> None:
@@ -49,6 +64,12 @@ def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str
     """
     for path in paths_outside(paths, roots):
         raise PrivacyEvalError(where + outside_message(path))
+
+
+def check_real_path(real: str, roots: Iterable[Path]) -> None:
+    """As `check_inside`, of a path whose links are resolved."""
+    if not _is_below_any(real, roots):
+        raise PrivacyEvalError(outside_message(Path(real)))
 
 
 def outside_message(path: Path) -> str:
@@ -92,8 +113,22 @@ def refuse_symlinks_below(out: Path, results: Path) -> None:
     """
     if out.absolute().is_relative_to(results.absolute()):
         refuse_symlinks(out, results)
-        below = (Path(at, name) for at, *names in os.walk(out) for name in itertools.chain(*names))
-        _refuse(itertools.chain([out], below))
+        _refuse([out])
+        _refuse_below(out)
+
+
+def _refuse_below(folder: Path) -> None:
+    try:
+        entries = os.scandir(folder)
+    except OSError:  # not there, or not readable: whoever writes to it reports it
+        return
+    with entries:
+        # An entry knows what it is: no further call to the system for each of many files.
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _refuse_below(Path(entry))
+            elif not entry.is_file(follow_symlinks=False):
+                _refuse([Path(entry)])
 
 
 def _refuse(paths: Iterable[Path]) -> None:

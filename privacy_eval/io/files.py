@@ -10,10 +10,8 @@ import hashlib
 import io
 import os
 import re
-import shutil
 import stat
 import sys
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import OutputError, PrivacyEvalError
-from .confine import check_inside
+from .confine import check_real_path
 
 #: Limit for any input file.
 MAX_BYTES = 8 << 30
@@ -237,9 +235,9 @@ def _open_within(path: Path, roots: Sequence[Path]) -> io.FileIO:
     for _ in range(_OPENED_AGAIN):
         file = open_regular(path)
         with contextlib.suppress(OSError):
-            real = Path(os.path.realpath(path))
+            real = os.path.realpath(path)
             if os.path.samestat(os.lstat(real), os.fstat(file.fileno())):
-                check_inside([real], roots)
+                check_real_path(real, roots)
                 return file
         file.close()  # exchanged in the meantime
     raise PrivacyEvalError(f"{path}: changed while it was opened")
@@ -417,6 +415,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                     os.rename(old, path)
                 raise
         finally:
+            import shutil
+
             shutil.rmtree(temporary, ignore_errors=True)
             os.close(handle)
 
@@ -432,6 +432,8 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _locked_temporary(path: Path, *, folder: bool) -> tuple[int, Path]:
     """Create a hidden file or folder next to `path`, locked while its writer lives."""
+    import tempfile  # slow to import, and not needed where all is current
+
     parent, prefix, suffix = os.path.realpath(path.parent), f".{path.name}.", ".tmp"
     while True:
         if folder:
@@ -466,6 +468,8 @@ def sweep(*paths: Path) -> None:
             left = folder / name
             with contextlib.suppress(OSError), _opened(left) as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
+                import shutil
+
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
@@ -499,6 +503,9 @@ def relative(path: Path, tree: Path) -> str:
     str
         Relative to the tree, with `/`.
     """
+    inner, base = str(path), f"{tree}/"
+    if inner.startswith(base) and ".." not in inner:  # usual, and much faster
+        return inner[len(base) :]
     return Path(os.path.relpath(path, tree)).as_posix()
 
 

@@ -7,7 +7,6 @@ import functools
 import os
 import re
 import secrets
-import tempfile
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -28,7 +27,11 @@ def key_path() -> Path:
     PrivacyEvalError
         There is no home folder either.
     """
-    state = os.environ.get("XDG_STATE_HOME", "")
+    return _key_path(os.environ.get("XDG_STATE_HOME", ""), os.environ.get("HOME"))
+
+
+@functools.lru_cache(maxsize=4)  # it is asked for with every fingerprint
+def _key_path(state: str, _home: str | None) -> Path:
     if not os.path.isabs(state):  # a relative path could lead into a submission
         state = os.path.expanduser("~/.local/state")
     if not os.path.isabs(state):
@@ -77,6 +80,8 @@ def _read(path: Path) -> bytes:
 
 
 def _create(path: Path) -> None:
+    import tempfile
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)  # mode 0600
     try:

@@ -87,24 +87,37 @@ def _archives(
     for archive, some in itertools.groupby(places, key=lambda place: place[0]):
         path = tree / os.fsdecode(archive)
         check_inside([path], roots)
-        pieces = []
         with contextlib.ExitStack() as stack:
             raw = stack.enter_context(opened(Path(os.path.realpath(path)), path, roots))
             file = stack.enter_context(io.BufferedReader(raw))
-            for _, offset in some:
-                file.seek(offset)
-                if not head:
-                    head, dimension = _head(file, len(places))
-                    file.seek(offset)
-                vector = file.read(HEAD_BYTES + 4 * dimension)
-                if len(vector) < HEAD_BYTES + 4 * dimension or not vector.startswith(head):
-                    raise PrivacyEvalError(f"{path}: byte {offset}: another vector, or truncated")
-                pieces.append(vector[HEAD_BYTES:])
-        values = b"".join(pieces)
+            offsets = [offset for _, offset in some]
+            if not head:
+                file.seek(offsets[0])
+                head, dimension = _head(file, len(places))
+            vectors = _read_at(file, offsets, len(head) + 4 * dimension)
+        if not all(vector.startswith(head) for vector in vectors):
+            raise PrivacyEvalError(f"{path}: vectors of other dimensions or types")
+        values = b"".join([vector[len(head) :] for vector in vectors])
+        if len(values) < 4 * dimension * len(vectors):
+            raise PrivacyEvalError(f"{path}: truncated")
         last_bytes = values[3::4]
         if any(byte in last_bytes for byte in _EXTREME):
             raise PrivacyEvalError(f"{path}: maybe not finite")
         yield dimension, values
+
+
+def _read_at(file: BinaryStream, offsets: Sequence[int], size: int) -> list[bytes]:
+    """Read pieces of a file: at once where they lie together, as vectors usually do."""
+    first, last = min(offsets), max(offsets)
+    if last - first > 2 * size * len(offsets):
+        pieces = []
+        for offset in offsets:
+            file.seek(offset)
+            pieces.append(file.read(size))
+        return pieces
+    file.seek(first)
+    together = file.read(last - first + size)
+    return [together[offset - first : offset - first + size] for offset in offsets]
 
 
 def _head(file: BinaryStream, vectors: int) -> tuple[bytes, int]:

@@ -6,7 +6,6 @@ and irregularities.
 
 from __future__ import annotations
 
-import importlib.resources
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -17,7 +16,7 @@ from ..errors import PrivacyEvalError, UsageError
 from ..io.csv_text import csv_rows
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
-from .protocol import resources
+from .protocol import resource, resources
 
 #: Printed for p-values far below the bound, without a number.
 FAR_BELOW = re.compile(r"<< [0-9]+\.[0-9]+")
@@ -28,7 +27,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,17})?")
 
 _P_VALUES = "_p_values"
 
-_FOLDER = "privacy_eval.conf.published"
+_FOLDER = "conf/published"
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,7 @@ def _read(file: str, name: str, known: Collection[str] | None = None) -> str:
     """Read a bundled file, which is of one of the known names."""
     if known is not None and name not in known:
         raise _unknown(name, known)
-    return importlib.resources.files(_FOLDER).joinpath(file).read_text(encoding="utf-8")
+    return (resource(_FOLDER) / file).read_text(encoding="utf-8")
 
 
 def _unknown(name: str, names: Collection[str]) -> UsageError:

@@ -16,6 +16,7 @@ from ..io.inputs import Inputs
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
+from ..results.attacker_costs import write_costs
 from ..results.outputs import RESULTS_NOTE, output_files
 from ..results.record_files import Record, read_record
 from ..tree.conditions import (
@@ -31,7 +32,8 @@ from ..tree.editions import teams_without_systems
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .amounts import amount_products
-from .asv_scores import score_products
+from .asv_scores import score_products, vector_folders
+from .attackers import attacker_costs
 from .attributes import attribute_products
 from .audits import audit_products
 from .identification import identification_products
@@ -313,13 +315,18 @@ def _line(counts: WordErrors, files: RecognitionFiles) -> WerLine:
 
 
 def results_product(
-    experiment: Experiment, stale: Mapping[str, str], remarks: Callable[[Results], Sequence[str]]
+    experiment: Experiment,
+    records: Iterable[Product],
+    stale: Mapping[str, str],
+    remarks: Callable[[Results], Sequence[str]],
 ) -> Product:
     """Return results.json and the files beside it as a product of everything that they are
     collected from; records are only parsed if any of it has changed.
 
     Parameters
     ----------
+    records : iterable of Product
+        See `record_products`.
     stale : mapping
         As of `collect`.
     remarks : callable
@@ -330,6 +337,7 @@ def results_product(
     def make(*_: object) -> Content:
         results = collect_experiment(experiment, stale)
         told = tuple(remarks(results))
+        write_costs(out, attacker_costs(experiment.systems, vector_folders(experiment.asv)))
         files = output_files(results)
         return Content({out / name: text.encode() for name, text in files.items()}, remarks=told)
 
@@ -341,15 +349,17 @@ def results_product(
         lambda _: {},
         make,
         subject={"version": __version__},
-        options={"collected": _collected_digest(experiment, stale)},
+        options={"collected": _collected_digest(experiment, records, stale)},
     )
 
 
-def _collected_digest(experiment: Experiment, stale: Mapping[str, str]) -> str:
+def _collected_digest(
+    experiment: Experiment, records: Iterable[Product], stale: Mapping[str, str]
+) -> str:
     """Compute the digest of all that `collect_experiment` depends on."""
     access, protocol, systems = experiment.asv.access, experiment.asv.protocol, experiment.systems
     state: list[object] = [protocol, systems, dict(stale), access.allow_missing]
-    state += [_state(product, access.inputs) for product in _record_products(experiment)]
+    state += [_state(product, access.inputs) for product in records]
     state += [read_recognition(f, access.inputs) for s in systems for f in s.recognition]
     for table in (table for system in systems for table in system.emotion):
         try:
@@ -372,7 +382,7 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
     return stored, now, product.present(inputs, stored)
 
 
-def _record_products(experiment: Experiment) -> list[Product]:
+def record_products(experiment: Experiment) -> list[Product]:
     """Return the records of all kinds as products."""
     systems, out, tree = experiment.systems, experiment.out, experiment.asv.access.tree
     products = condition_products(systems, out, tree)
@@ -514,15 +524,14 @@ def current_records(
 
 
 def record_fingerprints(
-    experiment: Experiment, progress: Progress | None = None
+    products: Sequence[Product], inputs: Inputs, progress: Progress | None = None
 ) -> tuple[list[Fingerprint | None], list[str]]:
-    """Return the fingerprints of all records, and the names of existing records to ignore: not
+    """Return the fingerprints of records, and the names of existing records to ignore: not
     written by this user, or edited since."""
-    access, products = experiment.asv.access, _record_products(experiment)
     fingerprints = [product.read_fingerprint() for product in products]
     others = []
     for done, (product, n) in enumerate(zip(products, fingerprints, strict=True), start=1):
-        if product.is_there() if n is None else _is_edited(product, n, access.inputs):
+        if product.is_there() if n is None else _is_edited(product, n, inputs):
             others.append(product.name)
         if progress is not None:
             progress(done, len(products), f"records read: {product.name}")

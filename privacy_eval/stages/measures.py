@@ -37,7 +37,6 @@ from ..products.freshness import (
 from ..protocol.protocol import MEASURED, ORIGINAL, Measure
 from ..results.definitions import fields_digest
 from ..results.record_files import record_text
-from ..speech.models import MODELS
 from ..tree.conditions import MeasureCondition, measure_conditions
 from ..version import __version__
 from .access import Experiment, TreeAccess
@@ -165,6 +164,8 @@ class _Speech:
     cache: Path | None
 
     def product(self) -> Product:
+        from ..speech.models import MODELS
+
         targets = {name: self.reader.target(name) for name in self.utterances}
         model = [file.sha256 for file in MODELS[_NETWORKS[self.network]].files]
         files = set(self.reader.files(self.utterances).values())

@@ -3,7 +3,6 @@ attackers whose ASV model is trained on anonymized speech."""
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -103,6 +102,8 @@ class _Training:
         return {"vectors": self.asv.vectors_source(scp), "utt2spk": utt2spk}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        import tempfile
+
         from ..asv.model_folder import save_backend, train_from_vectors
 
         vectors = self.asv.read_vectors(paths["vectors"])

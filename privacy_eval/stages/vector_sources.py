@@ -3,7 +3,6 @@ scores, similarity, identification."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +52,8 @@ def packed_vectors(
     folder: Path, ids: Sequence[str], matrix: FloatMatrix, utt2spk: Path, tree: Path
 ) -> dict[Path, bytes]:
     """Return the files of a set's x-vectors, in an order in which they may be written."""
+    import tempfile
+
     from ..asv.model_folder import save_vectors
 
     with tempfile.TemporaryDirectory() as scratch:

@@ -138,7 +138,8 @@ class Search:
     def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
         """Find the files of a condition."""
         candidates = key_paths(condition, self.protocol, self.data, self.key_folders)
-        key = first_file(candidates)
+        keys = [path for path in candidates if path.is_file()]
+        key = next(iter(keys), None)
         in_data = [path for path in candidates if self.data in path.parents]
         chosen = next((f for f in self.key_folders if key is not None and f in key.parents), None)
         others = (p for p in candidates if p not in in_data and chosen not in p.parents)
@@ -150,18 +151,17 @@ class Search:
         adjacent = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
         utt2spk = first_file(folder / "utt2spk" for folder in adjacent)
         scores = first_file([folder / "scores", folder / "scores.gz"])
-        keys = [path for path in candidates if path.is_file()]
         outside = paths_outside([scores, *keys, utt2spk], self.roots)
         return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)
 
     def files_by_attacker(self, condition: TrialCondition, folder: Path) -> list[ConditionFiles]:
         """Find the files of a condition, then those of its other attackers, in subfolders named by
         them; without those of the challenge's own attacker where only others have scores."""
-        own = self.files(condition, folder)
+        own, present = self.files(condition, folder), {f.name for f in subfolders(folder)}
         others = [
             self.files(replace(condition, attacker=attacker.id), folder / attacker.id)
             for attacker in self.protocol.other_attackers
-            if (folder / attacker.id).is_dir()
+            if attacker.id in present
         ]
         others = [files for files in others if files.scores is not None]
         return others if others and own.scores is None else [own, *others]
