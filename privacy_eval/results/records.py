@@ -868,6 +868,12 @@ class AmountRecord(Record):
                 raise PrivacyEvalError(f"{where}: seconds: expected a positive number")
 
     @property
+    def seconds(self) -> tuple[float, float] | None:
+        """Mean seconds of the shortest and the longest tests of equal speakers, if known."""
+        first, last = self.equal[0].seconds, self.equal[-1].seconds
+        return None if first is None or last is None else (first, last)
+
+    @property
     def is_of_one_session(self) -> bool:
         """Whether all tests of every speaker are known to be of one session."""
         return bool(self.one_session) and self.one_session == self.any_session
