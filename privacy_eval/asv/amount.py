@@ -102,6 +102,7 @@ def amount_of_tests(
     lengths: Sequence[int],
     *,
     allow_missing: bool = False,
+    tried: Container[str] | None = None,
     known: KnownSpeech = KnownSpeech(),
     replicates: int = 0,
     seed: int = 0,
@@ -119,6 +120,8 @@ def amount_of_tests(
         Utterances per test.
     allow_missing : bool
         Leave out utterances without a vector.
+    tried : container of str, optional
+        The test utterances, by default all of `utt2spk`.
     known : KnownSpeech
     replicates, seed : int
         See `amount_curve`.
@@ -133,7 +136,11 @@ def amount_of_tests(
         What `score` raises; a score that is not finite; as `amount_curve`.
     """
     listed = read_utt2spk(utt2spk)
-    speaker_of = {u: s for u, s in listed.items() if not allow_missing or u in tests}
+    speaker_of = {
+        u: s
+        for u, s in listed.items()
+        if (tried is None or u in tried) and (not allow_missing or u in tests)
+    }
     column = {speaker: number for number, speaker in enumerate(enrolled)}
 
     def scored(group_of: Mapping[str, str]) -> Iterator[LengthScores]:

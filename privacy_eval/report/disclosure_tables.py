@@ -83,8 +83,9 @@ def amount_by_session_table(results: Results, title: str) -> Table:
     attacks = {a.id: a.title for a in results.protocol.attack_models}
 
     def rows(r: AmountRecord) -> Iterator[Key]:
-        for both in zip(r.one_session, r.any_session, strict=True):
-            for kind, a in zip(("one", "any"), both, strict=True):
+        both = zip(r.one_session, r.any_session, strict=True)
+        for of_length in (pair for pair in both if pair[0].length > 1):  # one is of one session
+            for kind, a in zip(("one", "any"), of_length, strict=True):
                 counts = str(a.speakers), str(a.length), kind, str(a.conversations)
                 yield _attack(r, attacks), *counts, *_rates(a)
 

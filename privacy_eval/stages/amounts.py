@@ -258,7 +258,8 @@ class _Amounts:
     def _of_vectors(
         self, trials: TrialList, paths: Paths, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
-        """Compare every test with the speakers whom the trial key enrolls, as scores do."""
+        """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
+        do."""
         from ..asv.amount import amount_of_tests, amount_of_vectors
         from ..asv.galleries import Gallery, in_files
         from ..io.text_table import unique_fields
@@ -275,6 +276,7 @@ class _Amounts:
         enrolled, lengths = replace(enrollment, members=members), self.options.sentences
         options: dict[str, Any] = {
             "allow_missing": access.allow_missing,
+            "tried": {*unique_fields(trials.utterance)[0]},
             "known": known,
             "replicates": self.options.bootstrap,
             "seed": self.options.seed,

@@ -27,8 +27,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         own = [r for r in records if (r.condition.system, r.condition.split) == (system, split)]
         for (_, data_set, gender), of_set in by_trial_set(own).items():
             others = [r for r in of_set if not r.condition.is_by_challenge]
-            shown = [r for r in of_set if r.condition.is_by_challenge]
-            shown += sorted(others, key=lambda r: -(r.equal[-1].rank1 or 0))[:1]
+            others.sort(key=lambda r: -(r.equal[-1].rank1 or 0))
+            shown = [r for r in of_set if r.condition.is_by_challenge] + others[:1]
             caption = (
                 "Error rates by the number of sentences per test: "
                 f"{system}, {set_title(data.protocol, data_set, split, gender)}. The same "
@@ -38,7 +38,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             if others:
                 caption += (
                     f" In brackets: of {counted(len(others), 'other attacker')} the one that finds "
-                    "most, by averaged scores."
+                    f"most, by averaged {others[0].averaged}."
                 )
             curves = {_name(data, r): r.equal for r in shown}
             of = [r.condition for r in shown]
@@ -85,14 +85,15 @@ def _plot(curves: Mapping[str, Sequence[Amount]]) -> Plot:
     speakers = sorted({amounts[-1].speakers for amounts in curves.values()})
     title = f"{' or '.join(map(str, speakers))} speakers at every length"
     every = [amount for amounts in curves.values() for amount in amounts]
-    axes = {"length": _axis("sentences per test", {a.length: str(a.length) for a in every})}
+    lengths = _axis("sentences per test", {a.length: str(a.length) for a in every})
+    axes = {"length": replace(lengths, title=title)}
     seconds = [amount.seconds for amount in every if amount.seconds is not None]
     if len(seconds) == len(every):
         axes["seconds"] = _axis("mean seconds of speech per test", dict.fromkeys(seconds, ""))
     rows = tuple(
         (
-            _panel(curves, (key, "rank1"), "right person found (%)", replace(axis, title=title)),
-            _panel(curves, (key, "eer"), "EER (%)", axis),
+            _panel(curves, (key, "rank1"), "right person found (%)", axis),
+            _panel(curves, (key, "eer"), "EER (%)", replace(axis, title="")),
         )
         for key, axis in axes.items()
     )
