@@ -297,6 +297,33 @@ class AudioReader:
         return self._piped[1]
 
 
+@dataclass(frozen=True)
+class AudioFolders:
+    """Data folders of original and anonymized audio.
+
+    Attributes
+    ----------
+    original, anonymized : Path
+    base : Path
+        Folder that paths in wav.scp are relative to.
+    allow_outside : bool
+        See `AudioReader`.
+    """
+
+    original: Path
+    anonymized: Path
+    base: Path
+    allow_outside: bool = False
+
+    def readers(self) -> tuple[AudioReader, AudioReader]:
+        """Return the readers of both."""
+        original, anonymized = (
+            AudioReader(folder, base=self.base, allow_outside=self.allow_outside)
+            for folder in (self.original, self.anonymized)
+        )
+        return original, anonymized
+
+
 def file_of_command(command: str) -> tuple[str, dict[str, int]] | None:
     """Recognize a command that decodes or copies one file, which need not be run then.
 
