@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from privacy_eval.metrics.amount import AmountCurve, LengthScores, amount_curve
 
-SPEAKERS, UTTERANCES, ENROLLED, DIMENSION, NOISE = 30, 60, 10, 24, 3.5
+ENROLLED, DIMENSION, NOISE = 10, 24, 3.5
 LENGTHS = (1, 5, 30)
 
 
@@ -24,33 +24,40 @@ def unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return vectors / lengths
 
 
-def simulated(generator: np.random.Generator, replicates: int) -> AmountCurve:
-    """Simulate a set of speakers, and evaluate averaged vectors."""
-    voices = generator.normal(size=(SPEAKERS, 1, DIMENSION))
+def simulated(
+    generator: np.random.Generator, size: tuple[int, int], replicates: int
+) -> AmountCurve:
+    """Simulate a set of speakers with some utterances each, and evaluate averaged vectors."""
+    speakers, utterances = size
+    voices = generator.normal(size=(speakers, 1, DIMENSION))
 
     def spoken(number: int) -> NDArray[np.float64]:
-        return unit(voices + generator.normal(0, NOISE, (SPEAKERS, number, DIMENSION)))
+        return unit(voices + generator.normal(0, NOISE, (speakers, number, DIMENSION)))
 
-    enrolled, tests = unit(spoken(ENROLLED).mean(axis=1)), spoken(UTTERANCES)
+    enrolled, tests = unit(spoken(ENROLLED).mean(axis=1)), spoken(utterances)
     scores = []
     for length in LENGTHS:
-        averaged = unit(tests.reshape(SPEAKERS, -1, length, DIMENSION).mean(axis=2))
-        own = np.repeat(np.arange(SPEAKERS), UTTERANCES // length)
+        whole = tests[:, : utterances - utterances % length]
+        averaged = unit(whole.reshape(speakers, -1, length, DIMENSION).mean(axis=2))
+        own = np.repeat(np.arange(speakers), utterances // length)
         scores.append(LengthScores(length, averaged.reshape(-1, DIMENSION) @ enrolled.T, own))
     seed = int(generator.integers(1 << 30))
-    names = [f"s{number:02d}" for number in range(SPEAKERS)]
+    names = [f"s{number:02d}" for number in range(speakers)]
     return amount_curve(scores, names, replicates=replicates, seed=seed)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trees", type=int, default=200)
+    parser.add_argument("--speakers", type=int, default=30)
+    parser.add_argument("--utterances", type=int, default=60, help="per speaker, 30 or more")
     parser.add_argument("--replicates", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     generator = np.random.default_rng(arguments.seed)
-    truths = [simulated(generator, 0) for _ in range(10 * arguments.trees)]
-    curves = [simulated(generator, arguments.replicates) for _ in range(arguments.trees)]
+    size = arguments.speakers, arguments.utterances
+    truths = [simulated(generator, size, 0) for _ in range(10 * arguments.trees)]
+    curves = [simulated(generator, size, arguments.replicates) for _ in range(arguments.trees)]
     rows = []
     for place, length in enumerate(LENGTHS):
         for name in ("eer", "rank1"):

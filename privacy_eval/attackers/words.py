@@ -16,6 +16,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.ids import session
 
 FloatArray = NDArray[np.float64]
 
@@ -302,25 +303,6 @@ def join_trials(
     kept = {name: members for name, members in groups.items() if name in tried_names}
     joined_speakers, names, joined_labels = zip(*trials, strict=True)
     return JoinedTrials(joined_speakers, names, joined_labels, kept)
-
-
-def session(utterance: str) -> str:
-    """Return the session of an utterance: its id without the last part, which a hyphen begins.
-
-    Parameters
-    ----------
-    utterance : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> session("121-123852-0000")
-    '121-123852'
-    """
-    return utterance.rpartition("-")[0] or utterance
 
 
 def session_is_enrolled(

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..check import ERROR, Row, check_tree
     from ..io.csv_text import csv_text
     from ..stages.access import AsvSystems, new_system
-    from ..stages.audits import write_audits
+    from ..stages.audits import owners_of, write_audits
     from .inputs import load_systems, tree_access
 
     if arguments.audio_table is not None and not arguments.audio:
@@ -61,12 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     report = check_tree(systems, asv, new, read=not arguments.quick, progress=progress())
     if arguments.audio:
         pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
-        suffixes = [suffix for suffix, _ in pairs]
-        owners = {suffix: name if suffixes.count(suffix) == 1 else "" for suffix, name in pairs}
-        report, audit = _with_audio(arguments, report, asv, owners)
+        report, audit = _with_audio(arguments, report, asv, owners_of(pairs))
         if systems:
-            names = [system.name for system in systems]
-            write_audits(access, out, names, audit.records)
+            known = [(team, pair, found) for team, pair, found in audit.sets if team and found]
+            write_audits(asv, out, [system.name for system in systems], known)
     rows = report.rows(details=arguments.details)
     if arguments.format == "csv":
         print(csv_text([Row._fields, *rows]), end="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..asv.amount import KnownSpeech
     from ..asv.galleries import Gallery, Identification
     from ..asv.ranks import RankedTests
     from ..metrics import Interval
@@ -65,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--scores", **path("F", scores))
     files.add_argument("--trials", **path("F", "trial key of the scores"))
     files.add_argument("--ranks", **path("F", "ranks of all jobs, merged; without vectors"))
+    durations = "with --sentences: durations of test utterances, to tell the seconds of tests"
+    files.add_argument("--utt2dur", **path("F", durations))
     plotted = "also plot the error rates by the amount of speech: a pdf, png or tex file"
     files.add_argument("--plot", **path("FILE", plotted))
     add(files, "--model", "--scp-base", "--format")
@@ -86,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     if arguments.plot is not None and arguments.sentences is None:
         raise UsageError("--plot goes with --sentences")
+    if arguments.utt2dur is not None and arguments.sentences is None:
+        raise UsageError("--utt2dur goes with --sentences")
     return _scores(arguments) if scores_only else _files(arguments)
 
 
@@ -248,11 +253,27 @@ def _amount_of_vectors(arguments: argparse.Namespace, gallery: Gallery) -> Amoun
         arguments.sentences,
         backend=arguments.backend,
         model=load_model(arguments),
+        known=_known(arguments, gallery.enrollment.members),
         replicates=arguments.bootstrap,
         seed=arguments.seed,
     )
     _plot(arguments, curve)
     return curve
+
+
+def _known(
+    arguments: argparse.Namespace, enrolled: Mapping[str, Sequence[str]] | None = None
+) -> KnownSpeech:
+    """Read what else is known of the test utterances."""
+    from ..asv.amount import KnownSpeech
+    from ..io.data_dir import read_utt2dur, read_utt2spk
+    from ..io.ids import sessions_of
+
+    speaker_of = read_utt2spk(arguments.utt2spk)
+    members = {u: speaker for speaker, of in (enrolled or {}).items() for u in of}
+    path = arguments.utt2dur
+    seconds = {} if path is None else read_utt2dur(path, speaker_of)
+    return KnownSpeech(seconds, sessions_of({**members, **speaker_of}))
 
 
 def _scores(arguments: argparse.Namespace) -> int:
@@ -270,6 +291,7 @@ def _scores(arguments: argparse.Namespace) -> int:
             trials,
             arguments.utt2spk,
             arguments.sentences,
+            known=_known(arguments),
             replicates=arguments.bootstrap,
             seed=arguments.seed,
         )
@@ -295,21 +317,32 @@ def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
 
 
 def _plain(curve: AmountCurve) -> dict[str, object]:
-    """Plain values: with all speakers at each length, and with the same ones at all lengths."""
+    """Plain values: with all speakers at each length, with the same ones at all lengths, and, where
+    sessions are known, of tests within one session beside all tests of the same speakers."""
     names = ("conversations", "speakers", "eer", "rank1")
-    intervals = (*names, "eer_interval", "rank1_interval")
-    return {
-        "amount": {str(a.length): {n: getattr(a, n) for n in names} for a in curve.all},
-        "amount_of_equal_speakers": {
-            str(a.length): {n: getattr(a, n) for n in intervals} for a in curve.equal
-        },
+    intervals = (*names, "eer_interval", "rank1_interval", "seconds")
+
+    def values(amounts: Sequence[Amount], names: Sequence[str]) -> dict[str, dict[str, object]]:
+        return {str(a.length): {n: getattr(a, n) for n in names} for a in amounts}
+
+    plain: dict[str, object] = {
+        "amount": values(curve.all, names),
+        "amount_of_equal_speakers": values(curve.equal, intervals),
     }
+    if curve.one_session:
+        plain["amount_of_one_session"] = values(curve.one_session, intervals)
+        plain["amount_of_any_session"] = values(curve.any_session, intervals)
+    return plain
 
 
 def _print_amount(curve: AmountCurve, averaged: str) -> None:
     print(f"amount of speech ({averaged} of the sentences of a test averaged), all speakers:")
     for amount in curve.all:
         print(f"  {_amount_line(amount)}")
+    if curve.one_session:
+        print("tests within one session, and all tests of the same speakers:")
+    for one, whole in zip(curve.one_session, curve.any_session, strict=True):
+        print(f"  {_amount_line(one)}\n    all: {_amount_line(whole)}")
     first, last = curve.equal[0], curve.equal[-1]
     if any(amount.speakers not in (0, last.speakers) for amount in curve.all):
         print(f"the same {last.speakers} speakers at every length:")
@@ -332,7 +365,9 @@ def _print_change(first: Amount, last: Amount) -> None:
 
 
 def _amount_line(amount: Amount) -> str:
-    beginning = f"{counted(amount.length, 'sentence')}: {counted(amount.conversations, 'test')}"
+    seconds = "" if amount.seconds is None else f", {amount.seconds:.1f} s"
+    tests = counted(amount.conversations, "test")
+    beginning = f"{counted(amount.length, 'sentence')}{seconds}: {tests}"
     if amount.rank1 is None:
         return f"{beginning}; no speaker has as many"
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..io.measures import Measures
+    from ..products.freshness import Run
+    from ..stages.access import Experiment
 
 EXAMPLE = "--file nisqa.csv --utt2spk data/libri_test/utt2spk --versus nisqa_original.csv"
 
@@ -48,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reference = "original: phones of the original speech (default); text: of English transcripts"
     references = choice(["original", "text"], reference, default="original")
     stage.add_argument("--phone-reference", **references)
+    audio = (
+        "audit anonymized audio for original speech and faults, true or false (default: audio that "
+        "x-vectors were extracted from in the tree)"
+    )
+    stage.add_argument("--audio", **choice(["true", "false"], audio, default=None))
     file = "CSV with a header (ids in the column utterance or the first one), or lines 'UTT VALUE'"
     files.add_argument("--file", required=True, **path("F", file))
     versus = "the same measures of a second system: paired test over speakers"
@@ -67,18 +74,36 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    if not (arguments.quality or arguments.phones or protocol.measures):
+    measured = arguments.quality or arguments.phones or protocol.measures
+    has_audio = any((arguments.tree / "data").glob("*/wav.scp"))
+    if not measured and (arguments.audio == "false" or not has_audio):
         return 0  # nothing was asked for
     from ..stages.measures import Options, make_measures
     from .inputs import load_experiment, log_notes, report_outcome, run_settings
     from .options import fill
 
-    experiment = load_experiment(arguments, warn=False)
-    if arguments.quality or arguments.phones:
-        log_notes(experiment.asv.notes)
-    options = fill(Options, arguments, bootstrap=arguments.bootstrap or 0)
-    outcome = make_measures(experiment, options, run_settings(arguments))
-    return report_outcome(arguments, outcome, "measures", "computed")
+    experiment, run, code = load_experiment(arguments, warn=False), run_settings(arguments), 0
+    if measured:
+        if arguments.quality or arguments.phones:
+            log_notes(experiment.asv.notes)
+        options = fill(Options, arguments, bootstrap=arguments.bootstrap or 0)
+        outcome = make_measures(experiment, options, run)
+        code = report_outcome(arguments, outcome, "measures", "computed")
+    return max(code, _audit(arguments, experiment, run)) if arguments.audio != "false" else code
+
+
+def _audit(arguments: argparse.Namespace, experiment: Experiment, run: Run) -> int:
+    """Audit anonymized audio; without --audio, a set that cannot be read is only told."""
+    from ..stages.audits import make_audits
+    from .inputs import report_outcome
+
+    outcome = make_audits(experiment, run, every=arguments.audio == "true")
+    if arguments.audio is None:
+        outcome.notes += [f"not audited: {message}" for message in outcome.failed.values()]
+        outcome.failed = {}
+        if not (outcome.made or outcome.current or outcome.notes):
+            return 0
+    return report_outcome(arguments, outcome, "audits of audio", "made")
 
 
 def _files(arguments: argparse.Namespace) -> int:

@@ -6,12 +6,13 @@ are copied byte for byte without interpretation (a wav.scp may contain commands)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, abbreviate, counted
+from ..errors import PrivacyEvalError, abbreviate, counted, shorten
 from .files import MAX_TEXT_BYTES, Loaded, atomic_folder, load, read_bytes
 from .ids import decode_id
 
@@ -131,6 +132,38 @@ def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
     if not utterances_of:
         raise PrivacyEvalError(f"{path}: empty file, expected <speaker> <utterance> ...")
     return utterances_of
+
+
+def read_utt2dur(path: Path | Loaded, utterances: Iterable[str]) -> dict[str, float]:
+    """Read the durations of utterances in seconds.
+
+    Returns
+    -------
+    dict of str to float
+        Of all utterances of the file.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: a malformed line, a duplicate utterance, a duration that is no positive
+        number; one of `utterances` without a duration.
+    """
+    from .text_table import is_number
+
+    names, durations = _read_unique(path, "utterance", "seconds")
+    texts = durations.tolist()
+    for row, text in enumerate(texts):
+        if not is_number(text) or not 0 < float(text) < math.inf:
+            raise PrivacyEvalError(
+                f"{path}:{durations.line(row)}: expected seconds, a positive number, found "
+                f"{shorten(text)!r}"
+            )
+    seconds = dict(zip(names.tolist(), map(float, texts), strict=True))
+    if missing := [u for u in utterances if u not in seconds]:
+        raise PrivacyEvalError(
+            f"{path}: no duration of {counted(len(missing), 'utterance')}: {abbreviate(missing)}"
+        )
+    return seconds
 
 
 def read_spk2gender(path: Path | Loaded) -> dict[str, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..choices import SITUATIONS
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, counted
 from .json_text import load_json
 from .names import check_name
 
@@ -52,6 +52,8 @@ class SpeechAmount:
     speakers : int
     of : str
         Attack and trial set, if they are known.
+    seconds : (float, float) or None
+        Mean speech of a test, if it is known.
     """
 
     lengths: tuple[int, int]
@@ -59,6 +61,19 @@ class SpeechAmount:
     intervals: tuple[tuple[float, float] | None, tuple[float, float] | None]
     speakers: int
     of: str = ""
+    seconds: tuple[float, float] | None = None
+
+    def length_text(self) -> str:
+        """Say how many sentences, and seconds, are compared with how many."""
+        fewer, more = self.seconds or (None, None)
+        both = (
+            text + ("" if seconds is None else f" ({seconds:.3g} s)")
+            for text, seconds in (
+                (counted(self.lengths[1], "sentence"), more),
+                (f"{self.lengths[0]}", fewer),
+            )
+        )
+        return " instead of ".join(both)
 
 
 @dataclass(frozen=True)
@@ -163,7 +178,17 @@ def _amount(plain: Mapping[str, Any]) -> SpeechAmount:
         (_rate(both[0]["rank1"]), _rate(both[1]["rank1"])),
         (intervals[0], intervals[1]),
         int(both[1]["speakers"]),
+        seconds=_seconds(both),
     )
+
+
+def _seconds(both: Iterable[Mapping[str, Any]]) -> tuple[float, float] | None:
+    """Read the seconds of two lengths; JSON of earlier versions has none."""
+    values = [of.get("seconds") for of in both]
+    if None in values:
+        return None
+    first, last = map(_finite, values)
+    return first, last
 
 
 def _rate(value: object) -> float:

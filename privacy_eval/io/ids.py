@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ..errors import PrivacyEvalError
 
@@ -55,3 +56,50 @@ def decode_text(content: bytes, where: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PrivacyEvalError(f"{where}: not UTF-8 text: {content[:40]!r}") from error
+
+
+def session(utterance: str) -> str:
+    """Return the session of an utterance: its id without the last part, which a hyphen begins.
+
+    Parameters
+    ----------
+    utterance : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> session("121-123852-0000")
+    '121-123852'
+    """
+    return utterance.rpartition("-")[0] or utterance
+
+
+def sessions_of(speaker_of: Mapping[str, str]) -> dict[str, str]:
+    """Return the session of every utterance, if ids tell sessions: each has a part between the
+    speaker and its last part, and some speaker has several sessions.
+
+    Parameters
+    ----------
+    speaker_of : mapping of str to str
+        By utterance.
+
+    Returns
+    -------
+    dict of str to str
+        Empty if ids do not tell sessions.
+
+    Examples
+    --------
+    >>> sessions_of({"121-1-0": "121", "121-1-1": "121", "121-2-0": "121"})
+    {'121-1-0': '121-1', '121-1-1': '121-1', '121-2-0': '121-2'}
+    >>> sessions_of({"s1-u1": "s1", "s1-u2": "s1"})
+    {}
+    """
+    found = {utterance: session(utterance) for utterance in speaker_of}
+    if any(name in (u, speaker_of[u]) for u, name in found.items()):
+        return {}
+    pairs = {(speaker_of[u], name) for u, name in found.items()}
+    return found if len(pairs) > len({speaker for speaker, _ in pairs}) else {}

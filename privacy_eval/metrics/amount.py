@@ -10,6 +10,7 @@ voice anonymization" (Interspeech 2025), whose tests have 1, 3 and 30 utterances
 from __future__ import annotations
 
 import bisect
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,16 +49,22 @@ class LengthScores:
         NaN where a pair was not compared.
     own : int array, shape (tests,)
         Column of each test's speaker.
+    seconds : float array, shape (tests,), or None
+        Speech of each test; None: not known.
     """
 
     length: int
     scores: NDArray[np.floating]
     own: IntArray
+    seconds: NDArray[np.float64] | None = None
 
-    def of_speakers(self, columns: Iterable[int]) -> LengthScores:
+    def of_speakers(self, columns: IntArray) -> LengthScores:
         """Select the tests of some speakers."""
-        kept = np.isin(self.own, list(columns))
-        return self if kept.all() else replace(self, scores=self.scores[kept], own=self.own[kept])
+        kept = np.isin(self.own, columns)
+        if kept.all():
+            return self
+        seconds = None if self.seconds is None else self.seconds[kept]
+        return replace(self, scores=self.scores[kept], own=self.own[kept], seconds=seconds)
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -85,6 +92,8 @@ class Amount:
         Share of tests whose speaker alone scores highest among all enrolled; a tie is lost.
     eer_interval, rank1_interval : (float, float) or None
         95 % bounds over speakers.
+    seconds : float or None
+        Mean speech of a test; None where it is not known.
     """
 
     length: int
@@ -94,6 +103,7 @@ class Amount:
     rank1: float | None
     eer_interval: tuple[float, float] | None = None
     rank1_interval: tuple[float, float] | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,17 +115,25 @@ class AmountCurve:
     all : tuple of Amount
         Each with all speakers who have a test of its length: not comparable with each other.
     equal : tuple of Amount
-        Each with the speakers of the largest length that has tests.
+        Each with the speakers who have tests of every length that has any: those of the largest.
+    one_session : tuple of Amount
+        Of tests whose utterances are all of one session, each with all speakers who have such a
+        test of its length, two or more; empty where sessions are not known.
+    any_session : tuple of Amount
+        Of all tests of the lengths of `one_session`, each with the same speakers as there.
     """
 
     all: tuple[Amount, ...]
     equal: tuple[Amount, ...]
+    one_session: tuple[Amount, ...] = ()
+    any_session: tuple[Amount, ...] = ()
 
 
 def amount_curve(
     tests: Iterable[LengthScores],
     speakers: Sequence[str],
     *,
+    within_sessions: Iterable[LengthScores] = (),
     replicates: int = 0,
     seed: int = 0,
 ) -> AmountCurve:
@@ -124,9 +142,11 @@ def amount_curve(
     Parameters
     ----------
     tests : iterable of LengthScores
-        Of ascending lengths.
+        Of different lengths.
     speakers : sequence of str
         Names of the columns.
+    within_sessions : iterable of LengthScores
+        Of the same lengths, tests whose utterances are all of one session.
     replicates : int
         Bootstrap replicates of speakers, for intervals over equal speakers; 0: none.
     seed : int
@@ -138,7 +158,7 @@ def amount_curve(
     Raises
     ------
     PrivacyEvalError
-        No test at all; intervals of fewer than two speakers.
+        No test at all; no speaker with tests of every length; intervals of fewer than two speakers.
 
     Examples
     --------
@@ -151,20 +171,32 @@ def amount_curve(
     [2, 1]
     """
     ordered = sorted(tests, key=lambda one: one.length)
+    of_all = tuple(error_rates(one) for one in ordered)
     some = [one for one in ordered if one.own.size]
     if not some:
         raise PrivacyEvalError("no enrolled speaker has as many test utterances as one test")
-    remaining = np.unique(some[-1].own)
-    of_all = tuple(error_rates(one) for one in ordered)
-    equal = []
-    for one, amount in zip(ordered, of_all, strict=True):
-        if one.own.size:
-            kept = one.of_speakers(remaining.tolist())
-            same = amount if kept is one else error_rates(kept)
-            if replicates:
-                same = _with_intervals(kept, same, speakers, replicates, seed)
-            equal.append(same)
-    return AmountCurve(of_all, tuple(equal))
+    remaining = functools.reduce(np.intersect1d, [one.own for one in some])
+    if not remaining.size:
+        raise PrivacyEvalError("no enrolled speaker has tests of every length")
+
+    def rates(one: LengthScores, columns: IntArray) -> Amount:
+        """Compute the error rates of some speakers, with intervals if there are replicates."""
+        kept = one.of_speakers(columns)
+        amount = error_rates(kept)
+        return _with_intervals(kept, amount, speakers, replicates, seed) if replicates else amount
+
+    whole = {one.length: one for one in some}
+    within = [
+        one
+        for one in sorted(within_sessions, key=lambda one: one.length)
+        if np.unique(one.own).size > 1
+    ]
+    return AmountCurve(
+        of_all,
+        tuple(rates(one, remaining) for one in some),
+        tuple(rates(one, one.own) for one in within),
+        tuple(rates(whole[one.length], one.own) for one in within),
+    )
 
 
 def error_rates(tests: LengthScores) -> Amount:
@@ -187,7 +219,9 @@ def error_rates(tests: LengthScores) -> Amount:
     if not tests.own.size:
         return Amount(tests.length, 0, 0, None, None)
     counts = tests.own.size, np.unique(tests.own).size
-    return Amount(tests.length, *counts, matrix_eer(tests), float(np.mean(tests.right)))
+    rates = matrix_eer(tests), float(np.mean(tests.right))
+    seconds = None if tests.seconds is None else float(np.mean(tests.seconds))
+    return Amount(tests.length, *counts, *rates, seconds=seconds)
 
 
 def matrix_eer(tests: LengthScores) -> float | None:

@@ -11,6 +11,11 @@ from ..results.records import AmountRecord, AttributeRecord
 from .groups import main_split
 from .report_data import ReportData
 
+#: What to know of tests whose speakers have a single session.
+ONE_SESSION = (
+    "all test speech of a person is of one session, which shows less risk than speech of several"
+)
+
 
 def with_most_speech(data: ReportData) -> Iterator[tuple[AmountRecord, int]]:
     """Yield, of each system, the attack on anonymized speech of the main split that finds the right
@@ -57,7 +62,9 @@ def speech_amounts(data: ReportData) -> list[SpeechAmount]:
                     (first.rank1, last.rank1),
                     (first.rank1_interval, last.rank1_interval),
                     last.speakers,
-                    f"{of}, among {record.n_enrolled} enrolled; the highest of {number} attacks",
+                    f"{of}, among {record.n_enrolled} enrolled; the highest of {number} attacks"
+                    + f"; {ONE_SESSION}" * record.is_of_one_session,
+                    record.seconds,
                 )
             )
     return found

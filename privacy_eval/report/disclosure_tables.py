@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..choices import AMOUNT, SITUATIONS
 from ..errors import counted
 from ..metrics import METRICS, NOT_AVAILABLE
 from ..metrics.amount import Amount
-from ..numbers.disclosures import attribute_records, condition_text, with_most_speech
+from ..numbers.disclosures import (
+    ONE_SESSION,
+    attribute_records,
+    condition_text,
+    with_most_speech,
+)
 from ..numbers.report_data import ReportData
 from ..results.records import AmountRecord, AttributeRecord, Results
 from .split_tables import Key, nonempty, set_groups
@@ -19,8 +24,13 @@ _BY_SCORES = (
     "scores are those of averaged cosine vectors, but their EER is higher"
 )
 _EQUAL = (
-    "Speakers: the same at every number of sentences, those of the largest / enrolled ones of the "
-    "trial key, with whom every test is compared"
+    "Speakers: the same at every number of sentences, those of the largest / those who have a test "
+    "of so many / enrolled ones of the trial key, with whom every test is compared"
+)
+_SECONDS = "Seconds: mean speech of a test"
+_SESSIONS = (
+    "Session: the id of an utterance without its last part, such as a chapter. Any session: all "
+    "tests of the same speakers, of consecutive utterances"
 )
 _SITUATIONS = (
     "Classifier of original speech, tested on original speech (o-o, what there is to protect) and "
@@ -28,6 +38,11 @@ _SITUATIONS = (
     "average recall of utterances; chance is 1 / classes",
     "Risk: share of what a control that says the most frequent label misses that the stronger of "
     "o-a and a-a guesses, a vote per speaker (anonymeter)",
+)
+_IDENTITY = (
+    Column("Trial set", align="l", sparse=True),
+    Column("Gen", sparse=True),
+    Column("Attack model", align="l", sparse=True),
 )
 _SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
 
@@ -37,31 +52,65 @@ def amount_table(results: Results, title: str) -> Table:
     number."""
     attacks = {a.id: a.title for a in results.protocol.attack_models}
 
+    has_seconds = any(a.seconds is not None for r in results.amounts for a in r.equal)
+
     def rows(r: AmountRecord) -> Iterator[Key]:
-        c = r.condition
-        by = "" if c.is_by_challenge else f" ({c.attacker})"
+        remaining = {a.length: a.speakers for a in r.all}
         for a in r.equal:
-            attack = f"{attacks.get(c.attack_model or '', '')}{by}{'*' * (r.averaged == 'scores')}"
-            counts = f"{a.speakers}/{r.n_enrolled}", str(a.length), str(a.conversations)
-            yield attack, *counts, *_rates(a)
+            speakers = f"{a.speakers}/{remaining[a.length]}/{r.n_enrolled}"
+            seconds = [_mean_seconds(a)] if has_seconds else []
+            counts = speakers, str(a.length), *seconds, str(a.conversations)
+            yield _attack(r, attacks), *counts, *_rates(a)
 
     by_scores = any(r.averaged == "scores" for r in results.amounts)
-    identity = (
-        Column("Trial set", align="l", sparse=True),
-        Column("Gen", sparse=True),
-        Column("Attack model", align="l", sparse=True),
-    )
-    values = aligned("r", "Speakers", "Sentences", "Tests", "EER, %", "Rank-1, %")
+    counts = "Speakers", "Sentences", *(["Seconds"] if has_seconds else []), "Tests"
+    notes = (_EQUAL, *([_SECONDS] if has_seconds else []), *([_BY_SCORES] if by_scores else ()))
     return Table(
         "amount_of_speech",
         f"Error rates by the number of sentences per test: {title}.",
-        (*identity, *values),
+        (*_IDENTITY, *aligned("r", *counts, "EER, %", "Rank-1, %")),
         set_groups(results.protocol, results.amounts, rows),
-        notes=(_EQUAL, *([_BY_SCORES] if by_scores else ())),
+        notes=notes,
         fit="landscape",
         section=AMOUNT,
         title="By the number of sentences",
     )
+
+
+def amount_by_session_table(results: Results, title: str) -> Table:
+    """Tabulate error rates of tests within one session beside all tests of the same speakers: a row
+    per condition, attacker, number of sentences and kind."""
+    attacks = {a.id: a.title for a in results.protocol.attack_models}
+
+    def rows(r: AmountRecord) -> Iterator[Key]:
+        both = zip(r.one_session, r.any_session, strict=True)
+        for of_length in (pair for pair in both if pair[0].length > 1):  # one is of one session
+            for kind, a in zip(("one", "any"), of_length, strict=True):
+                counts = str(a.speakers), str(a.length), kind, str(a.conversations)
+                yield _attack(r, attacks), *counts, *_rates(a)
+
+    columns = aligned("r", "Speakers", "Sentences", "Session", "Tests", "EER, %", "Rank-1, %")
+    return Table(
+        "amount_by_session",
+        f"Error rates of tests within one session and of all tests: {title}.",
+        (*_IDENTITY, *columns),
+        set_groups(results.protocol, [r for r in results.amounts if r.one_session], rows),
+        notes=(_SESSIONS,),
+        fit="landscape",
+        section=AMOUNT,
+        title="By session",
+    )
+
+
+def _attack(record: AmountRecord, titles: Mapping[str, str]) -> str:
+    """Name the attack model and the attacker."""
+    c = record.condition
+    by = "" if c.is_by_challenge else f" ({c.attacker})"
+    return f"{titles.get(c.attack_model or '', '')}{by}{'*' * (record.averaged == 'scores')}"
+
+
+def _mean_seconds(amount: Amount) -> str:
+    return NOT_AVAILABLE if amount.seconds is None else f"{amount.seconds:.1f}"
 
 
 def _rates(amount: Amount) -> Iterator[str]:
@@ -121,13 +170,35 @@ def amount_sentences(data: ReportData) -> list[str]:
             continue
         more, less = (_found(a) for a in (last, first))
         sentences.append(
-            f"{record.condition.system}: with {counted(last.length, 'sentence')} instead of "
-            f"{first.length}, the right one of {record.n_enrolled} enrolled people is found {more} "
-            f"instead of {less} of the time ({condition_text(data, record)}; "
-            f"{counted(last.speakers, 'speaker')}; the attack that finds most of {number}, so "
-            "partly by chance)"
+            f"{record.condition.system}: with {counted(last.length, 'sentence')}{_seconds(last)} "
+            f"instead of {first.length}{_seconds(first)}, the right one of {record.n_enrolled} "
+            f"enrolled people is found {more} instead of {less} of the time "
+            f"({condition_text(data, record)}; {counted(last.speakers, 'speaker')}; the attack "
+            f"that finds most of {number}, so partly by chance{_by_session(record)})"
         )
     return sentences
+
+
+def _seconds(amount: Amount) -> str:
+    return "" if amount.seconds is None else f" ({amount.seconds:.3g} s)"
+
+
+def _by_session(record: AmountRecord) -> str:
+    """Say what the longest tests within one session find, or that there are no others."""
+    if record.is_of_one_session:
+        return f"; {ONE_SESSION}"
+    longer = [
+        (one, whole)
+        for one, whole in zip(record.one_session, record.any_session, strict=True)
+        if one.length > 1
+    ]
+    if not longer:
+        return ""
+    one, whole = longer[-1]
+    return (
+        f"; with {counted(one.length, 'sentence')} of one session {_found(one)}, of any session "
+        f"{_found(whole)}, of {counted(one.speakers, 'speaker')}"
+    )
 
 
 def _found(amount: Amount) -> str:

@@ -372,8 +372,8 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
             _percent(rate, bounds) for rate, bounds in zip(a.found, a.intervals, strict=True)
         )
         yield (
-            f"With {counted(a.lengths[1], 'sentence')} instead of {a.lengths[0]}, the right person "
-            f"is found {last} instead of {first} of the time ({counted(a.speakers, 'speaker')}"
+            f"With {a.length_text()}, the right person is found {last} instead of {first} of the "
+            f"time ({counted(a.speakers, 'speaker')}"
             f"{f'; {a.of}' if a.of else ''})."
         )
     lengths = [r.length for r in data.results.identification]

@@ -29,7 +29,7 @@ from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.records import Results, SimilarityRecord
 from ..tree.conditions import SetCondition
 from .attacker_tables import pairs_table, sessions_table
-from .disclosure_tables import amount_table, attribute_table
+from .disclosure_tables import amount_by_session_table, amount_table, attribute_table
 from .group_tables import group_tables
 from .identification_tables import identification_tables
 from .notes import (
@@ -126,6 +126,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         *group_tables(part, name),
         *identification_tables(folder, name),
         amount_table(part, name),
+        amount_by_session_table(part, name),
         attribute_table(part, name),
         variants,
         *over_folders,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import html
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -822,6 +823,9 @@ class AmountRecord(Record):
         With all speakers who have a test of the length: not comparable with each other.
     equal : tuple of Amount
         With the speakers of the largest length, and with intervals if there is a bootstrap.
+    one_session, any_session : tuple of Amount
+        Of tests within one session, and of all tests of the same speakers at each length; empty
+        where sessions are not known.
     remarks : tuple of str
         What was left out on explicit request.
     """
@@ -833,6 +837,8 @@ class AmountRecord(Record):
     n_enrolled: int
     all: tuple[Amount, ...]
     equal: tuple[Amount, ...]
+    one_session: Annotated[tuple[Amount, ...], SPARSE] = ()
+    any_session: Annotated[tuple[Amount, ...], SPARSE] = ()
     remarks: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -850,22 +856,42 @@ class AmountRecord(Record):
         lengths = [a.length for a in self.equal]
         if not lengths or any(a >= b for a, b in itertools.pairwise(lengths)):
             raise PrivacyEvalError(f"{where}: equal: expected ascending lengths")
-        for a in (*self.all, *self.equal):
+        if [a.length for a in self.one_session] != [a.length for a in self.any_session]:
+            raise PrivacyEvalError(f"{where}: expected the same lengths of one and of any session")
+        for a in (*self.all, *self.equal, *self.one_session, *self.any_session):
             for name, least in (("length", 1), ("conversations", 0), ("speakers", 0)):
                 _check_count(getattr(a, name), least, f"{where}: {name}")
             bounds = [i for i in (a.eer_interval, a.rank1_interval) if i is not None]
             _check_bounds(bounds, where)
             _check_rates([a.eer, a.rank1, *itertools.chain(*bounds)], where)
+            if a.seconds is not None and not 0 < a.seconds < math.inf:
+                raise PrivacyEvalError(f"{where}: seconds: expected a positive number")
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """Mean seconds of the shortest and the longest tests of equal speakers, if known."""
+        first, last = self.equal[0].seconds, self.equal[-1].seconds
+        return None if first is None or last is None else (first, last)
+
+    @property
+    def is_of_one_session(self) -> bool:
+        """Whether all tests of every speaker are known to be of one session."""
+        return bool(self.one_session) and self.one_session == self.any_session
 
     def rows(self) -> Iterator[dict[str, object]]:
-        shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
-        for a in self.equal:
-            of_length = (("eer", a.eer, a.eer_interval), ("rank1", a.rank1, a.rank1_interval))
-            for key, value, bounds in of_length:
+        shared = {**self.columns(), "model": self.condition.asv_model}
+        kinds = {"": self.equal, "_one_session": self.one_session, "_any_session": self.any_session}
+        for kind, a in ((kind, a) for kind, amounts in kinds.items() for a in amounts):
+            of_length = (
+                ("eer", "fraction", a.eer, a.eer_interval),
+                ("rank1", "fraction", a.rank1, a.rank1_interval),
+                ("seconds", "s", a.seconds, None),
+            )
+            for key, unit, value, bounds in of_length:
                 low, high = bounds or (None, None)
-                row = {"metric": f"{key}_sentences_{a.length}", "value": value}
+                row = {"metric": f"{key}_sentences_{a.length}{kind}", "value": value}
                 if value is not None:
-                    yield {**shared, **row, "low_95": low, "high_95": high}
+                    yield {**shared, **row, "unit": unit, "low_95": low, "high_95": high}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ most 16 bits, float32 otherwise.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import math
@@ -237,6 +238,37 @@ class AudioReader:
             self.remarks.setdefault(remark, []).append(utterance)
         return audio
 
+    def seconds(self, utterance: str) -> float:
+        """Return the duration of an utterance, from its segment or the header of its file.
+
+        Parameters
+        ----------
+        utterance : str
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        PrivacyEvalError
+            With file, line and utterance: as `read`; the output of a command, or a file whose
+            header tells no length.
+        """
+        segment = self._segments[utterance]
+        if segment.end < math.inf:
+            return segment.end - segment.start
+        source = self._sources[segment.line.id]
+        if source.path is None:
+            raise PrivacyEvalError(f"{segment.where}: the duration of a command's output")
+        with (
+            opened(source.path, segment.where, self._roots) as file,
+            _sound(file, segment.where, source.conversion) as (audio, header),
+        ):
+            if header.frames is None:
+                raise PrivacyEvalError(f"{segment.where}: its header tells no length")
+            return float(header.frames / audio.samplerate - segment.start)
+
     def _source(self, line: ScpLine, where: str, allow_pipes: bool) -> _Source:
         name, conversion = line.target, dict[str, int]()
         if line.offset is not None:
@@ -263,6 +295,33 @@ class AudioReader:
             self._piped = ("", b"")
             self._piped = (line.id, _run(str(line.command), self._base or Path(), where))
         return self._piped[1]
+
+
+@dataclass(frozen=True)
+class AudioFolders:
+    """Data folders of original and anonymized audio.
+
+    Attributes
+    ----------
+    original, anonymized : Path
+    base : Path
+        Folder that paths in wav.scp are relative to.
+    allow_outside : bool
+        See `AudioReader`.
+    """
+
+    original: Path
+    anonymized: Path
+    base: Path
+    allow_outside: bool = False
+
+    def readers(self) -> tuple[AudioReader, AudioReader]:
+        """Return the readers of both."""
+        original, anonymized = (
+            AudioReader(folder, base=self.base, allow_outside=self.allow_outside)
+            for folder in (self.original, self.anonymized)
+        )
+        return original, anonymized
 
 
 def file_of_command(command: str) -> tuple[str, dict[str, int]] | None:
@@ -390,7 +449,17 @@ def _read(
     file: BinaryIO, segment: _Segment, conversion: dict[str, int], mix: bool
 ) -> tuple[Audio, list[str]]:
     """Read an utterance from an open file; also return remarks on it."""
-    library, where = soundfile(), segment.where
+    with _sound(file, segment.where, conversion) as (audio, header):
+        samples = _samples(audio, header, segment, mix)
+        remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
+        remarks += [CHANNELS] if audio.channels > 1 and not mix else []
+        return Audio(samples, int(audio.samplerate)), remarks
+
+
+@contextlib.contextmanager
+def _sound(file: BinaryIO, where: str, conversion: dict[str, int]) -> Iterator[tuple[Any, _Header]]:
+    """Open an audio file by the library, after its header and format are checked."""
+    library = soundfile()
     with reading(where):
         header = _read_header(file, where)
         file.seek(0)
@@ -398,14 +467,10 @@ def _read(
         try:
             with library.SoundFile(target, closefd=False) as audio:
                 _check_format(audio, header, conversion, where)
-                samples = _samples(audio, header, segment, mix)
-                remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
-                remarks += [CHANNELS] if audio.channels > 1 and not mix else []
-                rate = int(audio.samplerate)
+                yield audio, header
         except (library.SoundFileError, RuntimeError) as error:
             detail = str(error).rpartition(": ")[2]
             raise PrivacyEvalError(f"{where}: damaged or not supported ({detail})") from error
-    return Audio(samples, rate), remarks
 
 
 def _read_header(file: BinaryIO, where: str) -> _Header:

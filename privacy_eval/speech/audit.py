@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate, printable, shorten
-from .audio import Audio, AudioReader, Samples, resample
+from .audio import Audio, AudioFolders, Samples, resample
 from .raw_speech import RawSpeech, find_raw_speech
 
 #: Problems, the worst first.
@@ -66,33 +65,6 @@ class AuditedUtterance:
     raw: RawSpeech | None = None
     bytes_digest: str = ""
     samples_digest: str = ""
-
-
-@dataclass(frozen=True)
-class AudioFolders:
-    """Data folders of original and anonymized audio.
-
-    Attributes
-    ----------
-    original, anonymized : Path
-    base : Path
-        Folder that paths in wav.scp are relative to.
-    allow_outside : bool
-        See `AudioReader`.
-    """
-
-    original: Path
-    anonymized: Path
-    base: Path
-    allow_outside: bool = False
-
-    def readers(self) -> tuple[AudioReader, AudioReader]:
-        """Return the readers of both."""
-        original, anonymized = (
-            AudioReader(folder, base=self.base, allow_outside=self.allow_outside)
-            for folder in (self.original, self.anonymized)
-        )
-        return original, anonymized
 
 
 def audit_audio(folders: AudioFolders, *, jobs: int = 1) -> Iterator[AuditedUtterance]:

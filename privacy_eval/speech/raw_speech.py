@@ -6,6 +6,7 @@ equal shape. At each of them short windows of both are correlated.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,8 @@ _LEAST_LEVEL, _RELATIVE_LEVEL, _RAW_LEVEL = 8.0, 0.02, 12.0
 _TINY = 1e-12
 #: Odd number, whose powers modulo 2^64 look random.
 _BASE = 0x9E3779B97F4A7C15
+#: First bits of codes by which most pairs that differ are told apart.
+_FIRST_BITS = 18
 
 
 @dataclass(frozen=True)
@@ -128,12 +131,36 @@ def _delays_of_shapes(x: FloatArray, y: FloatArray) -> list[int]:
     of_x, of_y = _shapes(x, 1), _shapes(y, 4)
     if not (of_x[0].size and of_y[0].size):
         return []
-    order = np.argsort(of_x[0], kind="stable")
-    shapes = of_x[0][order]
-    at = np.minimum(np.searchsorted(shapes, of_y[0]), shapes.size - 1)
-    equal = shapes[at] == of_y[0]
-    delays, counts = np.unique(of_y[1][equal] - of_x[1][order][at[equal]], return_counts=True)
+    # Codes whose first bits the other side has, too: few are left to sort.
+    (x_codes, x_starts), (y_codes, y_starts) = _common(of_x, of_y), _common(of_y, of_x)
+    if not x_codes.size:
+        return []
+    order = np.argsort(x_codes, kind="stable")
+    shapes = x_codes[order]
+    at = np.minimum(np.searchsorted(shapes, y_codes), shapes.size - 1)
+    equal = shapes[at] == y_codes
+    delays, counts = np.unique(y_starts[equal] - x_starts[order][at[equal]], return_counts=True)
     return [int(delay) for delay in delays[np.argsort(-counts, kind="stable")[:_DELAYS]]]
+
+
+def _common(
+    some: tuple[NDArray[np.uint64], IntArray], others: tuple[NDArray[np.uint64], IntArray]
+) -> tuple[NDArray[np.uint64], IntArray]:
+    """Select codes, and their starts, whose first bits occur in others."""
+    occurs = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
+    occurs[others[0] >> np.uint64(64 - _FIRST_BITS)] = True
+    kept = occurs[some[0] >> np.uint64(64 - _FIRST_BITS)]
+    return some[0][kept], some[1][kept]
+
+
+@functools.lru_cache(maxsize=4)
+def _powers(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the powers of the base and of its inverse, modulo 2^64, from 0 to a size."""
+    powers, inverses = (
+        np.cumprod(np.append(np.uint64(1), np.full(size, base, dtype=np.uint64)), dtype=np.uint64)
+        for base in (_BASE, pow(_BASE, -1, 1 << 64))
+    )
+    return powers, inverses
 
 
 def _shapes(samples: FloatArray, step: int) -> tuple[NDArray[np.uint64], IntArray]:
@@ -144,11 +171,8 @@ def _shapes(samples: FloatArray, step: int) -> tuple[NDArray[np.uint64], IntArra
         return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
     starts = np.arange(0, extreme.size - _SHAPE + 1, step)
     # Codes of all stretches from sums over the beginnings, modulo 2^64.
-    powers, inverses = (
-        np.cumprod(np.append(np.uint64(1), np.full(extreme.size - 1, base, dtype=np.uint64)))
-        for base in (_BASE, pow(_BASE, -1, 1 << 64))
-    )
-    sums = np.append(np.uint64(0), np.cumsum(extreme * powers))
+    powers, inverses = _powers(1 << (extreme.size - 1).bit_length())
+    sums = np.append(np.uint64(0), np.cumsum(extreme * powers[: extreme.size]))
     codes = (sums[starts + _SHAPE] - sums[starts]) * inverses[starts]
     total = np.append(0, np.cumsum(extreme.astype(np.int64)))
     some = total[starts + _SHAPE] - total[starts] >= _EXTREMES

@@ -32,9 +32,12 @@ from .attackers import attacked, score_product
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
+    from ..asv.enrollment import Enrollment
+    from ..asv.galleries import Conversations, Gallery
     from ..asv.trials import ScoredTrials, SelectedTrials
-    from ..attackers.alignment import Alignment
+    from ..attackers.alignment import Alignment, FloatArray
     from ..attackers.normalization import Cohorts
+    from ..io.scores import TrialList
     from ..io.scp import Vectors
 
 #: Kinds of `MissingInput`: stages go on without the scores of these attackers.
@@ -58,6 +61,11 @@ def aligned_sets(asv: AsvSystems, attackers: Collection[str]) -> list[tuple[str,
         for model in (scoring.asv.protocol.asv_model(ORIGINAL),)
         if model is not None and not scoring.product().is_foreign(asv.access.inputs)
     ]
+
+
+def aligned_scorings(asv: AsvSystems) -> dict[TrialCondition, AlignedScoring]:
+    """Return the scores of all conditions of original enrollment and anonymized trials."""
+    return {scoring.condition: scoring for scoring in _scorings(asv)}
 
 
 def score_aligned(
@@ -93,14 +101,14 @@ def score_aligned(
         raise PrivacyEvalError(f"{enrolled.path}, {tried.path}: {error}") from error
 
 
-def _scorings(asv: AsvSystems) -> Iterator[_AlignedScoring]:
+def _scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:
     training: dict[tuple[str, str], _Training] = {}
     for one in attacked(asv, "aligned"):
         if one.is_ignorant:
             own = asv.of_system(one.system).of_attacker(one.attacker)
             learnt = _Training(one.system.anon_suffix, own)
             learnt = training.setdefault((one.system.name, one.attacker.encoder), learnt)
-            yield _AlignedScoring(one.folder, one.condition, one.attacker, learnt, own)
+            yield AlignedScoring(one.folder, one.condition, one.attacker, learnt, own)
 
 
 @dataclass(frozen=True)
@@ -187,7 +195,48 @@ class _Training:
 
 
 @dataclass(frozen=True)
-class _AlignedScoring:
+class AlignedAttack:
+    """What an attacker compares, and how.
+
+    Attributes
+    ----------
+    enrolled, tried : Vectors
+        In double precision, of original enrollment and anonymized trials.
+    """
+
+    enrollment: Enrollment
+    enrolled: Vectors
+    tried: Vectors
+    alignment: Alignment
+    cohorts: Cohorts | None
+
+    def scorer(self, gallery: Gallery) -> Callable[[Conversations], FloatArray]:
+        """Return what scores all speakers of a gallery of `enrolled` vectors with tests of `tried`
+        ones: float64 array, shape (enrolled, tests).
+
+        Maps are affine: that of a mean of vectors is the mean of the maps of the vectors.
+        """
+        import numpy as np
+
+        from ..attackers.alignment import mean_unit_vectors
+        from ..attackers.normalization import aligned_scores
+
+        rows, of_speaker = gallery.rows(), map(len, gallery.enrollment.members.values())
+        self.enrolled.refuse_zeros(rows)
+        groups = np.split(rows, np.cumsum([*of_speaker])[:-1])
+        enrolled = mean_unit_vectors(gallery.vectors.matrix, groups)
+
+        def score(tests: Conversations) -> FloatArray:
+            rows = tests.vectors.rows(tests.used, f"the tests in {tests.vectors.path}")
+            tests.vectors.refuse_zeros(rows)
+            averaged = mean_unit_vectors(tests.vectors.matrix, [*rows.reshape(-1, tests.length)])
+            return aligned_scores(enrolled, averaged, self.alignment, self.cohorts)
+
+        return score
+
+
+@dataclass(frozen=True)
+class AlignedScoring:
     """The scores of one condition."""
 
     folder: Path
@@ -242,27 +291,45 @@ class _AlignedScoring:
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import select_trials
-        from ..attackers.disjoint import refuse_shared
         from ..attackers.training import describe_pairs
         from ..io.scores import read_trial_list
-        from ..io.text_table import unique_fields
 
         trials = read_trial_list(inputs.load(paths["trials"]))
-        enrollment = self.asv.enrollment(*self.sets["enrollment"])
+        attack = self.attack(paths, trials)
         remarks: list[str] = []
+        if "training_utt2spk" in paths and (name := self.attacker.alignment) != "none":
+            where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
+            remarks = describe_pairs(name, *self.training.vectors, self.training.pairs, where)
+        allow_missing = self.asv.access.allow_missing
+        selected = select_trials(
+            attack.enrolled, attack.enrollment, attack.tried, trials, allow_missing=allow_missing
+        )
+        scored = score_aligned(
+            attack.enrolled, attack.tried, selected, attack.alignment, attack.cohorts
+        )
+        content = {self.folder / "scores": scored.text().encode()}
+        return Content(content, scored.left_out, remarks=tuple(remarks))
+
+    def attack(self, paths: Paths, trials: TrialList) -> AlignedAttack:
+        """Read what the attacker compares, and learn how.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Training speech of speakers or utterances of the trials.
+        """
+        from ..attackers.disjoint import refuse_shared
+        from ..io.text_table import unique_fields
+
+        enrollment = self.asv.enrollment(*self.sets["enrollment"])
         if "training_utt2spk" in paths:
             tested, _rows = unique_fields(trials.utterance)
             speaker_of = self.training.speaker_of
             refuse_shared(paths["training_utt2spk"], speaker_of, enrollment.members, tested)
-            if (name := self.attacker.alignment) != "none":
-                where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
-                remarks = describe_pairs(name, *self.training.vectors, self.training.pairs, where)
-        enrolled = self.asv.read_vectors(paths["enrollment_vectors"], double=True)
-        tried = self.asv.read_vectors(paths["trial_vectors"], double=True)
-        allow_missing = self.asv.access.allow_missing
-        selected = select_trials(enrolled, enrollment, tried, trials, allow_missing=allow_missing)
+        enrolled, tried = (
+            self.asv.read_vectors(paths[f"{role}_vectors"], double=True)
+            for role in ("enrollment", "trial")
+        )
         alignment = self.training.alignment(self.attacker)
         cohorts = self.training.cohorts(self.attacker)
-        scored = score_aligned(enrolled, tried, selected, alignment, cohorts)
-        content = {self.folder / "scores": scored.text().encode()}
-        return Content(content, scored.left_out, remarks=tuple(remarks))
+        return AlignedAttack(enrollment, enrolled, tried, alignment, cohorts)

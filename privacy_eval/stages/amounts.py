@@ -1,23 +1,26 @@
 """Stage 7: error rates of every attacker by the number of sentences of a test.
 
-Where the x-vectors that the challenge's attacker compares are in the tree, those of the sentences
-of a test are averaged; of other attackers, and of submissions without vectors, the scores.
+Where the vectors that an attacker compares are in the tree, those of the sentences of a test are
+averaged; of attackers without vectors, and of submissions without them, the scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import read_utt2dur, read_utt2spk
 from ..io.files import Loaded, file_names
+from ..io.ids import sessions_of
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
+    MissingInput,
     Outcome,
     Paths,
     Product,
@@ -26,21 +29,29 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
+from ..protocol.protocol import ORIGINAL
 from ..results.definitions import fields_digest
 from ..results.record_files import record_text
 from ..tree.conditions import ConditionFiles, TrialCondition, original_sets
+from ..tree.keys import first_file
 from ..version import __version__
 from .access import AsvSystems, Experiment
+from .aligned_scores import AlignedScoring, aligned_scorings
 from .identification import missing_inputs
 from .privacy_metrics import condition_cost, scores_and_key
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
-    from ..io.scores import PairedTrials
+    from ..asv.amount import KnownSpeech
+    from ..asv.enrollment import Enrollment
+    from ..io.scores import PairedTrials, TrialList
     from ..metrics.amount import AmountCurve
 
 #: Incremented when the same inputs yield different numbers.
-_REVISION = 1
+_REVISION = 2
+
+#: Files of a data folder that tell durations, the first that is there: of audio, its headers.
+_DURATIONS = ("utt2dur", "wav.scp")
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,10 @@ class _Amounts:
     ----------
     has_vectors : bool
         Whether the tree may have the x-vectors that its scores are of.
+    aligned : AlignedScoring or None
+        How these are compared by an aligned attacker.
+    seconds : dict
+        Durations by the file that tells them: read once for all conditions.
     """
 
     files: ConditionFiles
@@ -87,7 +102,9 @@ class _Amounts:
     path: Path
     asv: AsvSystems
     has_vectors: bool
+    aligned: AlignedScoring | None
     options: AmountOptions
+    seconds: dict[Path, dict[str, float]] = field(compare=False, repr=False)
 
     @property
     def condition(self) -> TrialCondition:
@@ -96,6 +113,8 @@ class _Amounts:
     @property
     def by_vectors(self) -> bool:
         """Whether vectors are averaged, or else scores."""
+        if self.aligned is not None:
+            return self.has_vectors and not self.aligned.absent()
         return self.has_vectors and not missing_inputs(self.condition, self.anon_suffix, self.asv)
 
     def product(self) -> Product:
@@ -119,14 +138,37 @@ class _Amounts:
         if not utt2spk.is_file():
             raise PrivacyEvalError(f"{utt2spk}: no such file (speakers of the trial utterances)")
         own: dict[str, Path | Source] = {"trials": key, "utt2spk": utt2spk}
+        own |= self._durations()
+        if (enrollment := self._enrollment()) is not None:
+            own["enrollment"] = Source(enrollment.path, enrollment.digest)
         if not self.by_vectors:
             return {**own, "scores": scores}
+        if self.aligned is not None:
+            return {**self.aligned.find(inputs), **own}
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
-        enrollment = self.asv.enrollment(*enrolled)
-        own["enrollment"] = Source(enrollment.path, enrollment.digest)
         model, sets = self.condition.asv_model, {"enrollment": enrolled, "trial": tested}
         plda = self.asv.default_backend(model) == "plda"
         return asv_sources(self.asv, (model, self.anon_suffix), sets, inputs, own, plda=plda)
+
+    def _enrollment(self) -> Enrollment | None:
+        """The enrolled speakers; None for scores without a data folder."""
+        try:
+            return self.asv.enrollment(*original_sets(self.condition, self.asv.protocol)[0])
+        except MissingInput:
+            return None
+
+    def _durations(self) -> dict[str, Path]:
+        """The files that tell the durations of the trial utterances, or else of the original ones,
+        if there are any."""
+        data, name = self.asv.access.tree / "data", self.condition.trial_set
+        folders = dict.fromkeys((name, original_sets(self.condition, self.asv.protocol)[1][0]))
+        path = first_file([data / folder / file for folder in folders for file in _DURATIONS])
+        files = {} if path is None else {"durations": path}
+        if path is not None and path.name != _DURATIONS[0]:
+            segments = path.with_name("segments")
+            files |= {"segments": segments} if segments.is_file() else {}
+        self.asv.access.check_inside(*files.values())
+        return files
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.scores import pair, read_scores, read_trials
@@ -136,13 +178,14 @@ class _Amounts:
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
         enrolled = unique_fields(trials.speaker)[0]
         utt2spk, left_out = inputs.load(paths["utt2spk"]), 0
+        known, notes = self._known(inputs, paths, utt2spk)
         if "scores" in paths:
             scores = read_scores(inputs.load(paths["scores"]), format="kaldi")
             paired = pair(scores, trials, allow_missing=self.asv.access.allow_missing)
             left_out = paired.missing + paired.extra
-            curve = self._of_scores(paired, paths["scores"], utt2spk)
+            curve = self._of_scores(paired, paths["scores"], utt2spk, known)
         else:
-            curve = self._of_vectors(enrolled, paths, utt2spk)
+            curve = self._of_vectors(trials, paths, utt2spk, known)
         remark = f"{left_out} trials and scores left out" if left_out else ""
         record = AmountRecord(
             self.condition,
@@ -150,28 +193,79 @@ class _Amounts:
             len(enrolled),
             curve.all,
             curve.equal,
+            curve.one_session,
+            curve.any_session,
             (remark,) if remark else (),
             {"version": __version__, **made_of.provenance()},
         )
         record.check()
-        return Content({self.path: record_text(record)}, remark)
+        return Content({self.path: record_text(record)}, remark, notes=notes)
 
-    def _of_scores(self, paired: PairedTrials, scores: Path, utt2spk: Loaded) -> AmountCurve:
+    def _known(
+        self, inputs: Inputs, paths: Paths, utt2spk: Loaded
+    ) -> tuple[KnownSpeech, tuple[str, ...]]:
+        """Read what else is known of the test utterances; also say why durations are not."""
+        from ..asv.amount import KnownSpeech
+
+        speaker_of, notes = read_utt2spk(utt2spk), tuple[str, ...]()
+        path, enrollment = paths.get("durations"), self._enrollment()
+        if path is not None and path not in self.seconds:
+            try:
+                self.seconds[path] = self._read_seconds(inputs, path, speaker_of)
+            except PrivacyEvalError as error:
+                if path.name == _DURATIONS[0]:
+                    raise
+                self.seconds[path] = {}
+                notes = (f"seconds of tests are not known: {error}",)
+        members = {} if enrollment is None else enrollment.members
+        enrolled = {u: speaker for speaker, of in members.items() for u in of}
+        sessions = sessions_of({**enrolled, **speaker_of})
+        return KnownSpeech(self.seconds[path] if path else {}, sessions), notes
+
+    def _read_seconds(
+        self, inputs: Inputs, path: Path, utterances: Collection[str]
+    ) -> dict[str, float]:
+        """Read the durations of the trial utterances; no command of a wav.scp is run.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Of an utterance there is none.
+        """
+        if path.name == _DURATIONS[0]:
+            return read_utt2dur(inputs.load(path), utterances)
+        from ..speech.audio import AudioReader
+
+        access = self.asv.access
+        options = {"allow_pipes": True, "allow_outside": access.allow_outside}
+        reader = AudioReader(path.parent, base=access.tree, **options)
+        if missing := sorted({*utterances} - {*reader.ids}):
+            raise PrivacyEvalError(f"{path}: no audio of {abbreviate(missing)}")
+        return {utterance: reader.seconds(utterance) for utterance in utterances}
+
+    def _of_scores(
+        self, paired: PairedTrials, scores: Path, utt2spk: Loaded, known: KnownSpeech
+    ) -> AmountCurve:
         from ..asv.amount import amount_of_scores
 
         options = self.options
         drawn = {"replicates": options.bootstrap, "seed": options.seed}
         try:
-            return amount_of_scores(paired, utt2spk, options.sentences, **drawn)
+            return amount_of_scores(paired, utt2spk, options.sentences, known=known, **drawn)
         except PrivacyEvalError as error:
             raise PrivacyEvalError(f"{scores}: {error}") from error
 
-    def _of_vectors(self, speakers: list[str], paths: Paths, utt2spk: Loaded) -> AmountCurve:
-        """Compare every test with the speakers whom the trial key enrolls, as scores do."""
-        from ..asv.amount import amount_of_vectors
-        from ..asv.galleries import Gallery
+    def _of_vectors(
+        self, trials: TrialList, paths: Paths, utt2spk: Loaded, known: KnownSpeech
+    ) -> AmountCurve:
+        """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
+        do."""
+        from ..asv.amount import amount_of_tests, amount_of_vectors
+        from ..asv.galleries import Gallery, in_files
+        from ..io.text_table import unique_fields
 
-        model = self.condition.asv_model
+        model, access = self.condition.asv_model, self.asv.access
+        speakers = unique_fields(trials.speaker)[0]
         enrollment = self.asv.enrollment(*original_sets(self.condition, self.asv.protocol)[0])
         members = {s: u for s, u in enrollment.members.items() if s in {*speakers}}
         if unknown := sorted({*speakers} - members.keys()):
@@ -179,25 +273,39 @@ class _Amounts:
                 f"{enrollment.path}: {len(unknown)} speakers of {paths['trials']} are not "
                 f"enrolled: {abbreviate(unknown)}"
             )
-        vectors = self.asv.compared_vectors(model, paths["enrollment_vectors"])
+        enrolled, lengths = replace(enrollment, members=members), self.options.sentences
+        options: dict[str, Any] = {
+            "allow_missing": access.allow_missing,
+            "tried": {*unique_fields(trials.utterance)[0]},
+            "known": known,
+            "replicates": self.options.bootstrap,
+            "seed": self.options.seed,
+        }
+        if self.aligned is not None:
+            attack = self.aligned.attack(paths, trials)
+            gallery = Gallery(attack.enrolled, enrolled)
+            gallery = gallery.present() if access.allow_missing else gallery
+            with in_files(gallery, attack.tried):
+                score, names = attack.scorer(gallery), list(gallery.enrollment.members)
+                return amount_of_tests(score, names, attack.tried, utt2spk, lengths, **options)
         return amount_of_vectors(
-            Gallery(vectors, replace(enrollment, members=members)),
+            Gallery(self.asv.compared_vectors(model, paths["enrollment_vectors"]), enrolled),
             self.asv.compared_vectors(model, paths["trial_vectors"]),
             utt2spk,
-            self.options.sentences,
+            lengths,
             backend=self.asv.default_backend(model),
             model=self.asv.backend(model, self.anon_suffix),
-            allow_missing=self.asv.access.allow_missing,
-            replicates=self.options.bootstrap,
-            seed=self.options.seed,
+            **options,
         )
 
 
 def _amounts(experiment: Experiment, options: AmountOptions) -> Iterator[_Amounts]:
     """Yield the records of conditions with scores that are attacks, or of original speech."""
     names = file_names(system.name for system in experiment.systems)
+    aligned, seconds = aligned_scorings(experiment.asv), dict[Path, dict[str, float]]()
+    encoders = {a.id: a for a in experiment.asv.protocol.encoder_attackers}
     for system in experiment.systems:
-        own = experiment.asv.of_system(system)
+        asv = experiment.asv.of_system(system)
         under_test = system.name in experiment.under_test
         for files in system.conditions:
             c = files.condition
@@ -205,5 +313,9 @@ def _amounts(experiment: Experiment, options: AmountOptions) -> Iterator[_Amount
                 continue
             folder = experiment.out / "records" / f"{names[system.name]}{c.results_folder}"
             path = folder / f"amount-{c.record_name}.json"
-            has_vectors = under_test and c.is_by_challenge
-            yield _Amounts(files, system.anon_suffix, path, own, has_vectors, options)
+            own, scoring, compared = asv, aligned.get(c), c.is_by_challenge or c in aligned
+            if c.attacker in encoders and c.asv_model == ORIGINAL:
+                own, compared = asv.of_attacker(encoders[c.attacker]), True
+            has_vectors = under_test and compared
+            suffix = system.anon_suffix
+            yield _Amounts(files, suffix, path, own, has_vectors, scoring, options, seconds)

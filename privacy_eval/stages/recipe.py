@@ -14,7 +14,7 @@ TABLE = """
  3 | subsets                       | evaluation subsets                      | data/<set>, its lists -> data/<set>_enrolls, _trials_*
  4 | anonymize                     | anonymization, baseline B2 or your own  | data/<set> -> its anonymized copy
  5 | subsets, xvectors, train_backend, asv_scores | speaker verification scores | speech or x-vectors, back end, trials; transcripts -> RESULTS/.../ASV-*/scores
- 6 | recognize, privacy_metrics, measures | privacy metrics of every condition      | RESULTS/.../ASV-*/scores, trial keys; speech if asked -> OUT/records
+ 6 | recognize, privacy_metrics, measures | privacy metrics of every condition      | RESULTS/.../ASV-*/scores, trial keys; speech -> OUT/records
  7 | similarity, identification, attributes | DeID, G_VD; finding speakers; inference | x-vectors, back end, scores -> OUT/records
  8 | collect                       | collect the results                     | OUT/records -> OUT/results.json, results.csv, results.txt
  9 | tables                        | tables for LaTeX, Markdown, text, CSV   | OUT/results.json -> OUT/tables

@@ -1,14 +1,25 @@
-"""Amount of speech of vectors and of scores: golden values, the verb, bad input."""
+"""Amount of speech of vectors and of scores: golden values, a slow version, the verb, bad input."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import approx
 from support import ROOT, Run, cli, lines_to, write
+
+from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
+from privacy_eval.asv.amount import KnownSpeech, amount_of_scores
+from privacy_eval.io.ids import sessions_of
+from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.metrics.amount import Amount
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "amount"
 FACTS = json.loads((GOLDEN / "expected.json").read_text())
@@ -139,3 +150,179 @@ def test_no_speaker_has_as_many_utterances(tmp_path: Path) -> None:
     options = vectors_of(tmp_path, GOLDEN / "unequal_counts.npz")
     run = cli("identification", *("99" if o == LENGTHS[1] else o for o in options))
     assert (run.code, "no enrolled speaker" in run.err) == (1, True)
+
+
+# --- seconds, sessions, equal speakers: a slow second implementation
+
+#: Spoken utterances by speaker: session and number; scores are compared or not.
+SESSIONS = st.lists(st.integers(0, 2), min_size=1, max_size=9)
+
+
+def slow_rates(
+    runs: list[list[str]], scores: dict[tuple[str, str], float], speakers: list[str]
+) -> tuple[int, int, float | None, float, float] | None:
+    """Tests, speakers, EER, rank-1 rate and mean seconds (the utterances' numbers + 1) of runs."""
+    target, nontarget, hits, spoken, seconds = [], [], [], [], []
+    for run in runs:
+        own = run[0].split("-")[0]
+        means = {
+            s: sum(scores[s, u] for u in run) / len(run)
+            for s in speakers
+            if all((s, u) in scores for u in run)
+        }
+        if own not in means:
+            continue
+        others = [value for s, value in means.items() if s != own]
+        target.append(means[own])
+        nontarget += others
+        hits.append(all(value < means[own] for value in others))
+        spoken.append(own)
+        seconds.append(sum(int(u.split("-")[2]) + 1 for u in run))
+    if not hits:
+        return None
+    eer = kaldi_eer(TrialScores(target, nontarget)).value if nontarget else None
+    mean = sum(seconds) / len(seconds)
+    return len(hits), len(set(spoken)), eer, sum(hits) / len(hits), mean
+
+
+def consecutive(utterances: list[str], length: int) -> list[list[str]]:
+    return [utterances[i : i + length] for i in range(0, len(utterances) - length + 1, length)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_seconds_sessions_and_equal_speakers_one_by_one(data: st.DataObject) -> None:
+    sessions = data.draw(st.lists(SESSIONS, min_size=2, max_size=3))
+    speakers = [f"s{k}" for k in range(len(sessions))]
+    spoken = {
+        s: sorted(f"{s}-c{c}-{number}" for number, c in enumerate(of))
+        for s, of in zip(speakers, sessions, strict=True)
+    }
+    utterances = [u for of in spoken.values() for u in of]
+    number = st.sampled_from([-1.0, 0.0, 0.5, 2.0, None])
+    drawn = {(s, u): data.draw(number) for s in speakers for u in utterances}
+    scores = {pair: value for pair, value in drawn.items() if value is not None}
+    if {u.startswith(f"{s}-") for s, u in scores} != {True, False}:
+        return  # no target or no nontarget: an error of the trials
+    speaker_of = {u: s for s, of in spoken.items() for u in of}
+    known = KnownSpeech(
+        {u: int(u.split("-")[2]) + 1.0 for u in utterances}, sessions_of(speaker_of)
+    )
+    assert bool(known.sessions) == any(len(set(of)) > 1 for of in sessions)
+    tried = {u for _, u in scores}  # the trial list does not know of others
+    spoken = {s: [u for u in of if u in tried] for s, of in spoken.items()}
+    lengths = (1, 2, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, name) for name in ("scores", "trials", "utt2spk")]
+        lines_to(paths[0], (f"{s} {u} {value}" for (s, u), value in scores.items()))
+        kind = {True: "target", False: "nontarget"}
+        lines_to(paths[1], (f"{s} {u} {kind[u.startswith(f'{s}-')]}" for s, u in scores))
+        lines_to(paths[2], (f"{u} {s}" for u, s in speaker_of.items()))
+        paired = pair(read_scores(paths[0]), read_trials(paths[1]))
+        runs = {n: [r for of in spoken.values() for r in consecutive(of, n)] for n in lengths}
+        rates = {n: slow_rates(runs[n], scores, speakers) for n in lengths}
+        tested = [
+            {r[0].split("-")[0] for r in runs[n] if slow_rates([r], scores, speakers)}
+            for n in lengths
+            if rates[n]
+        ]
+        same = set.intersection(*tested)
+        if not same:
+            with pytest.raises(PrivacyEvalError, match="tests of every length"):
+                amount_of_scores(paired, paths[2], lengths, known=known)
+            return
+        curve = amount_of_scores(paired, paths[2], lengths, known=known)
+
+    def values(amounts: Sequence[Amount]) -> list[tuple]:
+        return [
+            (a.length, (a.conversations, a.speakers, a.eer, approx(a.rank1), approx(a.seconds)))
+            for a in amounts
+            if a.conversations
+        ]
+
+    def of(chosen: dict[int, list[list[str]]], kept: set[str] | None = None) -> list[tuple]:
+        some = {
+            n: [r for r in chosen[n] if kept is None or r[0].split("-")[0] in kept] for n in chosen
+        }
+        found = {n: slow_rates(some[n], scores, speakers) for n in some}
+        return [(n, rate) for n, rate in found.items() if rate]
+
+    assert values(curve.all) == of(runs)
+    assert values(curve.equal) == of(runs, same)
+    within: dict[int, list[list[str]]] = {}
+    for n in lengths if known.sessions else ():
+        cut = [
+            r
+            for s in speakers
+            for c in range(3)
+            for r in consecutive([u for u in spoken[s] if u.startswith(f"{s}-c{c}-")], n)
+        ]
+        if len({r[0].split("-")[0] for r in cut if slow_rates([r], scores, speakers)}) > 1:
+            within[n] = cut
+    assert values(curve.one_session) == of(within)
+    for one, whole in zip(curve.one_session, curve.any_session, strict=True):
+        kept = {r[0].split("-")[0] for r in within[one.length] if slow_rates([r], scores, speakers)}
+        assert values([whole]) == of({one.length: runs[one.length]}, kept)
+
+
+def test_vectors_and_scores_have_the_same_tests(tmp_path: Path) -> None:
+    """Of unit vectors and cosines also the same ranks; sessions are those of the ids."""
+    generator = np.random.default_rng(1)
+    spoken = [f"s{k}-{c}-{i}" for k in range(4) for c in "ab" for i in range(3 + k)]
+    speaker_of = {u: u[:2] for u in spoken}
+    matrix = generator.normal(size=(len(spoken), 6))
+    matrix += 2 * np.repeat(generator.normal(size=(4, 6)), [6, 8, 10, 12], axis=0)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    enrolled = matrix[[0, 6, 14, 24]]
+    lines_to(tmp_path / "utt2spk", (f"{u} {s}" for u, s in speaker_of.items()))
+    lines_to(tmp_path / "spk2utt", (f"s{k} s{k}-e-0" for k in range(4)))
+    lines_to(tmp_path / "utt2dur", (f"{u} {1 + n % 3}" for n, u in enumerate(spoken)))
+    cosines = {
+        (f"s{k}", u): enrolled[k] @ matrix[n] for k in range(4) for n, u in enumerate(spoken)
+    }
+    label = {True: "target", False: "nontarget"}
+    lines_to(tmp_path / "scores", (f"{s} {u} {value:.17g}" for (s, u), value in cosines.items()))
+    lines_to(tmp_path / "trials", (f"{s} {u} {label[s == u[:2]]}" for s, u in cosines))
+    np.savez(
+        tmp_path / "enroll.npz", ids=np.array([f"s{k}-e-0" for k in range(4)]), matrix=enrolled
+    )
+    np.savez(tmp_path / "test.npz", ids=np.array(spoken), matrix=matrix)
+    shared = [
+        *("--utt2spk", tmp_path / "utt2spk", "--utt2dur", tmp_path / "utt2dur"),
+        *("--sentences", "1,2,4", "--format", "json"),
+    ]
+    vectors = [
+        *("--enroll-vectors", tmp_path / "enroll.npz", "--spk2utt", tmp_path / "spk2utt"),
+        *("--trial-vectors", tmp_path / "test.npz", "--backend", "cosine"),
+    ]
+    files = ["--scores", tmp_path / "scores", "--trials", tmp_path / "trials"]
+    by_vectors, by_scores = (
+        json.loads(cli("identification", *options, *shared).out) for options in (vectors, files)
+    )
+    for kind in ("amount_of_equal_speakers", "amount_of_one_session", "amount_of_any_session"):
+        assert by_vectors[kind].keys() == by_scores[kind].keys()
+        for length, of in by_scores[kind].items():
+            for name in ("conversations", "speakers", "rank1", "seconds"):
+                assert by_vectors[kind][length][name] == of[name]
+    assert by_scores["amount_of_one_session"]["4"]["speakers"] == 3  # of 4, 5 and 6 in a session
+    # The first two of three utterances of a session: durations 1 2 3, in turn.
+    assert by_scores["amount_of_equal_speakers"]["1"]["seconds"] == approx(2, abs=0.05)
+    text = cli("identification", *files, *shared[:-2]).out
+    assert "tests within one session, and all tests of the same speakers" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("s00-u00 2 3", "utt2dur:1"),
+        ("s00-u00 -1", "expected seconds"),
+        ("s00-u00 inf", "expected seconds"),
+        ("s00-u00 x", "expected seconds"),
+        ("s00-u00 2", "no duration of 599 utterances"),
+    ],
+)
+def test_wrong_durations(line: str, message: str, tmp_path: Path) -> None:
+    options = scores_of(tmp_path)
+    lines_to(tmp_path / "utt2dur", [line])
+    run = cli("identification", *options, "--utt2dur", tmp_path / "utt2dur")
+    assert (run.code, message in run.err) == (1, True), run.err

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
-from support import BACKEND, ENROLLS, SPEAKERS, TRIALS, SpeechTree, cli, lines_to
+from support import (
+    BACKEND,
+    ENROLLS,
+    MODEL,
+    SPEAKERS,
+    TRIALS,
+    SpeechTree,
+    cli,
+    lines_to,
+    utterances_of,
+)
 
-from privacy_eval import PrivacyEvalError, load_protocol
+from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer, load_protocol
+from privacy_eval.attackers.training import learn_alignment
+from privacy_eval.io.scp import read_vectors
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
 
 SENTENCES = ("--sentences", "1,3", "--bootstrap", "20")
+TRAINING = "train_clean_360"
 COLUMN = "data/speakers.csv:accent"
 
 
@@ -75,6 +90,78 @@ def test_amounts_are_those_of_single_files(tree: SpeechTree) -> None:
                 of["conversations"],
             )
             assert [*(a.rank1_interval or ())] == of["rank1_interval"]
+
+
+@pytest.fixture(name="attacked", scope="module")
+def _attacked(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
+    """A tree with durations and the scores of all attackers, aligned ones among them."""
+    tree = SpeechTree(tmp_path_factory.mktemp("attacked") / "tree")
+    for seed, name in enumerate((TRAINING, f"{TRAINING}_anon")):
+        tree.training_set(name, MODEL, seed=seed)
+    spoken = utterances_of(TRIALS)
+    lines_to(tree.root / "data" / TRIALS / "utt2dur", (f"{u} {2 + int(u[-1])}" for u in spoken))
+    attackers = ("--attackers", "challenge,procrustes,ridge-reverse-asnorm")
+    for verb in (("asv-scores", *attackers), ("identification", "--sentences", "1,3")):
+        run = tree.run(*verb)
+        assert run.code == 0, run.err
+    for verb in ("privacy-metrics", "similarity", "collect"):
+        assert tree.run(verb).code == 0
+    return tree
+
+
+def test_aligned_attackers_average_vectors(attacked: SpeechTree) -> None:
+    """One utterance: the rates of the scores. Three: of the mean of the mapped unit vectors, one by
+    one."""
+    records = {r.condition.attacker: r for r in results_of(attacked).amounts}
+    spoken, members = utterances_of(TRIALS), utterances_of(ENROLLS)
+    read = partial(read_vectors, tree=attacked.root, double=True)
+    names = (TRAINING, f"{TRAINING}_anon", ENROLLS, f"{TRIALS}_anon")
+    original, anonymized, enrolled, tried = (read(attacked.scp(name)) for name in names)
+    learnt = learn_alignment("procrustes", original, anonymized, list(original.ids))
+    unit = {v.path: v.matrix / np.linalg.norm(v.matrix, axis=1)[:, None] for v in (enrolled, tried)}
+    voices = {}
+    for speaker in SPEAKERS:
+        rows = [n for n, u in enumerate(enrolled.ids) if members[u] == speaker]
+        voices[speaker] = learnt.original([unit[enrolled.path][rows].mean(axis=0)])[0]
+    hits, target, nontarget = [], [], []
+    for speaker in SPEAKERS:
+        of = [n for n, u in enumerate(tried.ids) if spoken[u] == speaker]
+        mean = np.mean([learnt.anonymized([unit[tried.path][n]])[0] for n in of], axis=0)
+        mean /= np.linalg.norm(mean)
+        scores = {s: float(v @ mean / np.linalg.norm(v)) for s, v in voices.items()}
+        own = scores.pop(speaker)
+        hits.append(own > max(scores.values()))
+        target.append(own)
+        nontarget += scores.values()
+    procrustes = records["procrustes"]
+    assert procrustes.averaged == records["ridge-reverse-asnorm"].averaged == "vectors"
+    assert procrustes.equal[1].rank1 == np.mean(hits)
+    assert procrustes.equal[1].eer == kaldi_eer(TrialScores(target, nontarget)).value
+    for attacker in ("procrustes", "ridge-reverse-asnorm"):
+        folder = attacked.scores(ENROLLS, f"{TRIALS}_anon").parent / attacker
+        by_scores = cli(
+            *("identification", "--scores", folder / "scores", "--sentences", 1),
+            *("--trials", attacked.root / "data" / TRIALS / "trials", "--format", "json"),
+            *("--utt2spk", attacked.root / "data" / TRIALS / "utt2spk"),
+        )
+        one = json.loads(by_scores.out)["amount"]["1"]
+        (first, _) = records[attacker].equal
+        assert (first.eer, first.rank1) == (one["eer"], one["rank1"])
+
+
+def test_seconds_of_tests(attacked: SpeechTree) -> None:
+    """Utterances of 2, 3 and 4 seconds: also the anonymized ones, without a file of their own."""
+    results = results_of(attacked)
+    assert {r.seconds for r in results.amounts} == {(3.0, 9.0)}
+    rows = [row for row in results.to_rows() if row["metric"] == "seconds_sentences_3"]
+    assert {(row["unit"], row["value"]) for row in rows} == {("s", 9.0)}
+    out = attacked.root / "exp/privacy_eval"
+    assert cli("report", "--results", out / "results.json", "--out", out / "r.html").code == 0
+    page = (out / "r.html").read_text()
+    assert "Seconds: mean speech of a test" in page and "3 sentences (9 s) instead of 1" in page
+    lines_to(attacked.root / "data" / TRIALS / "utt2dur", ["s1-u0 2"])
+    run = attacked.run("identification", "--sentences", "1,3")
+    assert run.code == 1 and "no duration of 11 utterances" in run.err
 
 
 def test_attributes_are_those_of_single_files(tree: SpeechTree) -> None:

@@ -15,6 +15,7 @@ from support import ROOT, Run, cli, lines_to, snapshot, times
 from privacy_eval.io.files import digest
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scp import read_vectors
+from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
 from privacy_eval.speech.audio import AudioReader
 from privacy_eval.speech.encoders import EncoderChoice
@@ -219,6 +220,34 @@ def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
         next((tree.root / "exp").glob("results-*/ASV-*/.privacy_eval.json")).read_text()
     )
     assert note["inputs"]["extractor"]["path"] == "exp/models/asv/final.raw"
+
+
+def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) -> None:
+    assert tree.run("anonymize", "--anonymizer", tree.command()).code == 0  # a copy
+    tree.run("subsets", "--anonymized")
+    for verb in ("xvectors", "train-backend", "asv-scores", "privacy-metrics", "similarity"):
+        assert tree.run(verb).code == 0
+    assert tree.run("measures", "--audio", "false").out == ""
+    run = tree.run("measures")
+    assert run.code == 0 and "audits of audio: 2 made, 0 current" in run.out, run.err
+    assert "speech_trials_all_anon: of 8 utterances: original speech is still in (8)" in run.err
+    assert "0 made, 2 current" in tree.run("measures").out
+    assert tree.run("collect").code == 0
+    results = read_results(tree.root / "exp/privacy_eval/results.json")
+    assert results.raw_systems and len(results.audio) == 2
+    # Audio that changes is audited again, whatever its wav.scp says.
+    for path in (tree.root / "data").glob("speech_*_anon/wav/*.wav"):
+        samples, rate = soundfile.read(path)
+        soundfile.write(path, np.random.default_rng(0).uniform(-0.1, 0.1, samples.size), rate)
+    run = tree.run("measures")
+    assert run.code == 0 and "2 made" in run.out and "original speech" not in run.err, run.err
+    assert tree.run("check", "--audio", "--allow-missing").code == 0
+    assert "0 made, 2 current" in tree.run("measures").out
+    scp = tree.data("speech_trials_all_anon") / "wav.scp"
+    lines_to(scp, (f"{line.split()[0]} touch x |" for line in scp.read_text().splitlines()))
+    run = tree.run("measures")
+    assert run.code == 0 and "not audited" in run.err and "--allow-pipes" in run.err
+    assert tree.run("measures", "--audio", "true").code == 1
 
 
 def test_utterances_without_voiced_frames_are_named_and_counted(tree: Tree) -> None:

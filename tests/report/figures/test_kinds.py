@@ -96,11 +96,11 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
 
 
 def with_amounts(condition: TrialCondition) -> AmountRecord:
-    """Rates of tests of three lengths, of one of them without interval or EER."""
+    """Rates of tests of three lengths and their seconds, of one without interval or EER."""
     lengths = (
-        Amount(1, 60, 4, 0.4, 0.2, (0.3, 0.5), (0.1, 0.3)),
-        Amount(5, 12, 4, 0.3, 0.5, (0.2, 0.4), (0.4, 0.6)),
-        Amount(30, 4, 4, None, 1.0),
+        Amount(1, 60, 4, 0.4, 0.2, (0.3, 0.5), (0.1, 0.3), 6.5),
+        Amount(5, 12, 4, 0.3, 0.5, (0.2, 0.4), (0.4, 0.6), 33.0),
+        Amount(30, 4, 4, None, 1.0, seconds=195.0),
     )
     return AmountRecord(condition, "scores", 6, lengths, lengths)
 
