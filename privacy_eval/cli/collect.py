@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     write_costs(out, attacker_costs(experiment.systems, folders))
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     log_notes(notes)
-    print(f"{out}: {summary}")
+    print(f"{out}: {summary}" + ", current" * bool(outcome.current))
     return 0
 
 

@@ -25,11 +25,12 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results, load_systems
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
-from privacy_eval.report.first_screen import front
+from privacy_eval.report.first_screen import front, text_for_a_paper
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table import Table
+from privacy_eval.report.table_files import table_files
 from privacy_eval.report.table_formats import to_csv
 from privacy_eval.report.utility_tables import threshold_note, utility_tables
 from privacy_eval.results.challenge_text import to_results_txt
@@ -327,6 +328,20 @@ def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
     verdict = front(data_of(results)).verdict
     assert "a keeps words better: WER 5.25 % against 10.25 % of b" in verdict
     assert "keeps words" not in front(data_of(FOUR)).verdict  # no test is possible
+
+
+def test_the_index_has_the_verdict_as_text_for_a_paper() -> None:
+    name = "``` <script>"
+    data = data_of(with_interval(resampled({name: (1, 9, 4, 7), "b": (6, 14, 9, 12)})))
+    text = text_for_a_paper(data)
+    assert front(data).verdict in text and "semi-informed attack model, test set" in text
+    assert "bootstrap over speakers" in text
+    assert "bootstrap over speakers" not in text_for_a_paper(data_of(FOUR))
+    index = table_files([paper_tables(data)], "t", text=text)["README.md"]
+    code = [line for line in index.splitlines() if line.startswith("    ")]
+    assert " ".join(map(str.strip, code)) == text and name in text
+    assert name not in "".join(set(index.splitlines()) - {*code})
+    assert text_for_a_paper(replace(data, results=Results(PROTOCOL))) == ""
 
 
 def test_the_first_screen_has_a_sentence_on_emotions() -> None:
