@@ -155,6 +155,7 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
         ["--metrics", "eer,der"],
         ["--metrics", "eer", "--strongest", "--bootstrap", "20"],
         ["--format", "csv", "--speakers"],
+        ["--scores", "another"],  # would be evaluated in its place
     ],
     ids=" ".join,
 )
@@ -199,6 +200,9 @@ def test_operating_points(files: list[object]) -> None:
         assert plain["exact"][key] == pytest.approx(least, rel=1e-12)
         assert min_dcf(both, p, c_miss=miss, c_fa=fa).value == pytest.approx(least)
     assert not any(key in pe.METRICS for key in costs)
+    chosen = cli(*files[:3], *files[5:], *options, "--metrics", "eer", "--format", "csv").out
+    printed = [row["metric"] for row in csv.DictReader(chosen.splitlines())]
+    assert printed == ["eer", *costs] * 2
 
 
 def test_few_replicates_are_noted(files: list[object]) -> None:
