@@ -159,7 +159,9 @@ def _verdict(data: ReportData) -> str:
     sentence = (
         f"{first.system} protects {how}: {eer} against {second.mean.text()} % of {second.system}"
     )
-    if first.next is not None and first.next.too_few:
+    if first.mean.text() == second.mean.text():
+        sentence = f"{first.system} and {second.system} leave the same EER, {first.mean.text()} %"
+    elif first.next is not None and first.next.too_few:
         sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
     compared = first.next is not None or second.interval is not None
