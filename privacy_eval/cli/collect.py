@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     outcome.raise_failed()
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     log_notes(notes)
-    print(f"{out}: {summary}")
+    print(f"{out}: {summary}" + ", current" * bool(outcome.current))
     return 0
 
 

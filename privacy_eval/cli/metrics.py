@@ -196,6 +196,10 @@ def operating_points(arguments: argparse.Namespace) -> list[Metric]:
         points = [min_dcf_metric(*point) for point in zip(priors, *costs, strict=True)]
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if arguments.metrics is not None:  # what else was asked for
+        own = [text.partition("=")[0] for text in arguments.user_metrics]
+        asked = (*arguments.metrics, *(point.key for point in points), *own)
+        arguments.metrics = list(dict.fromkeys(asked))
     return [point for point in points if point.key not in METRICS]
 
 

@@ -38,9 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     options = TableOptions(style, only, arguments.rank_by, arguments.attack_model)
     if arguments.out is not None:
         tables = tables_product(sources, arguments.out, options, begin=beginnings())
-        for product, _ in write_products([tables]):
+        for product, current in write_products([tables]):
             fingerprint = product.read_fingerprint()
-            print(f"{arguments.out}: {len(fingerprint.files) if fingerprint else 0} files")
+            files = len(fingerprint.files) if fingerprint else 0
+            print(f"{arguments.out}: {files} files" + ", current" * current)
         return 0
     return _print_tables(sources, options)
 

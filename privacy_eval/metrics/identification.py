@@ -717,15 +717,17 @@ def singling_out_curve(
     taken = (*(size for size in sizes if 2 <= size < n), n)
     first = np.searchsorted(np.sort(of), enough)[:, None] + np.arange(needed)
     hits = np.zeros((len(taken), n), dtype=np.int64)
-    for _ in range(draws):
+    for draw in range(draws):
         order = np.lexsort((rng.random(of.size), of))
         picked = values[np.ix_(enough, order[first].ravel())].reshape(n, n, needed)
         for i, size in enumerate(taken):
+            # A size has the same groups whatever other sizes are asked for.
+            (of_size,) = np.random.SeedSequence((seed, draw, size)).generate_state(1)
             one = singling_out(
                 *(picked[..., 0], picked[..., 1:], np.arange(n)),
                 n_speakers=size,
                 draws=1,
-                seed=int(rng.integers(2**32)),
+                seed=int(of_size),
             )
             hits[i] += one.isolated[:, 0]
     values_of_sizes = tuple((hits.sum(axis=1) / (draws * n)).tolist())

@@ -16,9 +16,9 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import IdentificationRecord, Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
-from .attackers_in_words import attackers_in_words
+from .attackers_in_words import AttackersInWords, attackers_in_words
 from .identification_tables import basis_text, group_text, rate_text
-from .notes import front_notes
+from .notes import averaged_text, front_notes, interval_notes
 from .page import Front
 
 #: Measures that are in tables only.
@@ -46,8 +46,7 @@ def front(data: ReportData) -> Front:
         (system, tuple(_sentences(data, system, split, by_others)))
         for system, by_others in zip(data.systems_by_rank, attackers.of_systems, strict=True)
     )
-    verdicts = (_verdict(data), attackers.verdict, _verdict_on_words(data, split))
-    verdict = " ".join(filter(None, verdicts))
+    verdict = _verdicts(data, attackers)
     if any(NO_WIDTH in sentence for sentence in (verdict, *(s for _, of in answers for s in of))):
         words += ((NO_WIDTH, NO_WIDTH_NOTE.partition(": ")[2]),)
     return Front(
@@ -59,6 +58,28 @@ def front(data: ReportData) -> Front:
         attackers=(*attackers.tried, *attackers.running),
         hints=attackers.hints,
     )
+
+
+def text_for_a_paper(data: ReportData) -> str:
+    """Write the main results, what they are averages of, and how they were computed; "" of
+    published results alone."""
+    if not data.results.systems:
+        return ""
+    protocol, drawn = data.protocol, any(r.speaker_intervals for r in data.results.verification)
+    sentences = [
+        _verdicts(data, attackers_in_words(data)),
+        f"{describe(protocol.eer).name}: {averaged_text(protocol)}, "
+        f"{protocol.average_attack.phrase} attack model, {protocol.split_name(data.main_split)}.",
+        *(f"{note}." for note in interval_notes(data.results, [protocol.eer] * drawn)),
+        f"Computed with privacy_eval {__version__}, protocol {protocol.title}.",
+        *(f"{note}." for note in data.unsigned),
+    ]
+    return " ".join(sentences)
+
+
+def _verdicts(data: ReportData, attackers: AttackersInWords) -> str:
+    words = _verdict_on_words(data, data.main_split)
+    return " ".join(filter(None, (_verdict(data), attackers.verdict, words)))
 
 
 def _published_verdict(data: ReportData) -> str:
@@ -138,7 +159,9 @@ def _verdict(data: ReportData) -> str:
     sentence = (
         f"{first.system} protects {how}: {eer} against {second.mean.text()} % of {second.system}"
     )
-    if first.next is not None and first.next.too_few:
+    if first.mean.text() == second.mean.text():
+        sentence = f"{first.system} and {second.system} leave the same EER, {first.mean.text()} %"
+    elif first.next is not None and first.next.too_few:
         sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
     compared = first.next is not None or second.interval is not None

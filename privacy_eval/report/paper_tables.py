@@ -31,7 +31,7 @@ from .comparison_tables import (
 )
 from .notes import directions_text, interval_notes, too_few_replicates
 from .table import AVERAGE, FILES_ONLY, Column, Table
-from .utility_tables import utility_rank
+from .utility_tables import recalls_of_folds, threshold_note, utility_rank
 
 #: Of the files: `paper.tex` and so on.
 NAME = "paper"
@@ -39,12 +39,14 @@ NAME = "paper"
 
 @dataclass(frozen=True)
 class _Row:
-    """A row: what identifies it, and its values or texts by system."""
+    """A row: what identifies it, and its values or texts by system; `of_intervals`: only shown
+    with intervals."""
 
     data: str
     gender: str = ""
     cells: dict[str, Cell] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    of_intervals: bool = False
 
     @property
     def systems(self) -> set[str]:
@@ -126,7 +128,7 @@ def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> It
         for attack in attacks:
             rows = tuple(row for split in splits for row in _rows(data, metric, attack, split))
             if len(splits) > 1:
-                rows = tuple(row for row in rows if row.cells)
+                rows = tuple(row for row in rows if row.systems)
             else:
                 rows = tuple(
                     replace(row, data=row.data.removesuffix(f" {splits[0]}")) for row in rows
@@ -162,6 +164,8 @@ def _rows(
         cells = {s: cell for s, k in keys.items() if (cell := data.cells.beside(k, systems))}
         word = word if len(protocol.genders) > 1 else ""
         yield _Row(f"{titles[data_set]} {split}", word, cells)
+        if ranges := recalls_of_folds(data, metric.key, data_set, split):
+            yield _Row("Folds, least to most", texts=ranges, of_intervals=True)
     if len(parts) > 1:
         means = {s: data.means.of(metric.key, model, split, s) for s in systems}
         averages = {
@@ -210,7 +214,7 @@ def _table(
     exact: dict[tuple[int, int], str] = {}
     for block in blocks:
         rows = []
-        for row in block.rows:
+        for row in (r for r in block.rows if intervals or not r.of_intervals):
             texts = [_text(block, row, s, intervals=intervals) for s in systems]
             best = _best(block, row, systems)
             bold |= {(number, len(columns) + column) for column in best}
@@ -291,4 +295,6 @@ def _notes(data: ReportData, blocks: Sequence[_Block], systems: Sequence[str]) -
     yield from dict.fromkeys(note_of(c.caveat) for c in cells if c.caveat is not None)
     if models := [block.attack for block in blocks if block.attack]:
         yield from overestimates(data, blocks[0].splits or data.protocol.splits, models)
+    if any(block.metric is None for block in blocks):
+        yield threshold_note(data, data.protocol.splits[-1])
     yield from (*data.cells.not_comparable, *data.cells.notes)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import replace
+from pathlib import Path
 
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
 from ..metrics import Comparison, Evaluation, Label, Variant
 from ..metrics.caveats import withholding_key
+from .comparison_tables import enumerated
 from .latex import to_latex
 from .notes import bias_notes
 from .table import Column, Table
@@ -16,9 +18,10 @@ from .table import Column, Table
 #: Of each variant the evaluated systems by name, the first one compared with the others.
 Evaluations = Mapping[Variant, Mapping[str, Evaluation]]
 Comparisons = Mapping[Variant, Comparison]
-#: A row of a printed table, by title; those of `_VALUES` do not depend on the bootstrap.
+#: A row of a printed table, by title.
 Row = dict[str, str]
-_VALUES = ("metric", "value", "other")
+# What is not printed: the values of a row without intervals, which depend on the bootstrap.
+_IDENTITY = "identity"
 
 _HEAD = "system variant metric value low_95 high_95 caveat".split()
 _DIFFERENCE = (
@@ -53,54 +56,83 @@ def _difference_cells(comparison: Comparison, place: int, key: str) -> list[obje
 
 
 def score_files_latex(evaluations: Evaluations, comparisons: Comparisons) -> str:
-    """Write a booktabs table of the first system, and one of its comparison with each other."""
+    """Write a booktabs table of one system, or of its comparison with others: a row per metric and
+    system."""
     names = list(next(iter(evaluations.values())))
-    rows = {v: of[names[0]].to_rows() for v, of in evaluations.items()}
     first = next(iter(evaluations.values()))[names[0]]
     trials = f"{first.n_target} target and {first.n_nontarget} nontarget trials"
-    caption = f"Privacy metrics of {names[0]} on {trials}"
     drawn = [bounds.replicates for bounds in first.intervals.values()][:1]
     notes = [f"95 % intervals: bootstrap over speakers ({n} replicates)" for n in drawn]
     notes += bias_notes(list(first.intervals))
-    tables = [_table("metrics", caption, rows, notes)]
-    for place, name in enumerate(names[1:]):
-        rows = {v: list(map(_narrower, c.to_rows(place))) for v, c in comparisons.items()}
-        caption = f"{names[0]} and {name} on the same trials"
-        tested = [
-            *notes[:1],
-            "Difference: the first system minus the other",
-            "p: two-sided, paired",
-        ]
-        columns = {"value": names[0], "other": name}
-        tables.append(_table(f"metrics_versus_{place + 1}", caption, rows, tested, columns))
-    return "\n".join(map(to_latex, tables))
+    if not comparisons:
+        rows = {v: of[names[0]].to_rows() for v, of in evaluations.items()}
+        return to_latex(_table(f"Privacy metrics of {names[0]} on {trials}", rows, notes))
+    titles = distinct_parts(names)
+    rows = {v: list(_compared(of, comparisons[v], titles)) for v, of in evaluations.items()}
+    notes += [f"Difference: {titles[0]} minus the other", "p: two-sided, paired"]
+    table = _table(f"{enumerated(titles)} on the same {trials}", rows, notes)
+    files = "; ".join(f"{t}: {n}" for t, n in zip(titles, names, strict=True) if t != n)
+    return to_latex(replace(table, comment=files))
 
 
-def _narrower(row: Row) -> Row:
-    """Put the interval behind the difference."""
-    ends = row.get("95 % interval")
-    joined = {} if ends is None else {"difference": f"{row['difference']} {ends}"}
-    return {key: text for key, text in (row | joined).items() if key != "95 % interval"}
+def _compared(
+    systems: Mapping[str, Evaluation], comparison: Comparison, titles: Sequence[str]
+) -> Iterator[Row]:
+    """Yield, for each metric, a row of the first system and one of each other."""
+    intervals = [[row.get("95 % interval", "") for row in of.to_rows()] for of in systems.values()]
+    others = [comparison.to_rows(place) for place in range(len(titles) - 1)]
+    for number, rows in enumerate(zip(*others, strict=True)):
+        values = [rows[0]["value"], *(row["other"] for row in rows)]
+        for place, value in enumerate(values):
+            printed = f"{value} {intervals[place][number]}".rstrip()
+            row = {"metric": rows[0]["metric"], "system": titles[place], "value": printed}
+            row[_IDENTITY] = f"{titles[place]} {value}"
+            if place:
+                tested = dict(rows[place - 1])
+                difference, ends = (tested.pop(k, "") for k in ("difference", "95 % interval"))
+                row[_IDENTITY] += f" {difference}"
+                row["difference"] = f"{difference} {ends}".rstrip()
+                row |= {key: text for key, text in tested.items() if key.startswith("p")}
+            yield row
 
 
-def _table(
-    name: str,
-    caption: str,
-    rows: Mapping[Variant, Sequence[Row]],
-    notes: Sequence[str],
-    systems: Mapping[str, str] = MappingProxyType({}),
-) -> Table:
+def distinct_parts(names: Sequence[str]) -> list[str]:
+    """Shorten paths of one depth to the first folder or file in which they all differ.
+
+    Examples
+    --------
+    >>> distinct_parts(["exp/B1/x_B1/scores", "exp/B2/x_B2/scores"])
+    ['B1', 'B2']
+    >>> distinct_parts(["scores", "other/scores"])
+    ['scores', 'other/scores']
+    """
+    of_all = [Path(name).parts for name in names]
+    if len({len(parts) for parts in of_all}) > 1 or len({Path(n).is_absolute() for n in names}) > 1:
+        return list(names)
+    distinct = (parts for parts in zip(*of_all, strict=True) if len({*parts}) == len(parts))
+    return list(next(distinct, names))
+
+
+def _table(caption: str, rows: Mapping[Variant, Sequence[Row]], notes: Sequence[str]) -> Table:
     """Make a table of printed rows, whose other variants have only what differs."""
-    keys = list(dict.fromkeys(key for of in rows.values() for row in of for key in row))
+    every = (key for of in rows.values() for row in of for key in row if key != _IDENTITY)
+    keys = list(dict.fromkeys(every))
     groups = [(variant, of) for variant, of in differing_rows(rows) if of]
     headings = [Label(f"{v}, where it differs" if n else v) for n, (v, _) in enumerate(groups)]
     if len(groups) == 1:
         headings, caption = [], f"{caption}, variant {' and '.join(rows)}"
-    titles = (systems.get(key, key.capitalize() if len(key) > 1 else key) for key in keys)
+    left = ("metric", "system")
     return Table(
-        name,
+        "metrics",
         f"{caption}.",
-        tuple(Column(title, align="r" if n else "l") for n, title in enumerate(titles)),
+        tuple(
+            Column(
+                key.capitalize() if len(key.partition(" ")[0]) > 1 else key,
+                align="l" if key in left else "r",
+                sparse=key == "metric",
+            )
+            for key in keys
+        ),
         tuple(tuple(tuple(row.get(key, "") for key in keys) for row in of) for _, of in groups),
         headings=tuple(headings),
         notes=tuple(notes),
@@ -111,7 +143,10 @@ def differing_rows(rows: Mapping[Variant, Sequence[Row]]) -> Iterator[tuple[Vari
     """Yield the rows of each variant whose values no earlier variant has."""
     printed: set[tuple[str, ...]] = set()
     for variant, of_variant in rows.items():
-        values = [tuple(row[n] for n in row if n in _VALUES) for row in of_variant]
+        values = [
+            (row["metric"], row.get(_IDENTITY, row["value"]), row.get("other", ""))
+            for row in of_variant
+        ]
         yield (
             variant,
             [row for row, of in zip(of_variant, values, strict=True) if of not in printed],

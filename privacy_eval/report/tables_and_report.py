@@ -60,6 +60,7 @@ def tables_product(
         from ..numbers.rankings import check_ranking_metric
         from ..numbers.report_data import read_report_data
         from .attacker_tables import attackers_table
+        from .first_screen import text_for_a_paper
         from .main_results import main_results_table
         from .notes import cautions
         from .paper_tables import paper_tables
@@ -84,7 +85,13 @@ def tables_product(
         begin(2, 4, f"{out.name}: tables of each system")
         groups = [list(map(with_notes, group)) for group in table_groups(data, first + across)]
         begin(3, 4, f"{out.name}: their files")
-        files = table_files(groups, data.protocol.title, style=options.style, only=options.only)
+        files = table_files(
+            groups,
+            data.protocol.title,
+            style=options.style,
+            only=options.only,
+            text=text_for_a_paper(data),
+        )
         content = {out / name: text.encode() for name, text in files.items()}
         remarks = [*cautions(data), *remarks]
         begin(4, 4, out.name)
@@ -99,7 +106,7 @@ def tables_product(
         make,
         subject={"version": __version__, **sources.subject()},
         options=asdict(options),
-        revision=3,
+        revision=4,
     )
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..metrics import Label, describe
 from ..metrics.caveats import Caveat, note_of
-from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select
+from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select, system_column
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff, measured
-from ..protocol.protocol import Protocol
+from ..protocol.protocol import ORIGINAL, Protocol
 from .attackers_in_words import overestimates
 from .comparison_tables import table_of_systems, text_with_interval, with_bounds
 from .notes import interval_notes, words_not_resampled
@@ -142,10 +142,46 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
         fit="shrunk",
-        notes=(*overestimates(data, [split], [protocol.average_attack]), *not_comparable),
+        notes=(
+            threshold_note(data, split),
+            *overestimates(data, [split], [protocol.average_attack]),
+            *not_comparable,
+        ),
         section=SIDE_BY_SIDE,
         title=title,
     )
+
+
+def threshold_note(data: ReportData, split: str) -> str:
+    """Say that thresholds and ranks disregard uncertainty, and which systems may be on either side
+    of a threshold."""
+    protocol = data.protocol
+    either = [
+        f"{t.system} ({100 * threshold:g} %)"
+        for t in data.trade_offs[split]
+        if t.utility and not t.is_incomplete and t.interval
+        for threshold in protocol.eer_thresholds
+        if t.interval[0] < threshold <= t.interval[1]
+    ]
+    note = "Thresholds and ranks are of the values as they are, without their uncertainty"
+    return f"{note}; 95 % intervals of the EER include a threshold: {', '.join(either)}"[
+        : None if either else len(note)
+    ]
+
+
+def recalls_of_folds(data: ReportData, metric: str, data_set: str, split: str) -> dict[str, str]:
+    """Map systems to the least and the greatest recall of the folds of a set, each a speaker, which
+    are too few for an interval."""
+    ranges: dict[str, str] = {}
+    for r in data.results.emotion:
+        place = r.condition.data_set, r.condition.split
+        recalls = [fold[metric] for fold in r.folds.values() if metric in fold]
+        if place == (data_set, split) and recalls:
+            original = r.condition.speech == ORIGINAL
+            system = ORIGINAL_COLUMN if original else system_column(r.condition.system)
+            ends = (describe(metric).format(end) for end in (min(recalls), max(recalls)))
+            ranges.setdefault(system, " to ".join(ends))
+    return ranges
 
 
 def _row(one: TradeOff, reached: Sequence[TradeOff], metrics: Sequence[str]) -> list[str]:

@@ -140,7 +140,10 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
     assert table.code == 0 and table.out.startswith("% needs \\usepackage{booktabs}\n")
     for key in chosen:
         value = pe.METRICS[key].format(plain["exact"][key], detailed=True)
-        assert table.out.count(f" & {value}") == 2  # alone, and beside the other
+        assert table.out.count(f" & {value} [") == 1
+        of_other = pe.METRICS[key].format(other["exact"][key]["value"], detailed=True)
+        assert f" & {of_other} [" in table.out
+    assert table.out.count(r"\begin{tabular}") == table.out.count(r"\begin{table") == 1
     text = cli(*options)
     assert "min Cllr" in text.out and "inkability" not in text.out + table.out
     assert "SpeechBrain" not in text.out + table.out
@@ -152,6 +155,7 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
         ["--metrics", "eer,der"],
         ["--metrics", "eer", "--strongest", "--bootstrap", "20"],
         ["--format", "csv", "--speakers"],
+        ["--scores", "another"],  # would be evaluated in its place
     ],
     ids=" ".join,
 )
@@ -196,6 +200,9 @@ def test_operating_points(files: list[object]) -> None:
         assert plain["exact"][key] == pytest.approx(least, rel=1e-12)
         assert min_dcf(both, p, c_miss=miss, c_fa=fa).value == pytest.approx(least)
     assert not any(key in pe.METRICS for key in costs)
+    chosen = cli(*files[:3], *files[5:], *options, "--metrics", "eer", "--format", "csv").out
+    printed = [row["metric"] for row in csv.DictReader(chosen.splitlines())]
+    assert printed == ["eer", *costs] * 2
 
 
 def test_few_replicates_are_noted(files: list[object]) -> None:

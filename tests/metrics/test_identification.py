@@ -375,6 +375,8 @@ def test_intervals_of_singling_out_draw_enrolled_speakers() -> None:
     noisy = scores + np.random.default_rng(0).normal(size=scores.shape)
     curve = singling_out_curve(noisy, speaker, [2, 3], draws=9, replicates=200, seed=1)
     assert curve.values == singling_out_curve(noisy, speaker, [2, 3], draws=9, seed=1).values
+    alone = singling_out_curve(noisy, speaker, [3], draws=9, seed=1)
+    assert alone.values == curve.values[1:]  # whatever other sizes are asked for
     for value, (low, high) in zip(curve.values, curve.intervals, strict=True):
         assert 0 <= low < value < high <= 1
 

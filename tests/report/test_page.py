@@ -16,7 +16,7 @@ from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.first_screen import contents, front
 from privacy_eval.report.notes import grouped_cautions, omissions
-from privacy_eval.report.page import Picture, Section, report_page
+from privacy_eval.report.page import Front, Picture, Section, report_page
 from privacy_eval.report.provenance import provenance_tables
 from privacy_eval.report.table import Column, Table
 
@@ -167,6 +167,14 @@ def test_cautions_count_conditions_by_system_and_list_them() -> None:
     found = grouped_cautions(ReportData(replace(results, verification=(*few[:2], *kept))))
     labels = ", ".join(r.condition.label for r in few[:2])
     assert f"B1: {labels}" in [item for _, items in found for item in items]
+
+
+def test_the_answer_is_first_and_its_facts_are_last() -> None:
+    first = Front((("Tree", "a folder"),), "The verdict.", (("B1", ("A sentence.",)),))
+    page = Page(report_page("Title", [Section("Tables", tables=(table(),))], first))
+    texts = [text for tag, text in page.texts if tag not in ("title", "style", "script")]
+    expected = ["Title", "The verdict.", "A sentence.", "EER, %", "a folder"]
+    assert [text for text in texts if text in expected] == expected
 
 
 def test_metrics_are_explained_once(tmp_path: Path) -> None:

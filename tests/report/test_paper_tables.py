@@ -176,12 +176,15 @@ def _written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_the_index_names_all_files_and_the_front_has_few(written: dict[str, Path]) -> None:
-    for folder in written.values():
+    for name, folder in written.items():
         index = (folder / "README.md").read_text()
         linked = set(re.findall(r"\]\(([^)]*)\)", index))
+        again = cli("tables", "--published", name, "--out", folder)
+        assert again.out.endswith(" files, current\n")
         files = {str(p.relative_to(folder)) for p in folder.rglob("*.*") if p.is_file()}
         own = {n for n in files if not n.startswith(".")}
         assert linked == own - {"README.md", "tables.tex"}
+        assert not any("from memory" in (folder / n).read_text() for n in own)
         front = {n for n in own if "/" not in n}
         assert front == {f"paper.{e}" for e in ("tex", "md", "txt", "csv")} | {
             "README.md",

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -23,12 +25,14 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results, load_systems
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
-from privacy_eval.report.first_screen import front
+from privacy_eval.report.first_screen import front, text_for_a_paper
 from privacy_eval.report.main_results import main_results_table
+from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.ranking_tables import ranking_table
 from privacy_eval.report.table import Table
+from privacy_eval.report.table_files import table_files
 from privacy_eval.report.table_formats import to_csv
-from privacy_eval.report.utility_tables import utility_tables
+from privacy_eval.report.utility_tables import threshold_note, utility_tables
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.records import (
     EmotionRecord,
@@ -105,6 +109,27 @@ def test_thresholds_by_hand() -> None:
         ("9.00", "3", "55.00", "2"),
         ("", "", "40.00", "4"),
     ]
+
+
+def test_thresholds_within_an_interval_are_named() -> None:
+    bounds = {"a": None, "b": (0.29, 0.33), "c": (0.31, 0.39), "d": (0.35, 0.41)}
+    systems = [
+        SimpleNamespace(system=s, utility={"wer": 0.1}, is_incomplete=s == "d", interval=of)
+        for s, of in bounds.items()
+    ]
+    data = SimpleNamespace(protocol=PROTOCOL, trade_offs={"test": systems})
+    note = threshold_note(cast(ReportData, data), "test")
+    assert note.endswith("a threshold: b (30 %)") and "without their uncertainty" in note
+    without = threshold_note(data_of(FOUR), "test")
+    assert without in note and "interval" not in without
+    assert without in tables_of(data_of(FOUR))["thresholds_test"].notes
+    assert without in paper_tables(data_of(FOUR))[0].notes
+
+
+def with_interval(results: Results) -> Results:
+    bounds = {"challenge": {"eer_speechbrain": (0.1, 0.2)}}
+    records = (replace(r, speaker_intervals=bounds) for r in results.verification)
+    return replace(results, verification=tuple(records))
 
 
 def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
@@ -305,6 +330,20 @@ def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
     assert "keeps words" not in front(data_of(FOUR)).verdict  # no test is possible
 
 
+def test_the_index_has_the_verdict_as_text_for_a_paper() -> None:
+    name = "``` <script>"
+    data = data_of(with_interval(resampled({name: (1, 9, 4, 7), "b": (6, 14, 9, 12)})))
+    text = text_for_a_paper(data)
+    assert front(data).verdict in text and "semi-informed attack model, test set" in text
+    assert "bootstrap over speakers" in text
+    assert "bootstrap over speakers" not in text_for_a_paper(data_of(FOUR))
+    index = table_files([paper_tables(data)], "t", text=text)["README.md"]
+    code = [line for line in index.splitlines() if line.startswith("    ")]
+    assert " ".join(map(str.strip, code)) == text and name in text
+    assert name not in "".join(set(index.splitlines()) - {*code})
+    assert text_for_a_paper(replace(data, results=Results(PROTOCOL))) == ""
+
+
 def test_the_first_screen_has_a_sentence_on_emotions() -> None:
     results = results_of({"a": (0.12, None, 0.60)})
     (sentence,) = sentences_of(results, "Emotions")
@@ -316,6 +355,9 @@ def test_the_first_screen_has_a_sentence_on_emotions() -> None:
     values = {"uar": 0.6, **recalls}
     results = replace(results, emotion=(replace(record, values=values, folds=folds),))
     results.check()
+    plain, intervals = paper_tables(data_of(with_interval(results)))
+    assert [row[-1] for row in intervals.groups[1]] == ["60.00", "50.00 to 70.00"]
+    assert [row[-1] for row in plain.groups[1]] == ["60.00"]
     (sentence,) = sentences_of(results, "Emotions")
     assert "50 % is chance" in sentence and "2 folds" in sentence and "50.0 to 70.0 %" in sentence
 
