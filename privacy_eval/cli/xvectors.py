@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import ENCODERS
-from ..errors import PrivacyEvalError, abbreviate, counted
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from .options import (
     JOBS,
     add,
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Outcome
-    from ..protocol.protocol import load_protocol
+    from ..protocol.protocol import ENCODERS_FOLDER, load_protocol
     from ..stages.asv_scores import vector_sets
     from ..stages.user_command import UserCommand
     from .inputs import chosen_attackers, load_asv_systems, report_outcome, run_settings
@@ -89,6 +89,11 @@ def _stage(arguments: argparse.Namespace) -> int:
     asv = load_asv_systems(arguments, protocol)
     if arguments.extractor and arguments.encoder:
         arguments.parser.error("--extractor and --encoder exclude each other")
+    if text and protocol.has_own_scoring and not protocol.external_vector_folders:
+        raise UsageError(
+            f"--extractor: in protocol {protocol.name} no attacker has vectors of a command: name "
+            f"one with `encoder: {ENCODERS_FOLDER}/NAME` (docs/attackers.md)"
+        )
     if arguments.extractor == _KALDI:
         return _extract_with_kaldi(arguments, asv, attackers)
     what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"

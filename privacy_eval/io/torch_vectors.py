@@ -5,13 +5,17 @@ Nothing in them is executed (`torch_files`).
 
 from __future__ import annotations
 
+import io
+import struct
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
-from .files import Loaded, read_bytes
+from .files import Loaded, atomic_path, read_bytes, write_text
 from .text_table import read_columns
 from .torch_files import ZIP_MAGIC, TensorView, read_torch
 from .vector_digest import MAX_DIMENSION
@@ -88,3 +92,34 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
         raise PrivacyEvalError(f"{where}: vectors of {tensor.shape[1]} values")
     with np.errstate(over="ignore"):
         return file.array(tensor, "a matrix").astype(np.float32, order="C")
+
+
+def write_torch_vectors(path: Path, ids: Sequence[str], matrix: NDArray[np.float32]) -> None:
+    """Write a `speaker_vectors.pt` as torch.save writes a matrix, and `id2idx` beside it.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Of the rows.
+    matrix : float32 array, shape (N, D)
+    """
+
+    def text(word: str) -> bytes:
+        return b"X" + struct.pack("<I", len(word)) + word.encode("ascii")
+
+    size, rows, columns = (b"J" + struct.pack("<i", n) for n in (matrix.size, *matrix.shape))
+    # Opcodes of the pickle: the matrix of a storage of floats, from offset 0, row by row.
+    pickle = (
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(("
+        + (text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + size + b"tQ")
+        + (b"K\x00" + rows + columns + b"\x86" + columns + b"K\x01\x86\x89")
+        + b"ccollections\nOrderedDict\n)RtR."
+    )
+    entries = {"data.pkl": pickle, "byteorder": b"little", "data/0": matrix.astype("<f4").tobytes()}
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, data in {**entries, "version": b"3\n"}.items():
+            file.writestr(zipfile.ZipInfo(f"{path.stem}/{name}"), data)  # of no date
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content.getvalue())
+    write_text(path.with_name("id2idx"), "".join(f"{u} {row}\n" for row, u in enumerate(ids)))

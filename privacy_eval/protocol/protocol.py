@@ -255,7 +255,8 @@ class Attacker:
         Of `cosine` and `aligned`: a speaker encoder, `ge2e`, `ge2e-raw`, `d-vector` or an ONNX
         file, whose vectors are compared; by default those of the ASV model. They are in
         `exp/models/ENCODER`, which is also the ASV model's folder if it is the challenge's own
-        attacker that names the encoder.
+        attacker that names the encoder. Or such a folder itself, whose vectors a user's command
+        or another program writes.
     front_end : str
         Of an ONNX file, by default the one that its metadata describe.
     """
@@ -277,6 +278,11 @@ class Attacker:
         return AsvModel(
             ORIGINAL, f"{ENCODERS_FOLDER}/{PurePath(self.encoder).stem}", backend="cosine"
         )
+
+    @property
+    def has_external_vectors(self) -> bool:
+        """Whether a folder in the place of an encoder holds the vectors."""
+        return bool(self.encoder) and self.encoder == self.vectors.folder
 
 
 def is_variant(other: str, attacker: str, own: Collection[str]) -> bool:
@@ -503,9 +509,15 @@ class Protocol:
         """Return the encoder that computes the vectors of a model folder, and its front end; "" if
         no attacker names one."""
         for attacker in self.attackers:
-            if attacker.encoder and attacker.vectors.folder == folder:
+            named = attacker.encoder and not attacker.has_external_vectors
+            if named and attacker.vectors.folder == folder:
                 return attacker.encoder, attacker.front_end
         return "", ""
+
+    @property
+    def external_vector_folders(self) -> frozenset[str]:
+        """The folders of vectors that attackers name in the place of an encoder."""
+        return frozenset(a.encoder for a in self.attackers if a.has_external_vectors)
 
     @property
     def attacker_training(self) -> str:
@@ -763,7 +775,8 @@ def _check_entries(protocol: Protocol) -> None:
             for a in p.other_attackers
         ),
         "attackers: the first, and no other, is the challenge's own: id and scoring are "
-        f"{' or '.join(CHALLENGE_ATTACKERS)}; another one whose scores you compute is `outside`",
+        f"{' or '.join(CHALLENGE_ATTACKERS)}; another one whose scores you compute is `outside`, "
+        f"and one whose vectors you compute names their folder, `encoder: {ENCODERS_FOLDER}/NAME`",
     )
     for model in p.asv_models:
         _need(
@@ -812,8 +825,12 @@ def _check_attackers(protocol: Protocol) -> None:
             f"{where}: its scoring has no encoder",
         )
         _need(
-            not a.encoder or a.encoder in ENCODERS or a.encoder.endswith(".onnx"),
-            f"{where}: encoder must be {', '.join(ENCODERS)} or a file .onnx, not {a.encoder!r}",
+            not a.encoder
+            or a.encoder in ENCODERS
+            or a.encoder.endswith(".onnx")
+            or a.has_external_vectors,
+            f"{where}: encoder must be {', '.join(ENCODERS)}, a file .onnx or a folder "
+            f"{ENCODERS_FOLDER}/NAME (no dots) of vectors of your own, not {a.encoder!r}",
         )
         _need(
             not a.front_end or a.encoder.endswith(".onnx"),

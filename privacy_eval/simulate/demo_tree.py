@@ -130,9 +130,9 @@ def write_demo_tree(
 
     It contains data folders, x-vectors, also of training speech, back ends, word error rates and
     the ratings of a listening test, but no scores. Where the edition's own evaluation computes the
-    scores, it contains what that leaves: trial keys, scores, word errors with transcripts, and
-    recalls of emotions. The tree is written atomically. The same seed and sizes give the same
-    bytes.
+    scores, it contains what that leaves: trial keys, speaker vectors, also of training speech, the
+    scores of their cosines, word errors with transcripts, and recalls of emotions. The tree is
+    written atomically. The same seed and sizes give the same bytes.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def write_demo_tree(
     else:
         spoken = speakers * utterances
         of_sets = TrialSize(speakers + math.ceil(speakers / 3), speakers, spoken, spoken)
-    marker = {"demo_tree": 6, "seed": seed, "plan": protocol.name, **sizes}
+    marker = {"demo_tree": 7, "seed": seed, "plan": protocol.name, **sizes}
     demo = _Demo(protocol, seed, of_sets)
     drawn = _systems(systems, demo)
     models = [] if protocol.has_own_scoring else _models(protocol, drawn)

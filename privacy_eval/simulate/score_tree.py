@@ -1,5 +1,5 @@
-"""Write the folders of a demo tree whose edition computes its own scores: trial keys, scores, word
-errors with transcripts, and recalls of emotions."""
+"""Write the folders of a demo tree whose edition computes its own scores: trial keys, speaker
+vectors and the scores of their cosines, word errors with transcripts, and recalls of emotions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import write_text
+from ..io.torch_vectors import write_torch_vectors
 from ..io.wer import WerLine, format_wer_line
-from ..protocol.protocol import ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
 from ..tree.conditions import TrialCondition, trial_conditions
-from .scores import ScoreModel, simulate_scores
+from .cosines import DIMENSION, anonymization, cosine_scores, original_model
 from .sizes import TrialSize, true_size
+from .vectors import Anonymization
 from .words import simulate_words
 
 #: Return an independent random stream for each name.
@@ -33,10 +35,11 @@ _NO_WEIGHTS: Mapping[str, None] = {"lm_weight": None, "word_insertion_penalty": 
 _ORIGINAL_EER, _ORIGINAL_WER = 0.05, 0.02
 #: Fraction of right emotions in original speech, and the rate of chance.
 _RECALLS, _CHANCE = {"neu": 0.72, "ang": 0.8, "hap": 0.66, "sad": 0.64}, 0.25
-#: Correlation of the scores of systems and attack models in the same trials.
-_COMMON = 0.5
-#: Mean of nontarget scores, and their scale: about those of cosines.
-_OFFSET, _SCALE = 0.1, 0.1
+_VECTORS = original_model(_ORIGINAL_EER, _ENROLLMENT)
+#: Of the data set that attackers train on.
+_TRAINING_SPEAKERS, _TRAINING_UTTERANCES = 120, 8
+
+Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,14 @@ def _strength(system: str, stream: Streams) -> _Strength:
     return _Strength(eer, draw(1.3, 1.6) + 4 * semi, draw(0.9, 1.1) * (1 - 1.8 * semi))
 
 
+def _anonymization(system: str, asv_model: str, stream: Streams) -> Anonymization:
+    """Return what a system does to vectors of the model trained on original or anonymized speech;
+    the second sees more of the voice."""
+    eer = _strength(system, stream).eer
+    linked = eer["semi-informed" if asv_model == ANONYMIZED else "lazy-informed"]
+    return anonymization(linked, eer["ignorant"], _VECTORS, _ENROLLMENT)
+
+
 @dataclass(frozen=True)
 class _Trials:
     """A trial set: its speech, and every enrolled speaker of a gender with all utterances of it.
@@ -81,16 +92,17 @@ class _Trials:
         Gender of each enrolled speaker.
     begins : sequence of str
         Enrolled speaker and utterance of each trial, as lines begin.
-    enrolled_number, speaker_number : int arrays, shape (N,)
-        Of each trial; equal in target trials.
+    rows : int arrays, each of shape (N,)
+        Of each trial: the enrolled speaker's place among `enrolled`, and the utterance's.
+    is_target : bool array, shape (N,)
     """
 
     speaker_of: Mapping[str, str]
     gender_of: Mapping[str, str]
     enrolled: Mapping[str, str]
     begins: Sequence[str]
-    enrolled_number: NDArray[np.int64]
-    speaker_number: NDArray[np.int64]
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]]
+    is_target: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -121,19 +133,21 @@ class ScoreTree:
     def write(self, progress: Callable[[int, int, str], None] | None = None) -> None:
         """Write the tree; `progress` is called with the number of trial sets written, their
         total, and a name."""
-        trial_sets = list(self.protocol.trial_sets())
+        trial_sets = {t: self._trials(t) for t in self.protocol.trial_sets()}
         spoken: dict[tuple[str, str], list[_Trials]] = {}
         enrolled: dict[str, dict[str, str]] = {}
-        for done, t in enumerate(trial_sets, start=1):
-            trials = self._trials(t)
+        for t, trials in trial_sets.items():
             spoken.setdefault((t.data_set.id, t.split), []).append(trials)
             enrolled.setdefault(t.enrollment_name, {}).update(trials.enrolled)
-            self._write_scores(t, trials)
+        for name, gender_of in enrolled.items():
+            spoken_by = _enrollment_speech(gender_of)
+            self._write_data(name, spoken_by, gender_of, {"enrolls": spoken_by})
+        for done, (t, trials) in enumerate(trial_sets.items(), start=1):
+            self._write_scores(t, trials, enrolled[t.enrollment_name])
             if progress is not None:
                 progress(done, len(trial_sets), t.trials_name)
-        for name, gender_of in enrolled.items():
-            spoken_by = {f"{s}-e{n:02d}": s for s in sorted(gender_of) for n in range(_ENROLLMENT)}
-            self._write_data(name, spoken_by, gender_of, {"enrolls": spoken_by})
+        if name := self.protocol.attacker_training:
+            self._write_training(name)
         recognition = self.protocol.recognition
         recognized_sets = recognition.data_sets if recognition.folders else ()
         for split, recognized in itertools.product(self.protocol.splits, recognized_sets):
@@ -158,14 +172,19 @@ class ScoreTree:
             gender_of.update(dict.fromkeys(names[: size.speakers], gender))
             speaker_of.update(spoken)
             pairs += itertools.product(names[: size.enrolled], spoken)
-        number = {name: n for n, name in enumerate({**enrolled, **gender_of})}
+        speaker_row, utterance_row = (
+            {name: row for row, name in enumerate(names)} for names in (enrolled, speaker_of)
+        )
         return _Trials(
             speaker_of,
             gender_of,
             enrolled,
             [f"{e} {u}" for e, u in pairs],
-            np.array([number[e] for e, _ in pairs]),
-            np.array([number[speaker_of[u]] for _, u in pairs]),
+            (
+                np.array([speaker_row[e] for e, _ in pairs]),
+                np.array([utterance_row[u] for _, u in pairs]),
+            ),
+            np.array([e == speaker_of[u] for e, u in pairs]),
         )
 
     def _speakers(self, trial_set: TrialSet, gender: str, count: int) -> list[str]:
@@ -196,40 +215,77 @@ class ScoreTree:
         for file, lines in files.items():
             write_text(self.tree / "data" / name / file, "".join(f"{line}\n" for line in lines))
 
-    def _write_scores(self, trial_set: TrialSet, trials: _Trials) -> None:
-        """Write a trial set with its key, and the scores of all attack models of all systems."""
-        name = trial_set.trials_name
-        is_target = trials.enrolled_number == trials.speaker_number
-        labels = np.where(is_target, "target", "nontarget").tolist()
+    def _write_scores(
+        self, trial_set: TrialSet, trials: _Trials, enrolled: Mapping[str, str]
+    ) -> None:
+        """Write a trial set with its key, and the vectors and scores of all attack models of all
+        systems; `enrolled` are the genders of all speakers of its enrollment set."""
+        enrollment, name = trial_set.enrollment_name, trial_set.trials_name
+        labels = np.where(trials.is_target, "target", "nontarget").tolist()
         key = (f"{b} {label}" for b, label in zip(trials.begins, labels, strict=True))
         self._write_data(name, trials.speaker_of, trials.gender_of, {"trials": key})
-        pairs = trials.enrolled_number, trials.speaker_number
-        alike = simulate_scores(ScoreModel(0.0), *pairs, self.stream("scores", name))
-        difficulty = self.stream("difficulty", name).normal(0, 0.01)
+        spoken_by = {enrollment: _enrollment_speech(enrolled), name: trials.speaker_of}
+        place = trial_set.data_set.id, trial_set.split, trial_set.gender
+        rows = [sorted(enrolled).index(speaker) for speaker in trials.enrolled]
         for system, part in itertools.product(self.systems, self.protocol.results_folders):
-            rates = {**_strength(system, self.stream).eer, "original": _ORIGINAL_EER}
-            for c in trial_conditions(self.protocol, part, f"_{system}").values():
-                if c.attack_model is None or (c.data_set, c.split, c.gender) != (
-                    *(trial_set.data_set.id, trial_set.split, trial_set.gender),
-                ):
-                    continue
-                folder = self._folder(c, part, system)
+            conditions = trial_conditions(self.protocol, part, f"_{system}").values()
+            own = [c for c in conditions if (c.data_set, c.split, c.gender) == place]
+            speech = self._write_vectors(spoken_by, own[0], part, system)
+            for c in (c for c in own if c.attack_model is not None):
+                folder = self._folder(c, part, system) / c.name.removeprefix("ASV-")
                 if (folder / "scores").exists():  # of original speech, which systems share
                     continue
-                stream = self.stream("scores", c.asv_model, c.name)
-                own = simulate_scores(ScoreModel(0.0), *pairs, stream)
-                model = ScoreModel.with_eer(min(max(rates[c.attack_model] + difficulty, 0.01), 0.5))
-                mixed = np.sqrt(_COMMON) * alike + np.sqrt(1 - _COMMON) * own
-                scores = _OFFSET + _SCALE * (mixed + model.separation * is_target)
+                by_speaker = speech[c.enrollment, enrollment].reshape(-1, _ENROLLMENT, DIMENSION)
+                scores = cosine_scores(by_speaker[rows], speech[c.trial, name], trials.rows)
                 lines = zip(trials.begins, scores.tolist(), strict=True)
                 write_text(folder / "scores", "".join(f"{b} {score:.7f}\n" for b, score in lines))
 
+    def _write_vectors(
+        self,
+        spoken_by: Mapping[str, Mapping[str, str]],
+        condition: TrialCondition,
+        part: ResultsFolder,
+        system: str,
+    ) -> dict[tuple[str, str], Float32]:
+        """Simulate and write the vectors of some sets, given as speakers of utterances, by a
+        condition's model; return them by speech and set."""
+        made, hidden = {}, _anonymization(system, part.asv_model, self.stream)
+        for name, speaker_of in spoken_by.items():
+            voices = {s: self._voice(s) for s in speaker_of.values()}
+            voice = np.array([voices[s] for s in speaker_of.values()])
+            original = _VECTORS.utterances(voice, self.stream("vectors", name))
+            draws = self.stream("anonymized", name, system)
+            anonymized = hidden.anonymize(original, np.zeros_like(original), draws)
+            for speech, suffix, vectors in (
+                (ORIGINAL, "", original),
+                (ANONYMIZED, f"_{system}", anonymized),
+            ):
+                made[speech, name] = matrix = vectors.astype(np.float32)
+                within = self.protocol.speaker_vectors.replace("{set}", f"{name}{suffix}")
+                path = self._folder(condition, part, system) / within
+                if within and not path.exists():  # those of original speech are shared
+                    write_torch_vectors(path, list(speaker_of), matrix)
+        return made
+
+    def _voice(self, speaker: str) -> NDArray[np.float64]:
+        return np.asarray(_VECTORS.voices(1, self.stream("voice", speaker))[0])
+
+    def _write_training(self, name: str) -> None:
+        """Write the data set that attackers train on, with its vectors."""
+        gender_of = {f"train{n:03d}": _GENDERS[n % 2] for n in range(_TRAINING_SPEAKERS)}
+        spoken_by = {f"{s}-{n:02d}": s for s in gender_of for n in range(_TRAINING_UTTERANCES)}
+        self._write_data(name, spoken_by, gender_of, {})
+        for system, part in itertools.product(self.systems, self.protocol.results_folders):
+            if part.asv_model == ORIGINAL:
+                first = next(iter(trial_conditions(self.protocol, part, f"_{system}").values()))
+                self._write_vectors({name: spoken_by}, first, part, system)
+
     def _folder(self, condition: TrialCondition, part: ResultsFolder, system: str) -> Path:
-        """Return the folder of a condition, in that of its model (or its data set's model)."""
+        """Return the folder of a condition's model (or of its data set's model)."""
         ending = f"_{condition.data_set}{{suffix}}"
         template = next((f for f in part.folders if f.endswith(ending)), part.folders[0])
         model = template.replace("{suffix}", f"_{system}")
-        return self.tree / "exp" / model / condition.name.removeprefix("ASV-")
+        return self.tree / "exp" / model
 
     def _write_recognition(self, name: str, parts: Sequence[_Trials]) -> None:
         """Write a set with its words, and the transcripts and word errors of all speech."""
@@ -267,6 +323,11 @@ class ScoreTree:
             lines.append(",".join([f"{len(lines) - 1}", *place, *values]))
         path = self.tree / "exp" / self.protocol.emotion_folder / f"results_folds_{system}.csv"
         write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _enrollment_speech(gender_of: Mapping[str, str]) -> dict[str, str]:
+    """Name the enrollment utterances of speakers; return the speaker of each, sorted."""
+    return {f"{s}-e{n:02d}": s for s in sorted(gender_of) for n in range(_ENROLLMENT)}
 
 
 def _misheard(

@@ -80,18 +80,20 @@ def make_vectors(
     Each of several jobs extracts its share of the parts, or of the sets by a command; a run without
     jobs combines the sets. An `encoder` takes the place of Kaldi's networks; without either,
     x-vectors that a command made are kept. The encoders that the protocol's attackers name come
-    before both; their models are in the `cache`, by default the user's.
+    before both; their models are in the `cache`, by default the user's. Where an attacker names a
+    folder of vectors in the place of an encoder, the `command` makes those, and no others.
     """
-    names = vector_sets(asv, attackers)
+    names, folders = vector_sets(asv, attackers), asv.protocol.external_vector_folders
     shared = {
-        folder: _Shared(asv, _encoder_of(asv, folder, cache) or encoder) for _, folder in names
+        f: _Shared(asv, _encoder_of(asv, f, cache) or (None if f in folders else encoder))
+        for _, f in names
     }
     outcome = Outcome()
     if command is not None:
-        outcome = extract_by_command(
-            asv, [(name, f) for name, f in names if shared[f].encoder is None], command, run
-        )
-        names = [(name, f) for name, f in names if shared[f].encoder is not None]
+        by_command = folders or {f for f in shared if shared[f].encoder is None}
+        of_command = [(name, f) for name, f in names if f in by_command]
+        outcome = extract_by_command(asv, of_command, command, run)
+        names = [one for one in names if one not in of_command]
     sets: list[_Set] = []
     for name, folder in names:
         own = shared[folder]

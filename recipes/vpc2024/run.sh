@@ -22,6 +22,7 @@ nj=2                 # number of parallel jobs
 cmd=                 # job runner, with its options (default: from recipes/vpc2020/cmd.sh)
 system=              # evaluate only this system; or a name for the only system
 encoder=             # another attacker: cosine of ge2e, ge2e-raw, d-vector or FILE.onnx (privacy-eval get-model)
+extractor=           # a command of your own, for an attacker of --conf with a folder of vectors (see docs/attackers.md)
 front_end=           # of FILE.onnx: wespeaker, sherpa, 3dspeaker or a YAML file (default: its metadata)
 anon_suffix=         # suffixes of anonymized data sets, blank-separated (default: from folders)
 all_figures=false    # also draw DET curves, ECE profiles, ... of every condition as files
@@ -74,7 +75,7 @@ if begin 0; then
 fi
 
 if begin 5; then # of attackers beside the challenge's own, which are in the tree
-    if [ -n "$encoder" ]; then "$local/xvectors.sh" --config "$config"; fi
+    if [ -n "$encoder$extractor" ]; then "$local/xvectors.sh" --config "$config"; fi
     "$local/asv_scores.sh" --config "$config"
 fi
 

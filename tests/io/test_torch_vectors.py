@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import random
 import shutil
 import struct
@@ -16,7 +17,7 @@ from support import ROOT
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scp import read_vectors, vector_locations
-from privacy_eval.io.torch_vectors import read_torch_matrix
+from privacy_eval.io.torch_vectors import read_torch_matrix, write_torch_vectors
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "speaker_vectors"
 
@@ -70,6 +71,32 @@ def test_only_some_ids() -> None:
     whole = read_vectors(path)
     part = read_vectors(path, only={whole.ids[7]})
     assert part.ids == (whole.ids[7],) and np.array_equal(part.matrix[0], whole.matrix[7])
+
+
+def test_a_written_file_is_that_of_torch_save(tmp_path: Path) -> None:
+    """The opcodes of torch's own file but for how numbers are packed, and its entries."""
+
+    def opcodes(pickled: bytes) -> list[object]:
+        return [
+            "number" if op.name.startswith("BININT") else (op.name, argument)
+            for op, argument, _ in pickletools.genops(pickled)
+            if op.name != "BINPUT"
+        ]
+
+    whole = read_vectors(GOLDEN / "slice" / "speaker_vectors.pt")
+    path = tmp_path / "new/speaker_vectors.pt"
+    write_torch_vectors(path, whole.ids, whole.matrix)
+    again = read_vectors(path)
+    assert again.ids == whole.ids and np.array_equal(again.matrix, whole.matrix)
+    assert (path.parent / "id2idx").read_bytes() == (GOLDEN / "slice/id2idx").read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        ours = {n: archive.read(n) for n in archive.namelist()}
+    golden = entries_of("slice")
+    assert opcodes(ours.pop("speaker_vectors/data.pkl")) == opcodes(
+        golden["speaker_vectors/data.pkl"]
+    )
+    assert len(ours.pop("speaker_vectors/data/0")) == 4 * whole.matrix.size
+    assert ours and ours.items() <= golden.items()
 
 
 @pytest.mark.parametrize(

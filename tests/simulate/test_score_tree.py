@@ -18,6 +18,7 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate import write_demo_tree
+from privacy_eval.simulate.cosines import anonymization, cosine_scores, original_model
 from privacy_eval.simulate.sizes import TRUE_SIZES
 
 #: Editions, and numbers of systems.
@@ -85,6 +86,67 @@ def test_systems_are_of_sensible_strength(whole: Path) -> None:
     first = (whole / "exp/asv_orig" / "libri_dev_enrolls-libri_dev_trials_f/scores").read_text()
     scores = np.array([float(line.split()[2]) for line in first.splitlines()])
     assert np.abs(scores).max() < 1  # as cosines
+
+
+@pytest.mark.parametrize(
+    ("conf", "model", "enrolled", "tried"),
+    [
+        ("vpc2024", "asv_orig", "libri_dev_enrolls", "libri_dev_trials_m"),
+        ("vpc2024", "asv_orig", "libri_test_enrolls", "libri_test_trials_f_B2"),
+        ("vpc2024", "asv_orig", "libri_dev_enrolls_B1", "libri_dev_trials_f_B1"),
+        ("vpc2024", "asv_anon_B1", "libri_dev_enrolls_B1", "libri_dev_trials_m_B1"),
+        ("vpc2026_track1", "asv_ssl", "libri_dev_enrolls", "libri_dev_trials_mixed_B1"),
+        (
+            "vpc2026_track2",
+            "asv_anon_track2_10_de_B1",
+            "de_dev_enrolls_B1",
+            "de_dev_trials_mixed_B1",
+        ),
+    ],
+)
+def test_scores_are_the_cosines_of_the_vectors(
+    conf: str, model: str, enrolled: str, tried: str, trees: Path, tmp_path: Path
+) -> None:
+    tree = trees / conf
+    folder, data = tree / "exp" / model, tree / "data"
+    at = "cosine_out/emb_xvect/{}/utt-level/speaker_vectors.pt"
+    done = cli(
+        *("asv-scores", "--backend", "cosine", "--out", tmp_path / "scores"),
+        *("--enroll-vectors", folder / at.format(enrolled)),
+        *("--spk2utt", data / enrolled.removesuffix("_B1") / "spk2utt"),
+        *("--trial-vectors", folder / at.format(tried)),
+        *("--trials", data / tried.removesuffix("_B1").removesuffix("_B2") / "trials"),
+    )
+    assert done.code == 0, done.err
+    computed, written = (
+        {tuple(line.split()[:2]): float(line.split()[2]) for line in path.read_text().splitlines()}
+        for path in (tmp_path / "scores", folder / f"{enrolled}-{tried}" / "scores")
+    )
+    assert computed == pytest.approx(written, abs=2e-7)  # printed with 7 decimals
+
+
+def test_vectors_have_the_rates_that_are_chosen() -> None:
+    """Of a thousand speakers; standard errors are below 1 %."""
+    generator, speakers = np.random.default_rng(3), 1000
+    original = original_model(0.05, 12)
+    hidden = anonymization(0.3, 0.42, original, 12)
+    voices = original.voices(speakers, generator)
+    one, more = (original.utterances(v, generator) for v in (voices, np.repeat(voices, 12, 0)))
+    both = np.concatenate((more, one))
+    turned = hidden.anonymize(both, np.zeros_like(both), generator)
+    tried = turned[len(more) :]
+    speech = {
+        0.05: (more, one),
+        0.42: (more, tried),
+        0.3: (turned[: len(more)], tried),
+    }
+    speaker, other = np.divmod(np.arange(speakers * 20), 20)
+    pairs = speaker, (speaker + 7 * other) % speakers
+    is_target = pairs[0] == pairs[1]
+    for expected, (enrolled, spoken) in speech.items():
+        scores = cosine_scores(enrolled.reshape(speakers, 12, -1), spoken, pairs)
+        found = pe.evaluate(scores[is_target], scores[~is_target]).values["eer"]
+        assert found == pytest.approx(expected, abs=0.03)
 
 
 @pytest.mark.parametrize("conf", CONFS)

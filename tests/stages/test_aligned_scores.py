@@ -3,11 +3,9 @@ again, and what they must not have learnt from."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import shutil
-import zlib
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +37,7 @@ from privacy_eval.attackers.alignment import Alignment
 from privacy_eval.choices import ALIGNMENTS, AlignmentName
 from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_results
-from privacy_eval.simulate import Anonymization, VectorModel, write_demo_tree
+from privacy_eval.simulate import write_demo_tree
 from privacy_eval.stages.anonymize import training_sets
 from privacy_eval.stages.asv_scores import vector_sets
 
@@ -372,32 +370,9 @@ def test_options_of_attackers_that_do_not_go_together(
 # --- a tree of 2024
 
 
-def leave_vectors(tree: Path, name: str, utt2spk: Mapping[str, str]) -> None:
-    """Simulate x-vectors of a data set and of its anonymized copy, where the edition's own
-    evaluation leaves them."""
-    model, hidden = VectorModel(), Anonymization(keep=0.6, turn_deg=87, noise=0.5)
-    draws = {s: np.random.default_rng(zlib.crc32(s.encode())) for s in utt2spk.values()}
-    voices = {s: model.voices(1, draw)[0] for s, draw in draws.items()}
-    generator = np.random.default_rng(zlib.crc32(name.encode()))
-    voice = np.array([voices[s] for s in utt2spk.values()])
-    original = model.utterances(voice, generator)
-    anonymized = hidden.anonymize(original, np.zeros_like(original), generator)
-    for suffix, matrix in (("", original), ("_B1", anonymized)):
-        folder = tree / f"exp/asv_orig/cosine_out/emb_xvect/{name}{suffix}/utt-level"
-        folder.mkdir(parents=True)
-        with (folder / "speaker_vectors.pt").open("wb") as file:  # its content tells the format
-            np.savez(file, ids=np.array(list(utt2spk)), vectors=matrix)
-
-
 def test_all_attackers_of_2024_through_all_stages(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     write_demo_tree(tree, load_protocol("vpc2024"), speakers=8, utterances=4, systems=1)
-    spoken = {f"t{s}-{u}": f"t{s}" for s in range(60) for u in range(4)}
-    lines_to(tree / "data/train-clean-360/utt2spk", (f"{u} {s}" for u, s in spoken.items()))
-    leave_vectors(tree, "train-clean-360", spoken)
-    for split, part in itertools.product(("dev", "test"), ("enrolls", "trials_f", "trials_m")):
-        lines = (tree / f"data/libri_{split}_{part}/utt2spk").read_text().splitlines()
-        leave_vectors(tree, f"libri_{split}_{part}", dict(map(str.split, lines)))
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     for verb, *more in (
         ("asv-scores", "--attackers", "all"),

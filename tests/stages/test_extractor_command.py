@@ -201,6 +201,35 @@ def test_external_vectors_are_kept(tree: Tree) -> None:
     assert "3 made" in tree.run("asv-scores").out
 
 
+def test_a_command_makes_the_vectors_of_an_attacker_beside_the_own(tree: Tree) -> None:
+    tree.extract()
+    own = {name: tree.vectors(name) for name in SETS}
+    before = times(tree.folder(SETS[0]).iterdir())
+    more = "{id: mine, title: mine, scoring: cosine, encoder: exp/models/mine}"
+    with (tree.root / "cosine.yaml").open("a") as protocol:
+        protocol.write(f"more_attackers: [{more}]\n")
+    run = tree.extract(command=f"{PYTHON} extract.py {{in}} {{out}} npy; touch {{model}}/run")
+    assert (run.code, "4 made, 4 current" in run.out) == (0, True), run.err
+    assert times(tree.folder(SETS[0]).iterdir()) == before
+    assert (tree.root / "exp/models/mine/run").is_file()
+    assert not (tree.root / "exp/models/own/run").exists()
+    assert "6 made" in tree.run("asv-scores").out
+    scores = [p for p in tree.root.glob("exp/results*/ASV-*/mine/scores")]
+    assert len(scores) == 3
+    for path in scores:  # of the same vectors
+        assert path.read_text() == (path.parents[1] / "scores").read_text()
+    assert all((tree.vectors(n)[u] == v).all() for n, of in own.items() for u, v in of.items())
+
+
+def test_a_command_needs_an_attacker_where_scores_are_the_challenges(tmp_path: Path) -> None:
+    (tmp_path / "exp/asv_orig").mkdir(parents=True)
+    run = cli(
+        *("xvectors", "--tree", tmp_path, "--results", "exp", "--conf", "vpc2024"),
+        *("--anon-suffix", "_a", "--extractor", "true {in} {out}"),
+    )
+    assert run.code == 2 and "encoder: exp/models/NAME" in run.err
+
+
 def test_what_a_killed_command_left_is_removed(tree: Tree) -> None:
     left = tree.folder(SETS[0]) / "extracted"
     left.mkdir(parents=True)
