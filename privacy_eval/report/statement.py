@@ -23,7 +23,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
 from .attackers_in_words import attackers_in_words
 from .first_screen import attacker
-from .group_tables import group_sentences
+from .groups_in_words import group_sentences
 from .identification_tables import basis_text, group_text, rate_text
 from .markup import Markup, join, tag
 from .notes import front_notes
