@@ -19,14 +19,22 @@ _NOT_TESTED = "the largest of {} such differences, which are not tested"
 
 
 def group_sentences(data: ReportData) -> list[str]:
-    """Say of each column of metadata which group differs most from the others, and how surely."""
-    tested = _eer_sentences(data)
+    """Say of each column of metadata where groups differ most, and how surely, and of what the tree
+    does not tell."""
+    sentences = privacy_sentences(data)
+    for column in group_columns(data.results):
+        sentences += _wer_sentence(data, column)
+        sentences += lacking_groups(data.results, column)
+    return sentences
+
+
+def privacy_sentences(data: ReportData) -> list[str]:
+    """Say of each column of metadata which group's privacy differs most, and how surely."""
     sentences: list[str] = []
+    tested = _eer_sentences(data)
     for column in group_columns(data.results):
         sentences += filter(None, (tested.get(column, ""),))
         sentences += _identification_sentence(data, column)
-        sentences += _wer_sentence(data, column)
-        sentences += lacking_groups(data.results, column)
     return sentences
 
 
