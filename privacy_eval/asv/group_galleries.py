@@ -10,6 +10,7 @@ from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
 from ..io.labels import Labels
 from ..io.scp import Vectors
+from ..metrics.groups import MIN_TESTED
 from ..metrics.identification import GroupLinkage, linkage_of_beaters
 from .backend import BackendName, PldaBackend
 from .galleries import Conversations, Gallery, Identification, count_beaters, in_files, whole_tests
@@ -115,7 +116,8 @@ def identify_groups(
         linkage = linkage_of_beaters(beaten, n_enrolled, sizes, rank)
         counted = (n_enrolled, 0, (), 0, sizes, linkage, rank, length)
         attack = Identification(names, of_test, beaten, *counted)
-        drawn = attack.intervals(replicates, seed) if replicates and len(names) > 1 else ()
+        is_drawn = replicates and len(names) >= MIN_TESTED
+        drawn = attack.intervals(replicates, seed) if is_drawn else ()
         groups[group] = replace(
             groups[group],
             sizes=sizes,

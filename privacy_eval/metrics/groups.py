@@ -37,7 +37,8 @@ KINDS: tuple[Kind, ...] = ("within", "enrolled_against_all", "tested_against_all
 #: False-match rates of all trials at whose thresholds groups are compared.
 FALSE_MATCH_RATES = (0.01, 0.1)
 
-#: Speakers below which a group is not tested, and below which it is too few for conclusions.
+#: Speakers below which a group has neither test nor intervals (those of two would hold the truth in
+#: half of all cases), and below which it is too few for conclusions.
 MIN_TESTED, FEW_SPEAKERS = 4, 10
 
 #: Bootstrap replicates of the test.
@@ -364,9 +365,11 @@ def group_intervals(
     Returns
     -------
     dict of str to Interval
-        By metric; empty with fewer than two speakers, or without trials of a class.
+        By metric; empty with fewer than `MIN_TESTED` speakers, or without trials of a class.
     """
     rows = trials.rows(kind, group)
+    if trials.n_speakers[group] < MIN_TESTED:
+        return {}
     return _intervals(trials, rows, replicates, seed, ranked=kind == "within")
 
 

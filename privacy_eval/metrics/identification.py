@@ -318,8 +318,8 @@ class GroupLinkage:
     linkage : tuple of float
         Probability that the right speaker is identified, by size.
     intervals : tuple of (float, float)
-        95 % bounds over test speakers, by size; empty without a bootstrap, and below two test
-        speakers.
+        95 % bounds over test speakers, by size; empty without a bootstrap, and below
+        `groups.MIN_TESTED` test speakers.
     """
 
     n_tests: int

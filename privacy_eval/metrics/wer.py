@@ -26,6 +26,7 @@ from .confidence import (
     seeded_by,
     text_digest,
 )
+from .groups import MIN_TESTED
 
 #: Characters that VoicePrivacy 2026 (track 2) deletes without a blank. Inverted marks of Spanish
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
@@ -380,7 +381,7 @@ class GroupRate:
     n_speakers : int
         Those with counts.
     interval : tuple of float
-        95 % bounds over speakers; empty without a bootstrap, and below two speakers with counts.
+        95 % bounds over speakers; empty without a bootstrap, and below `MIN_TESTED` speakers.
     """
 
     rate: float | None
@@ -421,7 +422,7 @@ def group_rates(sums: SpeakerSums, group_of: Mapping[str, str]) -> dict[str, Gro
         )
         count, n_speakers = sum(own.counts), sum(n > 0 for n in own.counts)
         bounds: tuple[float, ...] = ()
-        if own.replicates and n_speakers > 1:
+        if own.replicates and n_speakers >= MIN_TESTED:
             drawn = own.bootstrap().interval("rate")
             bounds = drawn.low, drawn.high
         rates[group] = GroupRate(own.rate if count else None, count, n_speakers, bounds)

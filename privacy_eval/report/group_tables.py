@@ -28,8 +28,8 @@ _NOTES = (
     "look worse, as they have more near impostors",
     "Difference: EER within the group minus that within all other groups, ± standard error (mean "
     "of both error rates where they are nearest); p by the bootstrap, corrected over the groups of "
-    f"a condition; groups of fewer than {MIN_TESTED} speakers are not tested, and fewer than "
-    f"{FEW_SPEAKERS} are too few for conclusions",
+    f"a condition; groups of fewer than {MIN_TESTED} speakers have neither test nor intervals, and "
+    f"fewer than {FEW_SPEAKERS} are too few for conclusions",
 )
 _THRESHOLD = Column("FMR of all", align="l", sparse=True)
 _FMR = (
@@ -44,7 +44,8 @@ _OWN_GALLERY = (
     "Own gallery: all enrolled speakers of the group. Sizes, and so chance (1 / size), differ: "
     "compare groups by galleries of N, the size of the smallest group of the condition",
     "Intervals are of one group at a time; differences between groups are not tested; groups of "
-    f"fewer than {FEW_SPEAKERS} speakers are too few for conclusions",
+    f"fewer than {MIN_TESTED} speakers have no interval, and fewer than {FEW_SPEAKERS} are too few "
+    "for conclusions",
 )
 #: Groups beyond which a matrix is left to files.
 _MOST = 6

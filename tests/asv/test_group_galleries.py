@@ -116,10 +116,11 @@ def test_intervals_and_distractors(tmp_path: Path) -> None:
         "a": (4, (3, 4)),  # the last test speaker is not enrolled, a distractor is
         "b": (3, (3,)),
     }
-    for of in found.values():
-        assert len(of.intervals) == len(of.sizes)
-        for (low, high), value in zip(of.intervals, of.linkage, strict=True):
-            assert low <= value <= high
+    assert not any(of.intervals for of in found.values())  # of three test speakers each
+    options |= {"distractors": None}
+    all_alike = identify_groups(gallery, tests, utt2spk, dict.fromkeys(NAMES, "all"), **options)
+    ((low, high),), (value,) = all_alike["all"].intervals, all_alike["all"].linkage
+    assert low <= value <= high
     whole = identify_groups(gallery, tests, utt2spk, dict.fromkeys(NAMES, "all"), backend="cosine")
     assert whole["all"].sizes == (6,) and whole["all"].intervals == ()
 

@@ -319,7 +319,7 @@ def test_word_errors_of_groups_are_those_of_their_transcripts(words: Path, tmp_p
                 options += [f"--{name}", lines_to(tmp_path / name, mine)]
             alone = json.loads(cli("wer", *options).out)
             assert (of.rate, of.count) == (alone["wer"], alone["words"])
-            assert len(of.interval) == (2 if of.n_speakers > 1 else 0)
+            assert len(of.interval) == (2 if of.n_speakers > 3 else 0)
 
 
 def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
@@ -330,7 +330,7 @@ def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
     of = record.groups["g"]["a"]
     name = record.condition.name
     (row,) = (r for r in rows if r["name"] == name and r["metric"].endswith("_within_g_a"))
-    assert (float(row["value"]), float(row["low_95"])) == (of.rate, of.interval[0])
+    assert [float(row["value"]), row["low_95"]] == [of.rate, str((of.interval or ("",))[0])]
     assert cli("tables", *results, "--out", words / "tables").code == 0
     (table,) = (words / "tables").rglob("*_groups_0_wer.txt")
     assert "word error rates of transcripts" in table.read_text()

@@ -62,7 +62,8 @@ def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
                 counts = (one["n_tests"], one["n_speakers"], one["n_enrolled"])
                 assert counts == (of.n_tests, of.n_test_speakers, of.n_enrolled)
                 assert one["linkage"] == (of.linkage[-1] if of.sizes else None)
-                if of.sizes:
+                assert ("linkage_interval" in one) == (of.n_test_speakers > 3)
+                if of.intervals:
                     assert one["linkage_interval"] == list(of.intervals[-1])
         accents, genders = record.groups["accent"], record.groups["gender"]
         assert (accents["a"].sizes, accents["b"].sizes) == ((2,), ())
@@ -80,7 +81,15 @@ def test_outputs(tree: SpeechTree) -> None:
         rows = {(r["name"], r["metric"]): r for r in csv.DictReader(file)}
     row = rows[record.condition.name, "linkage_2_within_accent_a"]
     of = record.groups["accent"]["a"]
-    assert (float(row["value"]), float(row["low_95"])) == (of.linkage[0], of.intervals[0][0])
+    assert (float(row["value"]), row["low_95"]) == (of.linkage[0], "")  # of two speakers
+    row, whole = (
+        rows[record.condition.name, "linkage_4_within_gender_f"],
+        record.groups["gender"]["f"],
+    )
+    assert (float(row["value"]), float(row["low_95"])) == (
+        record.linkage[-1],
+        whole.intervals[0][0],
+    )
     assert cli("tables", "--results", results, "--out", tree.root / "tables").code == 0
     (table,) = (tree.root / "tables").rglob("*_groups_0_identification.txt")
     assert "Found among N, %" in table.read_text() and "n/a" in table.read_text()
