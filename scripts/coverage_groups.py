@@ -6,6 +6,11 @@
 Four groups of 18, 12, 6 and 4 speakers who all enroll and speak three times. In the first three
 worlds no group differs: without effects, with nearer impostors in every group, and with stronger
 speaker effects. In the others the targets of one group score lower.
+
+    scripts/coverage_groups.py --rates --trees 300 --replicates 300
+
+How often the interval of a group's word error rate, and of its identification rate in a gallery of
+ten, holds the truth, by the number of speakers.
 """
 
 from __future__ import annotations
@@ -18,9 +23,14 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from tabulate import tabulate
 
+from privacy_eval.asv.galleries import Identification
 from privacy_eval.metrics.groups import GroupedTrials, max_t_test
+from privacy_eval.metrics.identification import linkage_of_beaters
+from privacy_eval.metrics.wer import SpeakerSums
 
 SIZES, UTTERANCES, LEVEL = (18, 12, 6, 4), 3, 0.05
+#: Tests of each speaker, and enrolled speakers, of identification.
+TESTS, GALLERY = 15, 10
 
 #: By world: how much nearer same-group impostors are, standard deviation of speaker effects, group
 #: that differs, and the shift of its targets.
@@ -59,15 +69,50 @@ def flagged(task: tuple[str, int, int]) -> tuple[bool, bool]:
     return min(p.values()) <= LEVEL, p.get(f"g{different}", 1.0) <= LEVEL
 
 
+def covers(task: tuple[int, int, int]) -> tuple[bool, bool]:
+    """Simulate a group of speakers whose rates differ; tell whether the intervals of its word error
+    rate and of its identification rate hold the rates of all such speakers."""
+    n, seed, replicates = task
+    generator = np.random.default_rng([seed, n])
+    names = tuple(f"{seed}-{i}" for i in range(n))
+    words = generator.integers(300, 700, n)
+    errors = generator.binomial(words, generator.beta(8, 150, n))
+    sums = SpeakerSums(names, tuple(words.tolist()), tuple(errors.tolist()), replicates, seed)
+    drawn = sums.bootstrap().interval("rate")
+    found = generator.random((n, TESTS)) < generator.beta(2, 3, n)[:, None]
+    beaten = 3 * (~found).ravel().astype(np.int64)
+    linkage = linkage_of_beaters(beaten, GALLERY, (GALLERY,))
+    speaker, whole = np.repeat(np.arange(n), TESTS), (GALLERY, 0, (), 0, (GALLERY,))
+    attack = Identification(names, speaker, beaten, *whole, linkage, 1, 1)
+    (of_linkage,) = attack.intervals(replicates, seed)
+    return drawn.low <= 8 / 158 <= drawn.high, of_linkage.low <= 2 / 5 <= of_linkage.high
+
+
+def print_coverage(a: argparse.Namespace, pool: ProcessPoolExecutor) -> None:
+    """Print how often intervals of groups of several sizes hold the truth."""
+    rows = []
+    for n in (2, 4, 6, 10, 20):
+        tasks = [(n, a.seed + tree, a.replicates) for tree in range(a.trees)]
+        shares = np.array(list(pool.map(covers, tasks, chunksize=5))).mean(axis=0)
+        rows.append((n, *(f"{100 * share:.1f}" for share in shares)))
+    print(f"{a.trees} groups, {a.replicates} replicates: intervals that hold the truth")
+    heads = ("speakers", "word error rate, %", f"found among {GALLERY}, %")
+    print(tabulate(rows, headers=heads, disable_numparse=True))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--replicates", type=int, default=99)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nj", type=int, default=2)
+    parser.add_argument("--rates", action="store_true")
     a = parser.parse_args()
     rows = []
     with ProcessPoolExecutor(a.nj) as pool:
+        if a.rates:
+            print_coverage(a, pool)
+            return 0
         for world in WORLDS:
             tasks = [(world, a.seed + tree, a.replicates) for tree in range(a.trees)]
             either, own = np.array(list(pool.map(flagged, tasks, chunksize=5))).mean(axis=0)

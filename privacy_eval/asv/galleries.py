@@ -421,17 +421,7 @@ def rank_tests(
         score = conversations.scorer(utt2spk, backend, model)
         for each in galleries:
             each.rows()
-        known = score(gallery.of(utterances))
-        right = known[of_test, np.arange(of_test.size)]
-        beaten = beaters(known.T, of_test) if number == 1 else np.zeros_like(of_test)
-        step = max(1, _BLOCK_SCORES // max(known.shape[1], tests.matrix.shape[1]))
-        blocks = list(_blocks(galleries, utterances, (number, jobs), step))
-        compared, n = 0, sum(len(block.enrollment.members) for block in blocks)
-        for block in blocks:
-            beaten += as_high(score(block), right)
-            compared += len(block.enrollment.members)
-            if progress is not None:
-                progress(compared, n, "speakers")
+        known, beaten = count_beaters(galleries, conversations, score, (number, jobs), progress)
     drawn = {"replicates": replicates, "seed": seed}
     made_of = (galleries, tests, speaker_of, (backend, model), (sizes, length, replicates, seed))
     return RankedTests(
@@ -450,6 +440,51 @@ def rank_tests(
         singling_out=singling_out_curve(known, of_test, sizes or GALLERY_SIZES, **drawn),
         enrollment_utterances=sum(each.size for each in galleries),
     )
+
+
+def count_beaters(
+    galleries: Sequence[Gallery],
+    conversations: Conversations,
+    score: Callable[[Gallery], FloatMatrix],
+    job: tuple[int, int] = (1, 1),
+    progress: Callable[[int, int, str], None] | None = None,
+) -> tuple[FloatMatrix, IntArray]:
+    """Count how many speakers of galleries outscore the right one of each test.
+
+    Parameters
+    ----------
+    galleries : sequence of Gallery
+        The first has all test speakers.
+    conversations : Conversations
+    score : callable
+        Its `Conversations.scorer`.
+    job, progress
+        See `rank_tests`.
+
+    Returns
+    -------
+    known : float array, shape (test speakers, tests)
+        Scores of the test speakers.
+    beaten : int array, shape (tests,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `beaters`.
+    """
+    of_test, utterances = conversations.speaker, conversations.utterances
+    known = score(galleries[0].of(utterances))
+    right = known[of_test, np.arange(of_test.size)]
+    beaten = beaters(known.T, of_test) if job[0] == 1 else np.zeros_like(of_test)
+    step = max(1, _BLOCK_SCORES // max(known.shape[1], conversations.vectors.matrix.shape[1]))
+    blocks = list(_blocks(galleries, utterances, job, step))
+    compared, n = 0, sum(len(block.enrollment.members) for block in blocks)
+    for block in blocks:
+        beaten += as_high(score(block), right)
+        compared += len(block.enrollment.members)
+        if progress is not None:
+            progress(compared, n, "speakers")
+    return known, beaten
 
 
 def _blocks(

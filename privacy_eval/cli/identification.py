@@ -6,9 +6,11 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, counted
+from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import (
     JOBS,
     add,
@@ -70,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--utt2dur", **path("F", durations))
     plotted = "also plot the error rates by the amount of speech: a pdf, png or tex file"
     files.add_argument("--plot", **path("FILE", plotted))
+    add_by(files)
     add(files, "--model", "--scp-base", "--format")
 
 
@@ -160,7 +163,49 @@ def _files(arguments: argparse.Namespace) -> int:
         log_ranks(arguments.out, ranks)
         return 0
     curve = _amount_of_vectors(arguments, enrolled)
-    return _show(arguments, identified(ranks, arguments.gallery_sizes, arguments.rank), curve)
+    groups = _groups(arguments, enrolled, more)
+    attack = identified(ranks, arguments.gallery_sizes, arguments.rank)
+    return _show(arguments, attack, curve, groups)
+
+
+def _groups(
+    arguments: argparse.Namespace, gallery: Gallery, distractors: Gallery | None
+) -> dict[str, Any]:
+    """Return the rates of groups of speakers in galleries of their own as plain values, with
+    intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
+    from ..asv.group_galleries import groups_of_gallery, identify_groups
+    from .inputs import load_model, load_vectors
+
+    plain = {}
+    for labels in read_by(arguments.by or ()):
+        group_of, without = groups_of_gallery(gallery, arguments.utt2spk, labels, distractors)
+        found = identify_groups(
+            gallery,
+            load_vectors(arguments, arguments.trial_vectors),
+            arguments.utt2spk,
+            group_of,
+            backend=arguments.backend,
+            model=load_model(arguments),
+            rank=arguments.rank,
+            length=arguments.length,
+            distractors=distractors,
+            replicates=arguments.bootstrap,
+            seed=arguments.seed,
+        )
+        groups: dict[str, dict[str, Any]] = {}
+        for name, of in found.items():
+            groups[name] = {
+                "n_tests": of.n_tests,
+                "n_speakers": of.n_test_speakers,
+                "n_enrolled": of.n_enrolled,
+                "equal_size": of.sizes[0] if of.sizes else None,
+            }
+            for key, place in (("linkage", -1), ("linkage_equal", 0)):
+                groups[name][key] = of.linkage[place] if of.sizes else None
+                if of.intervals:
+                    groups[name][f"{key}_interval"] = of.intervals[place]
+        plain[labels.column] = plain_groups(groups, labels, without)
+    return plain
 
 
 def _check_job(arguments: argparse.Namespace) -> None:
@@ -171,8 +216,9 @@ def _check_job(arguments: argparse.Namespace) -> None:
         return
     if arguments.rank > 1:
         raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
-    if arguments.sentences is not None:
-        raise UsageError("--sentences goes without --job")
+    for name in ("sentences", "by"):
+        if vars(arguments)[name] is not None:
+            raise UsageError(f"--{name} goes without --job")
 
 
 def _ranks(arguments: argparse.Namespace) -> int:
@@ -181,7 +227,15 @@ def _ranks(arguments: argparse.Namespace) -> int:
     from ..errors import PrivacyEvalError
 
     given = vars(arguments)
-    others = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors", "sentences")
+    others = (
+        "enroll_vectors",
+        "trial_vectors",
+        "utt2spk",
+        "model",
+        "distractors",
+        "sentences",
+        "by",
+    )
     if name := next((n for n in (*others, "scores", "job", "out") if given[n] is not None), ""):
         raise UsageError(f"--ranks and --{name.replace('_', '-')} exclude each other")
     ranks = read_all_ranks(arguments.ranks)
@@ -189,7 +243,7 @@ def _ranks(arguments: argparse.Namespace) -> int:
         attack = identified(ranks, arguments.gallery_sizes, arguments.rank)
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{arguments.ranks}: {error}") from error
-    return _show(arguments, attack, None)
+    return _show(arguments, attack)
 
 
 def log_ranks(out: Path, ranks: RankedTests) -> None:
@@ -198,7 +252,12 @@ def log_ranks(out: Path, ranks: RankedTests) -> None:
     log(f"privacy-eval: {out}: {counted(len(ranks.speaker), 'test')}, {done}")
 
 
-def _show(arguments: argparse.Namespace, attack: Identification, curve: AmountCurve | None) -> int:
+def _show(
+    arguments: argparse.Namespace,
+    attack: Identification,
+    curve: AmountCurve | None = None,
+    groups: Mapping[str, Any] = MappingProxyType({}),
+) -> int:
     from ..io.schema import to_plain
 
     intervals = attack.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
@@ -229,11 +288,17 @@ def _show(arguments: argparse.Namespace, attack: Identification, curve: AmountCu
         if intervals:
             plain["intervals"] = to_plain(intervals)
         plain |= _plain(curve) if curve else {}
+        plain |= {"groups": groups} if groups else {}
         print(json.dumps(plain, indent=1, allow_nan=False))
     else:
         _print_text(attack, intervals)
         if curve:
             _print_amount(curve, "vectors")
+        counts = {"n_speakers": "speakers", "n_tests": "tests", "n_enrolled": "own gallery"}
+        of_size = {"linkage": "found, %", "linkage_equal": "found among N, %"}
+        for column, of_column in groups.items():
+            print_rates(column, of_column, {**counts, "equal_size": "N"}, of_size)
+            print("caveat: compare groups by galleries of N, the size of the smallest group")
     return 0
 
 
@@ -282,7 +347,7 @@ def _scores(arguments: argparse.Namespace) -> int:
     from ..io.scores import pair, read_scores, read_trials
 
     given = vars(arguments)
-    vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes")
+    vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes", "by")
     if others := [name for name in vectors if given.get(name) is not None]:
         raise UsageError(f"--scores and --{others[0].replace('_', '-')} exclude each other")
     trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
+from ..errors import abbreviate, counted
+from .group_options import check_groups, group_caveats, read_by
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
@@ -71,20 +72,15 @@ def groups_of_trials(
 ) -> dict[str, dict[str, Any]]:
     """Evaluate the groups of every `FILE:COLUMN`, as plain values with caveats; with intervals if
     there is a bootstrap. `files`: the speakers of trial utterances and of enrolled ones."""
-    from ..io.labels import read_labels
     from ..io.schema import to_plain
     from ..metrics import evaluate_groups
     from ..metrics.groups import REPLICATES
     from ..stages.group_trials import grouped_trials
 
     plain: dict[str, dict[str, Any]] = {}
-    for labels in map(read_labels, by):
-        if labels.column in plain:
-            raise UsageError(f"--by: the column {labels.column!r} is given twice")
+    for labels in read_by(by):
         grouped, without = grouped_trials(trials, labels, *files)
-        if not grouped.names:
-            nobody = f"no speaker of the trials has a group of {labels.column}"
-            raise PrivacyEvalError(f"{labels.path}: {nobody}: {abbreviate(without)}")
+        check_groups(grouped.names, labels, without)
         report = evaluate_groups(grouped, replicates=bootstrap or REPLICATES, seed=seed)
         of_column = to_plain(report)
         if bootstrap:
@@ -108,25 +104,13 @@ def _add_intervals(
 
 
 def _group_caveats(report: GroupReport, column: str, without: Sequence[str]) -> list[str]:
-    """Say what the numbers of groups cannot tell."""
-    from ..metrics.groups import FEW_SPEAKERS, MIN_TESTED
+    """Say what the numbers of groups cannot tell, and which are not tested."""
+    from ..metrics.groups import MIN_TESTED
 
     speakers = {name: of["within"].n_speakers for name, of in report.groups.items()}
-    caveats = []
-    few = [f"{name} ({n})" for name, n in speakers.items() if n < FEW_SPEAKERS]
-    if few:
-        caveats.append(
-            f"too few speakers (below {FEW_SPEAKERS}) for conclusions: {abbreviate(few)}"
-        )
     untested = [name for name, n in speakers.items() if n < MIN_TESTED]
-    if untested:
-        caveats.append(f"not tested (below {MIN_TESTED} speakers): {abbreviate(untested)}")
-    if len(speakers) == 1:
-        caveats.append(f"one group of {column} only: nothing to compare it with")
-    if without:
-        of = f"{counted(len(without), 'speaker')} without {column}"
-        caveats.append(f"{of}, in no group: {abbreviate(without)}")
-    return caveats
+    caveats = [f"not tested (below {MIN_TESTED} speakers): {abbreviate(untested)}"]
+    return [*(caveats if untested else ()), *group_caveats(speakers, column, without)]
 
 
 def print_groups(column: str, plain: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
+from .group_options import add_by
 from .metric_extras import (
     groups_of_trials,
     print_groups,
@@ -80,8 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialects", **flag(dialects))
     four_ways = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
     parser.add_argument("--worst-case", **flag(four_ways))
-    column = "also by groups of speakers: a column of a CSV, or spk2gender; may be repeated"
-    parser.add_argument("--by", action="append", **value("FILE:COLUMN", column))
+    add_by(parser)
     add_files(parser)
     add(parser, *METRIC_OPTIONS)
     add_metric(parser)

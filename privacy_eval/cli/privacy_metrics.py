@@ -62,9 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if not any(c.scores for system in experiment.systems for c in system.conditions):
         log("privacy-eval: warning: no condition has scores yet: stage 5 computes them")
-    unaligned = without_intervals(experiment.systems) if options.bootstrap else []
+    wanted = options.bootstrap or options.groups
+    unaligned = without_intervals(experiment.systems) if wanted else []
     if unaligned:
-        why = missing_library("intervals of word error rates", "kaldialign")
+        what = "intervals" if options.bootstrap else "groups"
+        why = missing_library(f"{what} of word error rates", "kaldialign")
         log(f"privacy-eval: warning: {why}: none of {abbreviate(unaligned)}")
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     log_items(arguments, "rebuilt", rebuilt)

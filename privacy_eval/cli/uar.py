@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UsageError
+from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import add, log, path
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     columns = "CSV with the columns utterance, reference, prediction and, optionally, set"
     parser.add_argument("--predictions", required=True, **path("CSV", columns))
     add(parser, "--utt2spk", required=True, help="speakers of the utterances")
-    add(parser, "--allow-missing", "--format")
+    add_by(parser)
+    add(parser, "--bootstrap", help="replicates over speakers, for intervals of groups")
+    add(parser, "--seed", "--allow-missing", "--format")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.transcripts import refuse_utterances, speakers_of
     from ..metrics.recall import mean_of_folds, recalls
 
+    if arguments.bootstrap and not arguments.by:
+        raise UsageError("--bootstrap goes with --by")
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: dict[str, dict[str, list[Prediction]]] = {}
     for one in read_predictions(arguments.predictions):
@@ -44,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             for speaker, of in sorted(of_speaker.items())
         }
         plain[name] = {**mean_of_folds(folds), "speakers": folds}
+        if arguments.by:
+            plain[name]["groups"] = _groups(arguments, of_speaker, folds)
     fewest = min(len(values["speakers"]) for values in plain.values())
     log(
         f"privacy-eval: means over {fewest} speakers: compare systems speaker by speaker; an "
@@ -61,7 +69,40 @@ def run(arguments: argparse.Namespace) -> int:
         print(_line(name, values))
         for speaker, of_speaker_values in values["speakers"].items():
             print(f"  {_line(speaker, of_speaker_values)}")
+        counts = {"n_speakers": "speakers", "utterances": "utterances"}
+        for column, groups in values.get("groups", {}).items():
+            print_rates(column, groups, counts, {"uar": "UAR, %"})
     return 0
+
+
+def _groups(
+    arguments: argparse.Namespace,
+    of_speaker: Mapping[str, Sequence[Prediction]],
+    folds: Mapping[str, Mapping[str, float]],
+) -> dict[str, Any]:
+    """Return the mean UAR over the speakers of each group as plain values, with intervals if there
+    is a bootstrap."""
+    from ..metrics.wer import SpeakerSums, group_rates
+
+    names = tuple(folds)
+    uars = tuple(folds[name]["uar"] for name in names)
+    counts = (1,) * len(names)
+    sums = SpeakerSums(names, counts, uars, arguments.bootstrap, arguments.seed)
+    speaker_of = {p.utterance: speaker for speaker, of in of_speaker.items() for p in of}
+    plain = {}
+    for labels in read_by(arguments.by):
+        group_of, without = labels.groups(speaker_of)
+        groups = {
+            name: {
+                "uar": of.rate,
+                "n_speakers": of.n_speakers,
+                "utterances": sum(group_of.get(s) == name for s in speaker_of.values()),
+                **({"uar_interval": of.interval} if of.interval else {}),
+            }
+            for name, of in group_rates(sums, group_of).items()
+        }
+        plain[labels.column] = plain_groups(groups, labels, without)
+    return plain
 
 
 def _missing(
@@ -82,6 +123,6 @@ def _line(name: str, values: Mapping[str, Any]) -> str:
     texts = (
         f"{key} {describe('uar').format(value, decimals=3)}"
         for key, value in values.items()
-        if key != "speakers"
+        if key not in ("speakers", "groups")
     )
     return " ".join(filter(None, (name, *texts)))

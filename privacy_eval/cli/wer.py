@@ -6,10 +6,12 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import add, choice, few_replicates, log, path
 
 if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
+    from ..stages.word_errors import WordErrorCounts
 
 #: Default number of bootstrap replicates of the comparison.
 _REPLICATES = 1000
@@ -30,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--normalization", **choice(["none", "vpc2026"], normalized, default="none")
     )
     add(parser, "--utt2spk", help="speakers of the utterances")
+    add_by(parser)
     add(parser, "--bootstrap", "--seed", "--allow-missing", "--format")
 
 
@@ -38,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.wer import WerLine, format_wer_line
     from ..stages.word_errors import compare, count_word_errors, interval
 
-    if arguments.utt2spk is None and (arguments.bootstrap or arguments.versus):
-        arguments.parser.error("--bootstrap and --versus need --utt2spk")
+    if arguments.utt2spk is None and (arguments.bootstrap or arguments.versus or arguments.by):
+        arguments.parser.error("--bootstrap, --versus and --by need --utt2spk")
     files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
     options = ("utt2spk", "normalization", "allow_missing")
     word_errors = [
@@ -62,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
         plain["interval"] = to_plain(interval(word_errors[0], **drawn))
     if arguments.versus:
         plain["versus"] = _plain(word_errors[1].counts) | to_plain(compare(*word_errors, **drawn))
+    if arguments.by:
+        plain["groups"] = _groups(arguments, word_errors[0])
     plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
     if arguments.allow_missing:
         plain |= {
@@ -92,7 +97,31 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for speaker, of_speaker in plain["speakers"].items():
         print(line(speaker, of_speaker))
+    for column, groups in plain.get("groups", {}).items():
+        print_rates(column, groups, {"n_speakers": "speakers", "words": "words"}, {"wer": "WER, %"})
     return 0
+
+
+def _groups(arguments: argparse.Namespace, counted: WordErrorCounts) -> dict[str, Any]:
+    """Return the rates of groups of speakers as plain values, with intervals if there is a
+    bootstrap."""
+    from ..stages.word_errors import group_word_errors
+
+    plain = {}
+    for labels in read_by(arguments.by):
+        drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
+        rates, without = group_word_errors(counted, labels, arguments.utt2spk, **drawn)
+        groups = {
+            name: {
+                "wer": of.rate,
+                "words": of.count,
+                "n_speakers": of.n_speakers,
+                **({"wer_interval": of.interval} if of.interval else {}),
+            }
+            for name, of in rates.items()
+        }
+        plain[labels.column] = plain_groups(groups, labels, without)
+    return plain
 
 
 def _plain(counts: WordErrors) -> dict[str, Any]:

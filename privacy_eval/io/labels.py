@@ -58,6 +58,18 @@ class Labels:
             )
         return {speaker: label for speaker, label in sorted(labels.items()) if label}
 
+    def groups(self, utt2spk: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+        """Return the group of each speaker, of a column `age` the band, and the speakers without.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A speaker whose utterances have several labels.
+        """
+        group_of = self.of_speakers(utt2spk, allow_unknown=True)
+        without = sorted({*utt2spk.values()} - group_of.keys())
+        return (age_bands(group_of) if self.column.lower() == "age" else group_of), without
+
 
 def path_of_labels(text: str | Path) -> Path:
     """Return the file of `FILE:COLUMN`, or of `FILE` alone.

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,11 @@ from .trial_scores import BoolArray, TrialScores
 Kind = Literal["within", "enrolled_against_all", "tested_against_all"]
 KINDS: tuple[Kind, ...] = ("within", "enrolled_against_all", "tested_against_all")
 
-#: Speakers below which a group is not tested, and below which it is too few for conclusions.
+#: False-match rates of all trials at whose thresholds groups are compared.
+FALSE_MATCH_RATES = (0.01, 0.1)
+
+#: Speakers below which a group has neither test nor intervals (those of two would hold the truth in
+#: half of all cases), and below which it is too few for conclusions.
 MIN_TESTED, FEW_SPEAKERS = 4, 10
 
 #: Bootstrap replicates of the test.
@@ -227,7 +231,7 @@ def evaluate_groups(
     """
     if not trials.names:
         raise PrivacyEvalError("no speaker of the trials has a group")
-    false_match = {f"{rate:g}": false_matches(trials, rate) for rate in (0.01, 0.1)}
+    errors = group_errors(trials)
     return GroupReport(
         groups={
             name: {
@@ -238,8 +242,8 @@ def evaluate_groups(
         },
         within_all=group_values(trials, trials.within_all()),
         between_all=group_values(trials, trials.between_all()),
-        false_match=false_match,
-        disparities={rate: of.disparities for rate, of in false_match.items()},
+        false_match=errors.false_match,
+        disparities=errors.disparities,
         test=max_t_test(trials, replicates=replicates, seed=seed),
     )
 
@@ -361,9 +365,11 @@ def group_intervals(
     Returns
     -------
     dict of str to Interval
-        By metric; empty with fewer than two speakers, or without trials of a class.
+        By metric; empty with fewer than `MIN_TESTED` speakers, or without trials of a class.
     """
     rows = trials.rows(kind, group)
+    if trials.n_speakers[group] < MIN_TESTED:
+        return {}
     return _intervals(trials, rows, replicates, seed, ranked=kind == "within")
 
 
@@ -518,15 +524,12 @@ def false_matches(trials: GroupedTrials, rate: float) -> FalseMatches:
     -------
     FalseMatches
     """
-    enrolled, trial = trials.sides
+    enrolled, _ = trials.sides
     pooled = np.sort(trials.score[~trials.is_target])
     threshold = float(pooled[pooled.size - 1 - math.floor(rate * pooled.size)])
     accepted = trials.score > threshold
     size = len(trials.names)
-    known = (enrolled >= 0) & (trial >= 0) & ~trials.is_target
-    cell = enrolled[known] * size + trial[known]
-    of_cells = np.bincount(cell, minlength=size * size).reshape(size, size)
-    matched = np.bincount(cell, accepted[known], size * size).reshape(size, size)
+    matched, of_cells = _count_cells(trials, accepted)
     own = trials.is_target & (enrolled >= 0)
     targets = np.bincount(enrolled[own], minlength=size)
     missed = np.bincount(enrolled[own], ~accepted[own], size)
@@ -537,11 +540,81 @@ def false_matches(trials: GroupedTrials, rate: float) -> FalseMatches:
     return FalseMatches(
         threshold,
         trials.names,
-        {
-            g: dict(zip(trials.names, r, strict=True))
-            for g, r in zip(trials.names, rates, strict=True)
-        },
+        _by_pair(trials.names, rates),
         tuple(float(m / n) if n else None for m, n in zip(missed, targets, strict=True)),
+    )
+
+
+def _count_cells(
+    trials: GroupedTrials, weights: ArrayLike | None = None
+) -> tuple[FloatArray, IntArray]:
+    """Sum the weights of nontargets, and count these, by enrolled and tested group."""
+    (enrolled, trial), size = trials.sides, len(trials.names)
+    known = (enrolled >= 0) & (trial >= 0) & ~trials.is_target
+    cell = enrolled[known] * size + trial[known]
+    own = np.ones(len(known)) if weights is None else np.asarray(weights, dtype=np.float64)
+    summed, counts = (
+        np.bincount(cell, w, size * size).reshape(size, size) for w in (own[known], None)
+    )
+    return summed.astype(np.float64), counts.astype(np.int64)
+
+
+_Cell = TypeVar("_Cell")
+
+
+def _by_pair(names: Sequence[str], rows: Iterable[Iterable[_Cell]]) -> dict[str, dict[str, _Cell]]:
+    """Name the rows and columns of a matrix by groups."""
+    return {g: dict(zip(names, row, strict=True)) for g, row in zip(names, rows, strict=True)}
+
+
+@dataclass(frozen=True)
+class GroupErrors:
+    """Error rates of the groups of one attribute at common thresholds, as a record keeps them.
+
+    Attributes
+    ----------
+    n_nontarget : mapping of str to mapping of str to int
+        Nontargets by enrolled, then by tested group.
+    false_match : mapping of str to FalseMatches
+        By the false-match rate of all trials, see `FALSE_MATCH_RATES`.
+    disparities : mapping of str to (Disparities or None)
+        At the same rates, of trials within groups.
+    """
+
+    n_nontarget: Mapping[str, Mapping[str, int]]
+    false_match: Mapping[str, FalseMatches]
+    disparities: Mapping[str, Disparities | None]
+
+
+def group_errors(trials: GroupedTrials) -> GroupErrors:
+    """Compute the error rates of all groups at common thresholds.
+
+    Parameters
+    ----------
+    trials : GroupedTrials
+
+    Returns
+    -------
+    GroupErrors
+
+    Examples
+    --------
+    >>> trials = GroupedTrials.by_speaker(
+    ...     ([3.0, 1.0, 2.0, 4.0], [True, False, False, True]),
+    ...     (["a", "a", "b", "b"], ["a", "b", "a", "b"]),
+    ...     ["a1", "b1", "a1", "b1"],
+    ...     {"a": "f", "b": "m"},
+    ... )
+    >>> errors = group_errors(trials)
+    >>> errors.n_nontarget, errors.false_match["0.1"].fmr_matrix["m"]["f"]
+    ({'f': {'f': 0, 'm': 1}, 'm': {'f': 1, 'm': 0}}, 0.0)
+    """
+    false_match = {f"{rate:g}": false_matches(trials, rate) for rate in FALSE_MATCH_RATES}
+    _, counts = _count_cells(trials)
+    return GroupErrors(
+        _by_pair(trials.names, counts.tolist()),
+        false_match,
+        {rate: of.disparities for rate, of in false_match.items()},
     )
 
 

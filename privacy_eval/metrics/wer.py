@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from .confidence import (
     seeded_by,
     text_digest,
 )
+from .groups import MIN_TESTED
 
 #: Characters that VoicePrivacy 2026 (track 2) deletes without a blank. Inverted marks of Spanish
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
@@ -365,6 +366,67 @@ class SpeakerSums:
             replicates=self.replicates,
             seed=self.seed,
         )
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """Pooled rate, or mean, of a group of speakers.
+
+    Attributes
+    ----------
+    rate : float or None
+        None without counts.
+    count : int
+        Words, or whatever the sums of speakers are divided by.
+    n_speakers : int
+        Those with counts.
+    interval : tuple of float
+        95 % bounds over speakers; empty without a bootstrap, and below `MIN_TESTED` speakers.
+    """
+
+    rate: float | None
+    count: int
+    n_speakers: int
+    interval: tuple[float, ...] = ()
+
+
+def group_rates(sums: SpeakerSums, group_of: Mapping[str, str]) -> dict[str, GroupRate]:
+    """Compute the rate of each group of speakers.
+
+    Parameters
+    ----------
+    sums : SpeakerSums
+        Of all speakers; without replicates, groups have no intervals.
+    group_of : mapping of str to str
+        Groups of speakers; others have none.
+
+    Returns
+    -------
+    dict of str to GroupRate
+        Sorted by name.
+
+    Examples
+    --------
+    >>> sums = SpeakerSums(("a", "b", "c"), (10, 30, 0), (1, 3, 0), replicates=0, seed=0)
+    >>> group_rates(sums, {"a": "us", "b": "us", "c": "uk"})["us"]
+    GroupRate(rate=0.1, count=40, n_speakers=2, interval=())
+    """
+    rates = {}
+    for group in sorted({group_of[s] for s in sums.speakers if s in group_of}):
+        at = [i for i, s in enumerate(sums.speakers) if group_of.get(s) == group]
+        own = replace(
+            sums,
+            speakers=tuple(sums.speakers[i] for i in at),
+            counts=tuple(sums.counts[i] for i in at),
+            sums=tuple(sums.sums[i] for i in at),
+        )
+        count, n_speakers = sum(own.counts), sum(n > 0 for n in own.counts)
+        bounds: tuple[float, ...] = ()
+        if own.replicates and n_speakers >= MIN_TESTED:
+            drawn = own.bootstrap().interval("rate")
+            bounds = drawn.low, drawn.high
+        rates[group] = GroupRate(own.rate if count else None, count, n_speakers, bounds)
+    return rates
 
 
 @dataclass(frozen=True)

@@ -326,7 +326,7 @@ def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Va
 def _rows(record: AnyRecord, each: str, variant: Variant) -> Iterator[dict[str, object]]:
     """Yield the values of a record in a variant, or in the only one: those of groups where a rule
     is on each of a column of metadata."""
-    if isinstance(record, VerificationRecord) and each in record.groups:
+    if each in record.group_columns:
         yield from record.group_rows(each)
         return
     stored = {v for v in record.variants if record.by_variant().get(v)}

@@ -1,8 +1,8 @@
-"""Records by trial set, and the split that sentences are about."""
+"""Records by trial set, the split that sentences are about, and groups of speakers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from ..protocol.protocol import Protocol
@@ -10,6 +10,8 @@ from ..results.records import (
     AmountRecord,
     AttributeRecord,
     IdentificationRecord,
+    RecognitionRecord,
+    Results,
     SimilarityRecord,
     VerificationRecord,
 )
@@ -21,7 +23,13 @@ OfSet = TypeVar(
 
 def main_split(
     protocol: Protocol,
-    records: Iterable[VerificationRecord | IdentificationRecord | AmountRecord | AttributeRecord],
+    records: Iterable[
+        VerificationRecord
+        | RecognitionRecord
+        | IdentificationRecord
+        | AmountRecord
+        | AttributeRecord
+    ],
 ) -> str:
     """Return the split that sentences describe: the last with records, usually the test set."""
     present = {r.condition.split for r in records}
@@ -35,3 +43,33 @@ def by_trial_set(records: Iterable[OfSet]) -> dict[tuple[str, str, str], list[Of
         c = r.condition
         groups.setdefault((c.split, c.data_set, c.gender), []).append(r)
     return groups
+
+
+def group_columns(results: Results) -> list[str]:
+    """List the columns of metadata by whose groups there are values."""
+    return list(dict.fromkeys(column for r in results.records() for column in r.group_columns))
+
+
+def lacking_groups(results: Results, column: str) -> Iterator[str]:
+    """Say what cannot be computed by the groups of a column from what the tree has."""
+    without = [r for r in results.recognition if column not in r.groups]
+    if without:
+        yield (
+            f"Not by {column}: {len(without)} of {len(results.recognition)} word error rates, for "
+            "which there are no transcripts of speakers with a group"
+        )
+    if results.emotion:
+        yield (
+            f"Not by {column}: recalls of emotions, of which the tree has means over folds only, "
+            "no predictions (uar --by takes these)"
+        )
+
+
+def recognizer(record: RecognitionRecord, protocol: Protocol) -> str:
+    """Name the recognizer and the language model of a rate, each where the protocol has several."""
+    asr, language = record.asr_model, record.language_model
+    models = (
+        f"trained on {asr}" if asr and len(protocol.recognition.models) > 1 else "",
+        language if language and len(protocol.recognition.language_models) > 1 else "",
+    )
+    return ", ".join(filter(None, models))

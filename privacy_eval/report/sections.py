@@ -14,7 +14,7 @@ from .disclosure_tables import amount_sentences, attribute_sentences
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .first_screen import front
-from .group_tables import group_sentences
+from .groups_in_words import group_sentences
 from .identification_tables import identification_sentences
 from .main_results import main_results_table
 from .notes import cautions

@@ -23,7 +23,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
 from .attackers_in_words import attackers_in_words
 from .first_screen import attacker
-from .group_tables import group_sentences
+from .groups_in_words import privacy_sentences
 from .identification_tables import basis_text, group_text, rate_text
 from .markup import Markup, join, tag
 from .notes import front_notes
@@ -345,7 +345,7 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
         which = "" if picked == ordered else f" (the lowest and the highest of {len(ordered)})"
         listed = "; ".join(text.rstrip() for text in sets)
         yield f"{one.system}, {one.model.phrase} attacker, EER by test set{which}: {listed}."
-    compared = [f"{s}." for s in (*group_sentences(data), *map(_compared, evidence.groups))]
+    compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, evidence.groups))]
     yield from compared
     if not compared:
         yield "Whether such groups, or ages, accents and languages, differ was not tested."

@@ -15,7 +15,6 @@ from ..io.results_txt import (
     parse_results_txt,
 )
 from ..io.wer import WerLine
-from ..metrics.wer import SpeakerErrors
 from ..protocol.protocol import Protocol
 from ..tree.conditions import (
     RecognitionCondition,
@@ -166,11 +165,10 @@ def recognition_records(
     protocol: Protocol,
     condition: RecognitionCondition,
     provenance: Mapping[str, Any],
-    speaker_interval: tuple[float, ...] = (),
-    speakers: SpeakerErrors | None = None,
+    **of_transcripts: Any,
 ) -> list[RecognitionRecord]:
-    """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have an
-    interval, and the counts that it is drawn from."""
+    """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have what
+    its transcripts tell: an interval, the counts that it is drawn from, and groups of speakers."""
     recognition = protocol.recognition
     records = []
     for line in lines:
@@ -181,7 +179,7 @@ def recognition_records(
         recognizers = (m for m, folder in recognition.models.items() if folder == recognizer)
         language_model, asr_model = next(models, None), next(recognizers, None)
         record = RecognitionRecord(
-            condition, language_model, asr_model, line, provenance, speaker_interval, speakers
+            condition, language_model, asr_model, line, provenance, **of_transcripts
         )
         records.append(record)
     return records

@@ -9,7 +9,7 @@ import copy
 import html
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -41,12 +41,18 @@ from ..metrics.caveats import (
     marked_text,
 )
 from ..metrics.comparison import is_weaker, overestimate_reason
-from ..metrics.groups import GroupSummary, GroupValues, TargetStratum
-from ..metrics.identification import SinglingOutCurve, SpeakerLinkage
+from ..metrics.groups import (
+    FALSE_MATCH_RATES,
+    GroupErrors,
+    GroupSummary,
+    GroupValues,
+    TargetStratum,
+)
+from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
-from ..metrics.wer import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums
+from ..metrics.wer import MAX_DIFFERENCE, GroupRate, SpeakerErrors, SpeakerSums
 from ..metrics.zebra import categorical_tag
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
@@ -192,8 +198,24 @@ class Record:
         """Return why a value is uninformative; "" if it is informative."""
         return ""
 
+    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
+        """Yield the columns of each value of the groups of speakers of a column of metadata, with
+        the group in a column of its name."""
+        return iter(())
+
+    def rows_of_groups(self) -> Iterator[dict[str, object]]:
+        """Yield the columns of results.csv of each value of groups of speakers."""
+        for column in self.group_columns:
+            for row in self.group_rows(column):
+                yield {**row, "metric": f"{row['metric']}_within_{column}_{row[column]}"}
+
+    @property
+    def group_columns(self) -> Iterable[str]:
+        """Columns of metadata by whose groups of speakers there are values."""
+        return ()
+
     def rows(self) -> Iterator[dict[str, object]]:
-        """Yield the columns of results.csv of each value."""
+        """Yield the columns of results.csv of each value but those of groups."""
         shared = self.columns()
         for variant, values in self.by_variant().items():
             for key, value in values.items():
@@ -246,6 +268,8 @@ class VerificationRecord(Record):
         the same bootstrap replicates.
     groups : mapping
         By column of metadata, then by group of speakers; variant exact.
+    group_errors : mapping
+        By column of metadata: error rates of its groups at common thresholds.
     sessions : mapping
         Of an attacker who reads words: target trials of a session that the speaker `enrolled`, and
         the others (`other`), each with all nontarget trials; variant exact.
@@ -282,6 +306,7 @@ class VerificationRecord(Record):
         default_factory=dict
     )
     sessions: Annotated[Mapping[str, TargetStratum], SPARSE] = field(default_factory=dict)
+    group_errors: Annotated[Mapping[str, GroupErrors], SPARSE] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         eers = (v[key] for key in EERS[:2] for v in self.metrics.values() if key in v)
@@ -318,16 +343,28 @@ class VerificationRecord(Record):
             for of in groups.values():
                 values = (of.within, of.enrolled_against_all, of.tested_against_all)
                 _check_group_values(values, of.intervals, f"{where}: {column}")
+        for column, errors in self.group_errors.items():
+            _check_group_errors(errors, self.groups.get(column, {}), f"{where}: {column}")
         for name, stratum in self.sessions.items():
             check_name(name, where)
             _check_group_values((stratum.values,), stratum.intervals, f"{where}: sessions")
 
+    @property
+    def group_columns(self) -> Iterable[str]:
+        return self.groups
+
     def group_rows(self, column: str) -> Iterator[dict[str, object]]:
-        """Yield the columns of each value of trials within the groups of a column of metadata,
-        with the group in a column of its name."""
+        """Yield the values of trials within the groups."""
         for name, of in self.groups.get(column, {}).items():
             for row in self._rows_of(of.within, of.intervals):
                 yield {**row, column: name}
+
+    def rows_of_groups(self) -> Iterator[dict[str, object]]:
+        yield from super().rows_of_groups()
+        shared = {**self.columns(), "variant": "exact"}
+        for column, errors in self.group_errors.items():
+            rows = _error_rows(column, errors)
+            yield from ({**shared, **row} for row in rows if row["value"] is not None)
 
     def _rows_of(
         self, values: GroupValues, intervals: Mapping[str, tuple[float, ...]]
@@ -353,9 +390,6 @@ class VerificationRecord(Record):
 
     def rows(self) -> Iterator[dict[str, object]]:
         yield from super().rows()
-        for column in self.groups:
-            for row in self.group_rows(column):
-                yield {**row, "metric": f"{row['metric']}_within_{column}_{row[column]}"}
         for name, of in self.sessions.items():
             for row in self._rows_of(of.values, of.intervals):
                 yield {**row, "metric": f"{row['metric']}_session_{name}"}
@@ -452,6 +486,8 @@ class RecognitionRecord(Record):
         95 % bounds from the bootstrap over speakers; empty without transcripts or bootstrap.
     speakers : SpeakerErrors or None
         Counts of the transcripts, from which replicates are drawn.
+    groups : mapping
+        By column of metadata, then by group of speakers: rates of the transcripts.
     """
 
     metric_kind = "utility"
@@ -464,6 +500,7 @@ class RecognitionRecord(Record):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     speaker_interval: tuple[float, ...] = ()
     speakers: SpeakerErrors | None = None
+    groups: Annotated[Mapping[str, Mapping[str, GroupRate]], SPARSE] = field(default_factory=dict)
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         return {_NO_VARIANT: {"wer": self.line.wer}}
@@ -487,6 +524,14 @@ class RecognitionRecord(Record):
             _check_bounds([self.speaker_interval], where)
         if self.speakers is not None:
             self._check_speakers(self.speakers, f"{where}: speakers")
+        for column, groups in self.groups.items():
+            for name in (column, *groups):
+                check_name(name, f"{where}: groups")
+            for of in groups.values():
+                _check_bounds([of.interval] if of.interval else [], f"{where}: {column}")
+                for number in (of.count, of.n_speakers, of.rate or 0, *of.interval):
+                    if not 0 <= number < float("inf"):
+                        raise PrivacyEvalError(f"{where}: {column}: {number} is not 0 or more")
 
     def _check_speakers(self, of: SpeakerErrors, where: str) -> None:
         _check_speaker_sums(of.sums, where)
@@ -504,10 +549,25 @@ class RecognitionRecord(Record):
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "trial": self.condition.speech, "model": self.asr_model}
 
+    @property
+    def _key(self) -> str:
+        return f"wer_{self.language_model}" if self.language_model else "wer"
+
+    @property
+    def group_columns(self) -> Iterable[str]:
+        return self.groups
+
+    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
+        """Yield the word error rates of the groups."""
+        for name, of in self.groups.get(column, {}).items():
+            if of.rate is not None:
+                low, high = of.interval or (None, None)
+                row = {"metric": self._key, "unit": "fraction", "value": of.rate}
+                yield {**self.columns(), **row, "low_95": low, "high_95": high, column: name}
+
     def rows(self) -> Iterator[dict[str, object]]:
-        suffix = f"_{self.language_model}" if self.language_model else ""
         for row in super().rows():
-            yield {**row, "metric": f"{row['metric']}{suffix}"}
+            yield {**row, "metric": self._key}
 
 
 @dataclass(frozen=True)
@@ -721,6 +781,8 @@ class IdentificationRecord(Record):
         Of the gallery, sorted; empty if unknown.
     singling_out : SinglingOutCurve
         Of the speakers who are enrolled and tested.
+    groups : mapping
+        By column of metadata, then by group of speakers: rates in the group's own gallery.
     curves, curves_sha256 : str or None
         File of the tests' ranks (.npz) below `records/`, and its digest.
     """
@@ -752,6 +814,9 @@ class IdentificationRecord(Record):
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    groups: Annotated[Mapping[str, Mapping[str, GroupLinkage]], SPARSE] = field(
+        default_factory=dict
+    )
 
     def chance(self) -> list[float]:
         """Return the chance level of the linkage, by size."""
@@ -794,6 +859,24 @@ class IdentificationRecord(Record):
             raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
         _check_bounds((*self.intervals, *singled.intervals), where)
         _check_rates(itertools.chain(*singled.intervals), where)
+        for column, groups in self.groups.items():
+            for name in (column, *groups):
+                check_name(name, f"{where}: groups")
+            for of in groups.values():
+                _check_group_linkage(of, f"{where}: {column}")
+
+    @property
+    def group_columns(self) -> Iterable[str]:
+        return self.groups
+
+    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
+        """Yield the rates of the groups in galleries of their own."""
+        shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
+        for name, of in self.groups.get(column, {}).items():
+            bounds = of.intervals or itertools.repeat((None, None))
+            for size, value, (low, high) in zip(of.sizes, of.linkage, bounds, strict=False):
+                row = {"metric": f"linkage_{size}", "value": value, "low_95": low, "high_95": high}
+                yield {**shared, **row, column: name}
 
     def rows(self) -> Iterator[dict[str, object]]:
         shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
@@ -1230,7 +1313,7 @@ class Results:
         return [
             {name: row.get(name) for name in CSV_COLUMNS}
             for record in self.records()
-            for row in record.rows()
+            for row in itertools.chain(record.rows(), record.rows_of_groups())
         ]
 
     def to_frame(self) -> Any:
@@ -1415,6 +1498,60 @@ def _check_group_values(
     _check_bounds(intervals.values(), where)
     rates = (getattr(v, key) for v in values for key in GROUP_METRICS)
     _check_rates(itertools.chain(rates, *intervals.values()), where)
+
+
+def _check_group_linkage(of: GroupLinkage, where: str) -> None:
+    """Check the rates of a group in its own galleries."""
+    for name in ("n_tests", "n_test_speakers", "n_enrolled"):
+        _check_count(getattr(of, name), 0, f"{where}: {name}")
+    n_sizes = len(of.sizes)
+    if len(of.linkage) != n_sizes or len(of.intervals) not in (0, n_sizes):
+        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
+    if any(not 1 <= size <= of.n_enrolled for size in of.sizes):
+        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {of.n_enrolled}")
+    _check_bounds(of.intervals, where)
+    _check_rates((*of.linkage, *itertools.chain(*of.intervals)), where)
+
+
+def _check_group_errors(of: GroupErrors, groups: Collection[str], where: str) -> None:
+    """Check that rates and counts are of all pairs of groups, and that disparities follow."""
+    if not {*of.false_match} == {*of.disparities} == {f"{r:g}" for r in FALSE_MATCH_RATES}:
+        raise PrivacyEvalError(f"{where}: expected false_match and disparities at two rates")
+    for matrix in (of.n_nontarget, *(m.fmr_matrix for m in of.false_match.values())):
+        if not all({*names} == {*groups} for names in (matrix, *matrix.values())):
+            raise PrivacyEvalError(f"{where}: expected a value of every pair of groups")
+    for count in (n for row in of.n_nontarget.values() for n in row.values()):
+        _check_count(count, 0, where)
+    for rate, matches in of.false_match.items():
+        if (*matches.groups,) != (*groups,) or len(matches.fnmr) != len(groups):
+            raise PrivacyEvalError(f"{where}: expected the rates of all groups")
+        rates = (v for row in matches.fmr_matrix.values() for v in row.values())
+        _check_rates((*rates, *matches.fnmr), where)
+        stored, computed = (
+            {} if d is None else vars(d) for d in (of.disparities[rate], matches.disparities)
+        )
+        if stored.keys() != computed.keys() or not all(
+            (a is None) == (b is None) and (a is None or math.isclose(a, b or 0, abs_tol=_SLACK))
+            for a, b in ((stored[name], computed[name]) for name in computed)
+        ):
+            raise PrivacyEvalError(f"{where}: disparities contradict the rates of the groups")
+
+
+def _error_rows(column: str, errors: GroupErrors) -> Iterator[dict[str, object]]:
+    """Yield metric, unit and value of the error rates of groups, and of their disparities."""
+    for rate, matches in errors.false_match.items():
+        for enrolled, of_tested in matches.fmr_matrix.items():
+            for tested, value in of_tested.items():
+                n = errors.n_nontarget[enrolled][tested]
+                name = f"fmr_at_{rate}_{column}_{enrolled}_against_{tested}"
+                yield {"metric": name, "unit": "fraction", "value": value, "n_nontarget": n}
+        for group, missed in zip(matches.groups, matches.fnmr, strict=True):
+            name = f"fnmr_at_{rate}_{column}_{group}"
+            yield {"metric": name, "unit": "fraction", "value": missed}
+        of_groups = errors.disparities[rate]
+        for key, disparity in ({} if of_groups is None else vars(of_groups)).items():
+            unit = "" if key.endswith("ratio") or key.startswith("inequity") else "fraction"
+            yield {"metric": f"{key}_at_{rate}_{column}", "unit": unit, "value": disparity}
 
 
 def merge(parts: Iterable[Results]) -> Results:

@@ -17,7 +17,7 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_spk2gender, read_utt2spk
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
-from ..io.labels import age_bands, path_of_labels, read_labels
+from ..io.labels import path_of_labels, read_labels
 from ..products.freshness import (
     NOTE,
     Content,
@@ -188,10 +188,7 @@ class _Attribute:
         speaker_of = self._speaker_of(inputs)
         speakers = sorted({*speaker_of.values()})
         if self.labels != GENDER:
-            labels = read_labels(str(self.asv.access.tree / self.labels))
-            found = labels.of_speakers(speaker_of, allow_unknown=True)
-            bands = labels.column.lower() == "age"
-            return age_bands(found) if bands else found, [s for s in speakers if s not in found]
+            return read_labels(str(self.asv.access.tree / self.labels)).groups(speaker_of)
         genders: dict[str, str] = {}
         for path in self._label_files().values():
             for speaker, gender in read_spk2gender(inputs.load(path)).items():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
@@ -38,7 +38,7 @@ from .attributes import attribute_products
 from .audits import audit_products
 from .identification import identification_products
 from .measures import measure_products
-from .privacy_metrics import condition_products
+from .privacy_metrics import Options, condition_products
 from .similarity import similarity_products
 from .transcripts import transcript_products
 
@@ -100,9 +100,10 @@ def collect(
     from ..results.records import Results
 
     systems, inputs = list(systems), inputs or Inputs()
-    products = condition_products(systems, out, tree)
+    products = condition_products(systems, out, tree, Options(groups=protocol.groups))
     records, unscored = _evaluated(products, stale, inputs, explain=partial)
-    transcribed, untranscribed = _transcribed(systems, out, tree, inputs)
+    of_transcripts = transcript_products(systems, out, tree, groups=protocol.groups)
+    transcribed, untranscribed = _transcribed(of_transcripts, inputs)
     absent = [*unscored, *untranscribed.values()]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
     if absent and not partial:
@@ -163,13 +164,13 @@ def _unreadable(product: Product, inputs: Inputs) -> str:
 
 
 def _transcribed(
-    systems: Sequence[System], out: Path, tree: Path, inputs: Inputs
+    products: Mapping[RecognitionCondition, Product], inputs: Inputs
 ) -> tuple[dict[RecognitionCondition, _Transcribed], dict[RecognitionCondition, str]]:
     """Read the current word errors of transcripts; also return the names of the sets without."""
     from .word_errors import read_set_word_errors
 
     word_errors, absent = {}, {}
-    for condition, product in transcript_products(systems, out, tree).items():
+    for condition, product in products.items():
         if product.is_current(inputs, options=False):
             made_of = product.fingerprint(inputs)[0].inputs.values()
             sources = {source.path: source.sha256 for source in made_of}
@@ -213,8 +214,7 @@ class _Reader:
             self.protocol,
             folder.condition,
             {"version": __version__, "inputs": sources},
-            () if transcribed is None else transcribed[0].speaker_interval,
-            None if transcribed is None else transcribed[0].speakers,
+            **({} if transcribed is None else _of_transcripts(transcribed[0])),
         )
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
@@ -283,6 +283,11 @@ def compare_with_transcripts(
         else:
             agreeing.append(line)
     return agreeing, contradictions
+
+
+def _of_transcripts(errors: SetWordErrors) -> dict[str, Any]:
+    """Return what a record keeps of the transcripts beside the rate."""
+    return {name: getattr(errors, name) for name in ("speaker_interval", "speakers", "groups")}
 
 
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:
@@ -385,12 +390,13 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
 def record_products(experiment: Experiment) -> list[Product]:
     """Return the records of all kinds as products."""
     systems, out, tree = experiment.systems, experiment.out, experiment.asv.access.tree
-    products = condition_products(systems, out, tree)
+    groups = experiment.asv.protocol.groups
+    products = condition_products(systems, out, tree, Options(groups=groups))
     products += similarity_products(experiment) + identification_products(experiment)
     products += measure_products(experiment)
     products += amount_products(experiment) + attribute_products(experiment)
     products += audit_products(experiment)
-    return [*products, *transcript_products(systems, out, tree).values()]
+    return [*products, *transcript_products(systems, out, tree, groups=groups).values()]
 
 
 def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:

@@ -1,12 +1,15 @@
-"""Trials with the groups of their speakers, by a column of metadata."""
+"""Groups of speakers by columns of metadata: their sources in a tree, and grouped trials."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..io.files import Loaded
-from ..io.labels import Labels, age_bands, read_labels
+from ..io.confine import check_inside
+from ..io.files import Loaded, relative
+from ..io.inputs import Inputs
+from ..io.labels import Labels, path_of_labels, read_labels
 from ..io.trial_speakers import trial_speakers
 
 if TYPE_CHECKING:
@@ -39,9 +42,30 @@ def grouped_trials(
     speaker_of = dict(zip(utterances, sides[1].tolist(), strict=True))
     enrolled_only = {*sides[0].tolist()} - {*speaker_of.values()}
     speaker_of |= {speaker: speaker for speaker in sorted(enrolled_only)}
-    group_of = labels.of_speakers(speaker_of, allow_unknown=True)
-    if labels.column.lower() == "age":
-        group_of = age_bands(group_of)
+    group_of, without = labels.groups(speaker_of)
     labelled = trials.score, trials.is_target
-    grouped = GroupedTrials.by_speaker(labelled, sides, utterances, group_of)
-    return grouped, sorted({*speaker_of.values()} - group_of.keys())
+    return GroupedTrials.by_speaker(labelled, sides, utterances, group_of), without
+
+
+def label_sources(groups: Iterable[str], tree: Path, inputs: Inputs) -> dict[str, Path]:
+    """Return the files of metadata, each `FILE:COLUMN` relative to the tree, by role.
+
+    Raises
+    ------
+    PrivacyEvalError
+        One is outside of the tree.
+    """
+    paths = sorted({path_of_labels(tree / text) for text in groups})
+    check_inside(paths, inputs.roots, "groups: ")
+    return {f"groups of {relative(path, tree)}": path for path in paths}
+
+
+def labels_in_tree(groups: Iterable[str], tree: Path) -> Iterator[Labels]:
+    """Read the labels of every `FILE:COLUMN`, relative to the tree."""
+    return (read_labels(str(tree / text)) for text in groups)
+
+
+def without_group(labels: Labels, tree: Path, without: Sequence[str], n_speakers: int) -> list[str]:
+    """Say how many of the speakers are in no group; nothing if all are in one."""
+    of = f"{len(without)} of {n_speakers} speakers are in no group of {labels.column}"
+    return [f"{relative(labels.path, tree)}: {of}"] if without else []

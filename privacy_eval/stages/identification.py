@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
@@ -36,6 +36,7 @@ from ..results.record_files import record_content, record_paths
 from ..tree.conditions import TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import BACKEND, AsvSystems, Experiment
+from .group_trials import label_sources, labels_in_tree, without_group
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
@@ -114,10 +115,18 @@ class _Galleries:
             self.find,
             self.make,
             subject={**asdict(self.condition), "fields": fields_digest()},
-            options=asdict(self.options),
+            options={
+                **asdict(self.options),
+                **({"groups": list(self.groups)} if self.groups else {}),
+            },
             revision=_REVISION,
             cost=partial(self.asv.scoring_cost, self.condition),
         )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """`FILE:COLUMN` of the groups of speakers that are evaluated, too."""
+        return self.asv.protocol.groups
 
     @property
     def backend(self) -> BackendName:
@@ -139,6 +148,7 @@ class _Galleries:
         utt2spk = self.asv.access.find_utt2spk(tested[0])
         self.asv.access.check_inside(utt2spk)
         sources: dict[str, Path | Source] = {"utt2spk": utt2spk}
+        sources |= label_sources(self.groups, self.asv.access.tree, inputs)
         for role, name in galleries.items():
             enrollment = self.asv.enrollment(*name)
             sources[role] = Source(enrollment.path, enrollment.digest)
@@ -151,6 +161,7 @@ class _Galleries:
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..asv.galleries import identify
+        from ..asv.group_galleries import groups_of_gallery, identify_groups
 
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors
@@ -161,21 +172,30 @@ class _Galleries:
             distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
             genders = genders if of_more else set()
         model = self.condition.asv_model, self.anon_suffix
-        identified = identify(
-            gallery,
-            self.asv.compared_vectors(self.condition.asv_model, paths["trial_vectors"]),
-            inputs.load(paths["utt2spk"]),
-            backend=self.backend,
-            model=self.asv.backend(*model) if self.backend == "plda" else None,
-            rank=self.options.rank,
-            length=self.options.length,
-            distractors=distractors,
-            replicates=self.options.bootstrap,
-            seed=self.options.seed,
-            allow_missing=self.asv.access.allow_missing,
-        )
+        tests = self.asv.compared_vectors(self.condition.asv_model, paths["trial_vectors"])
+        utt2spk = inputs.load(paths["utt2spk"])
+        options: dict[str, Any] = {
+            "backend": self.backend,
+            "model": self.asv.backend(*model) if self.backend == "plda" else None,
+            "rank": self.options.rank,
+            "length": self.options.length,
+            "distractors": distractors,
+            "replicates": self.options.bootstrap,
+            "seed": self.options.seed,
+            "allow_missing": self.asv.access.allow_missing,
+        }
+        identified = identify(gallery, tests, utt2spk, **options)
+        groups, remarks = {}, []
+        for labels in labels_in_tree(self.groups, self.asv.access.tree):
+            group_of, without = groups_of_gallery(gallery, utt2spk, labels, distractors)
+            if of_groups := identify_groups(gallery, tests, utt2spk, group_of, **options):
+                groups[labels.column] = of_groups
+            n_own = identified.n_enrolled - identified.n_distractors
+            n_speakers = n_own + len(identified.not_enrolled)
+            remarks += without_group(labels, self.asv.access.tree, without, n_speakers)
         provenance = {"version": __version__, "backend": self.backend, **made_of.provenance()}
         record = to_record(self.condition, identified, self.options, provenance, genders)
+        record = replace(record, groups=groups)
         arrays = {
             "speakers": identified.test_speakers,
             "speaker": identified.speaker,
@@ -185,7 +205,8 @@ class _Galleries:
         left_out = f"{lost} utterances without x-vectors left out" if lost else ""
         refused = identified.singling_out.refused
         notes = (f"no singling out: {refused}",) if refused else ()
-        return Content(record_content(self.path, record, arrays), left_out, notes=notes)
+        content = record_content(self.path, record, arrays)
+        return Content(content, left_out, tuple(remarks), notes)
 
     def _gallery(
         self,

@@ -16,7 +16,6 @@ from ..errors import PrivacyEvalError
 from ..io.confine import check_inside, outside_message
 from ..io.files import Loaded, file_names, relative
 from ..io.inputs import Inputs
-from ..io.labels import path_of_labels
 from ..io.score_formats import line_limit
 from ..products.freshness import (
     NOTE,
@@ -39,6 +38,7 @@ from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from ..version import __version__
+from .group_trials import grouped_trials, label_sources, labels_in_tree, without_group
 from .transcripts import transcript_products
 from .vector_sources import EXTRACTOR_ROLE
 from .words_scores import ENROLLED_WORDS, RECOGNIZED, SPOKEN
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ..io.scores import PairedTrials
     from ..metrics import Interval, TrialScores, Variant
     from ..metrics.confidence import BootstrapReplicates
-    from ..metrics.groups import GroupSummary, TargetStratum
+    from ..metrics.groups import GroupErrors, GroupSummary, TargetStratum
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 4
@@ -172,6 +172,7 @@ def evaluate_tree(
         bootstrap=options.bootstrap,
         seed=options.seed,
         allow_missing=options.allow_missing,
+        groups=options.groups,
     ).values()
     outcome = bring_up_to_date(
         products, inputs or Inputs(), run, allow_missing=options.allow_missing
@@ -337,9 +338,7 @@ class _ConditionRecord:
         sources: dict[str, Path | Source] = {"scores": scores, "trials": key}
         if self.utt2spk is not None and self.utt2spk.is_file():
             sources["utt2spk"] = self.utt2spk
-        metadata = {path_of_labels(self.tree / group) for group in self.options.groups}
-        check_inside(metadata, inputs.roots, "groups: ")
-        sources |= {f"groups of {path.name}": path for path in sorted(metadata)}
+        sources |= label_sources(self.options.groups, self.tree, inputs)
         lines = inputs.load(key).content.count(b"\n")
         inputs.sha256(scores, line_limit(key, lines))
         sources |= self._enrollment(scores, inputs)
@@ -362,7 +361,7 @@ class _ConditionRecord:
         scores, left_out = measured.scores, bool(paired.missing or paired.extra)
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
-        groups, remarks_on_groups = _groups(paired, self.options, self.tree, utt2spk)
+        groups, group_errors, remarks_on_groups = _groups(paired, self.options, self.tree, utt2spk)
         record = VerificationRecord(
             self.condition,
             metrics=measured.metrics,
@@ -386,6 +385,7 @@ class _ConditionRecord:
             ),
             provenance=provenance,
             groups=groups,
+            group_errors=group_errors,
             sessions=self._sessions(paired, paths, utt2spk),
         )
         arrays = {**score_curves(scores), **_replicates(measured.replicates)}
@@ -446,24 +446,20 @@ class _ConditionRecord:
 
 def _groups(
     trials: PairedTrials, options: Options, tree: Path, utt2spk: Path | Loaded | None
-) -> tuple[dict[str, dict[str, GroupSummary]], list[str]]:
-    """Compute the metrics by group of every column of metadata that names a speaker; also return
-    remarks on speakers without a group."""
-    from ..io.labels import read_labels
-    from ..metrics.groups import summarize_groups
-    from .group_trials import grouped_trials
+) -> tuple[dict[str, dict[str, GroupSummary]], dict[str, GroupErrors], list[str]]:
+    """Compute the metrics by group of every column of metadata that names a speaker, and the error
+    rates at common thresholds; also return remarks on speakers without a group."""
+    from ..metrics.groups import group_errors, summarize_groups
 
-    groups, remarks = {}, []
-    for text in options.groups:
-        labels = read_labels(str(tree / text))
+    groups, errors, remarks = {}, {}, []
+    for labels in labels_in_tree(options.groups, tree):
         grouped, without = grouped_trials(trials, labels, utt2spk, None)
         if grouped.names:
             drawn = {"replicates": options.bootstrap, "seed": options.seed}
             groups[labels.column] = summarize_groups(grouped, **drawn)
-        if without:
-            of = f"{len(without)} of {len(grouped.speakers)} speakers are in no group"
-            remarks.append(f"{relative(labels.path, tree)}: {of} of {labels.column}")
-    return groups, remarks
+            errors[labels.column] = group_errors(grouped)
+        remarks += without_group(labels, tree, without, len(grouped.speakers))
+    return groups, errors, remarks
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from ..io.inputs import Inputs
 from ..io.schema import to_plain
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Transcripts
+from .group_trials import label_sources, labels_in_tree, without_group
 
 if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
@@ -35,6 +36,7 @@ class _Transcribed:
     bootstrap: int
     seed: int
     allow_missing: bool
+    groups: tuple[str, ...]
 
     def product(self) -> Product:
         condition = self.files.condition
@@ -46,7 +48,11 @@ class _Transcribed:
             self.find,
             self.make,
             subject={"normalization": self.transcripts.normalization},
-            options={"bootstrap": self.bootstrap, "seed": self.seed if self.bootstrap else 0},
+            options={
+                "bootstrap": self.bootstrap,
+                "seed": self.seed if self.bootstrap else 0,
+                **({"groups": list(self.groups)} if self.groups else {}),
+            },
             revision=_REVISION,
         )
 
@@ -55,18 +61,18 @@ class _Transcribed:
             raise PrivacyEvalError(outside_message(self.files.outside[0]))
         given = self.transcripts
         paths = {"hypothesis": given.hypothesis, "reference": given.reference}
-        if self.bootstrap:
+        if self.bootstrap or self.groups:
             if given.utt2spk is None:
-                raise PrivacyEvalError(
-                    f"{given.reference.parent}: no utt2spk, required by a bootstrap over speakers"
-                )
+                what = "a bootstrap over speakers" if self.bootstrap else "groups of speakers"
+                raise PrivacyEvalError(f"{given.reference.parent}: no utt2spk, required by {what}")
             paths["utt2spk"] = given.utt2spk
-        return paths
+        return paths | label_sources(self.groups, self.tree, inputs)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        from .word_errors import count_word_errors, set_word_errors
+        from .word_errors import count_word_errors, group_word_errors, set_word_errors
 
-        files = {role: inputs.load(path) for role, path in paths.items()}
+        roles = ("hypothesis", "reference", "utt2spk")
+        files = {role: inputs.load(paths[role]) for role in roles if role in paths}
         errors = count_word_errors(
             files["hypothesis"],
             files["reference"],
@@ -74,10 +80,16 @@ class _Transcribed:
             normalization=self.transcripts.normalization,
             allow_missing=self.allow_missing,
         )
-        record = set_word_errors(errors, replicates=self.bootstrap, seed=self.seed)
+        drawn = {"replicates": self.bootstrap, "seed": self.seed}
+        record, remarks = set_word_errors(errors, **drawn), []
+        for labels in labels_in_tree(self.groups, self.tree):
+            of_groups, without = group_word_errors(errors, labels, files["utt2spk"], **drawn)
+            if of_groups:
+                record = replace(record, groups={**record.groups, labels.column: of_groups})
+            remarks += without_group(labels, self.tree, without, len(errors.speakers))
         text = json.dumps(to_plain(record), indent=1, allow_nan=False)
         note = f"{record.left_out} transcripts left out" if record.left_out else ""
-        return Content({self.path: f"{text}\n".encode()}, note)
+        return Content({self.path: f"{text}\n".encode()}, note, tuple(remarks))
 
 
 def transcript_products(
@@ -88,12 +100,13 @@ def transcript_products(
     bootstrap: int = 0,
     seed: int = 0,
     allow_missing: bool = False,
+    groups: tuple[str, ...] = (),
 ) -> dict[RecognitionCondition, Product]:
-    """Return the word errors of the recognized sets with transcripts; sets that have rates only
-    if words can be aligned."""
+    """Return the word errors of the recognized sets with transcripts, also by groups of speakers
+    of each `FILE:COLUMN`; sets that have rates only if words can be aligned."""
     systems = list(systems)
     names = file_names(system.name for system in systems)
-    options = tree, bootstrap, seed, allow_missing
+    options = tree, bootstrap, seed, allow_missing, groups
     products = {}
     for name, files in ((names[s.name], files) for s in systems for files in s.recognition):
         path = out / "records" / name / f"recognition-{files.folder.name}.json"

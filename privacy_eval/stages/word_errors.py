@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
 from ..io.json_text import load_json
-from ..io.schema import from_plain
+from ..io.labels import Labels
+from ..io.schema import SPARSE, from_plain
 from ..io.transcripts import pair_transcripts, speakers_of
 from ..metrics.confidence import Interval
 from ..metrics.wer import (
+    GroupRate,
     Normalization,
     RateDifference,
     SpeakerErrors,
     WordErrors,
+    group_rates,
     rate_difference,
     total,
     word_errors,
@@ -101,6 +105,22 @@ def _by_speaker(counted: WordErrorCounts, replicates: int, seed: int) -> Speaker
     )
 
 
+def group_word_errors(
+    counted: WordErrorCounts, labels: Labels, utt2spk: Path | Loaded, *, replicates: int, seed: int
+) -> tuple[dict[str, GroupRate], list[str]]:
+    """Compute the word error rate of each group of speakers, with intervals if `replicates` of a
+    bootstrap are drawn; also return the speakers without a group.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `Labels.of_speakers`.
+    """
+    speaker_of = {u: s for u, s in read_utt2spk(utt2spk).items() if s in counted.speakers}
+    group_of, without = labels.groups(speaker_of)
+    return group_rates(_by_speaker(counted, replicates, seed).sums, group_of), without
+
+
 def compare(
     first: WordErrorCounts, second: WordErrorCounts, *, replicates: int, seed: int
 ) -> RateDifference:
@@ -135,12 +155,15 @@ class SetWordErrors:
         Utterances without reference or hypothesis, left out on request.
     speakers : SpeakerErrors or None
         Those of the bootstrap.
+    groups : mapping
+        By column of metadata, then by group of speakers.
     """
 
     counts: WordErrors
     speaker_interval: tuple[float, ...] = ()
     left_out: int = 0
     speakers: SpeakerErrors | None = None
+    groups: Annotated[Mapping[str, Mapping[str, GroupRate]], SPARSE] = field(default_factory=dict)
 
 
 def set_word_errors(counted: WordErrorCounts, *, replicates: int, seed: int) -> SetWordErrors:

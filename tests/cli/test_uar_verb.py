@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from support import ROOT, cli
+from support import ROOT, Run, cli
 
 from privacy_eval.metrics.recall import recalls
 
@@ -108,3 +108,40 @@ def test_utterances_without_a_prediction_are_refused_or_left_out(tmp_path: Path)
     assert "2 of 4 utterances have no prediction: u1, u4" in done.err
     done = cli("uar", *options, "--allow-missing")
     assert done.code == 0 and "left out 2 utterances" in done.err
+
+
+def test_groups_of_speakers(tmp_path: Path) -> None:
+    """Means over the speakers of thirty groups of two, of a single one, and odd labels."""
+    speakers = [f"s{i:02d}" for i in range(60)]
+    said = {f"{s}-{k}": (s, k) for s in speakers for k in ("sad", "hap")}
+    predicted = [f"{u},{k},{'sad' if int(s[1:]) % 3 else k}" for u, (s, k) in said.items()]
+    rows = ["utterance,reference,prediction", *predicted]
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "utt2spk").write_text("".join(f"{u} {s}\n" for u, (s, _) in said.items()))
+    files = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
+
+    def run(groups: list[str], *options: object) -> Run:
+        (tmp_path / "m.csv").write_text("\n".join(["id,g", *groups]) + "\n")
+        return cli("uar", *files, "--by", f"{tmp_path / 'm.csv'}:g", *options)
+
+    pairs = run(
+        [f"{s},g{i // 2:02d}" for i, s in enumerate(speakers)], "--format", "json", "--bootstrap", 9
+    )
+    plain = json.loads(pairs.out)
+    assert len(plain["groups"]["g"]["groups"]) == 30
+    for number, of in enumerate(plain["groups"]["g"]["groups"].values()):
+        own = [plain["speakers"][s]["uar"] for s in speakers[2 * number : 2 * number + 2]]
+        assert (of["uar"], of["n_speakers"], of["utterances"]) == (sum(own) / 2, 2, 4)
+        assert "uar_interval" not in of  # of two speakers
+    options = ("--format", "json", "--bootstrap", 9)
+    single = json.loads(run([f"{s},all" for s in speakers[1:]], *options).out)
+    of = single["groups"]["g"]["groups"]["all"]
+    assert of["uar_interval"][0] <= of["uar"] <= of["uar_interval"][1]
+    caveats = single["groups"]["g"]["caveats"]
+    assert "one group of g only: nothing to compare it with" in caveats
+    assert "1 speaker without g, in no group: s00" in caveats
+    assert "# by g" in run([f"{s},all" for s in speakers]).out
+    contradictory = run([f"{speakers[0]}-sad,a", f"{speakers[0]}-hap,b"])
+    assert contradictory.code == 1 and "'s00' has several labels of g" in contradictory.err
+    assert run(["nobody,a"]).code == 1
+    assert cli("uar", *files, "--bootstrap", 9).code == 2

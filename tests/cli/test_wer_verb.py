@@ -135,3 +135,40 @@ def test_few_replicates_are_noted(utt2spk: Path) -> None:
     options = (*FILES, "--utt2spk", utt2spk, "--bootstrap")
     assert "caveat: 2 replicates are too few" in cli("wer", *options, 2).out
     assert "caveat" not in cli("wer", *options, 3000).out
+
+
+def test_groups_of_speakers(utt2spk: Path, tmp_path: Path) -> None:
+    speakers = sorted({line.split()[1] for line in utt2spk.read_text().splitlines()})
+    groups = tmp_path / "m.csv"
+    rows = [f"{s},{'ab'[i % 2] if i else ''}" for i, s in enumerate(speakers)]
+    groups.write_text("\n".join(["speaker,g", *rows, "unheard,c"]) + "\n")
+    files = (*FILES, "--utt2spk", utt2spk, "--by", f"{groups}:g")
+    found = json.loads(cli("wer", *files, "--bootstrap", 20, "--format", "json").out)
+    of_column = found["groups"]["g"]
+    assert list(of_column["groups"]) == ["a", "b"]
+    for name, of in of_column["groups"].items():
+        own = [found["speakers"][s] for i, s in enumerate(speakers) if i and "ab"[i % 2] == name]
+        words, errors = (sum(s[key] for s in own) for key in ("words", "errors"))
+        assert (of["words"], of["wer"], of["n_speakers"]) == (words, errors / words, len(own))
+        assert ("wer_interval" in of) == (len(own) > 3)
+    assert f"1 speaker without g, in no group: {speakers[0]}" in of_column["caveats"]
+    text = cli("wer", *files).out
+    assert "# by g" in text and "too few speakers (below 10) for conclusions: a" in text
+    done = cli("wer", *FILES, "--by", f"{groups}:g")
+    assert done.code == 2 and "--utt2spk" in done.err
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "message"),
+    [
+        (["nobody,a"], 1, "no speaker has a group of g"),
+        (["19,a", "19,b"], 1, "m.csv:3: duplicate '19' with another label"),
+    ],
+)
+def test_wrong_groups(
+    utt2spk: Path, tmp_path: Path, rows: list[str], code: int, message: str
+) -> None:
+    groups = tmp_path / "m.csv"
+    groups.write_text("\n".join(["speaker,g", *rows]) + "\n")
+    done = cli("wer", *FILES, "--utt2spk", utt2spk, "--by", f"{groups}:g")
+    assert (done.code, done.out) == (code, "") and message in done.err

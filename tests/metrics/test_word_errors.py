@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.transcripts import pair_transcripts
@@ -16,6 +18,7 @@ from privacy_eval.metrics.wer import (
     SpeakerErrors,
     SpeakerSums,
     WordErrors,
+    group_rates,
     ratio_bootstrap,
     split_words,
     total,
@@ -95,3 +98,32 @@ def test_values_of_utterances_are_summed_by_speaker() -> None:
     assert (sums.speakers, sums.counts, sums.sums) == (("a", "b"), (2, 1), (6.0, 1.0))
     words = {"a1": 10, "a2": 20, "b1": 5}
     assert SpeakerSums.of(values, speaker_of, counts=words, replicates=2, seed=0).counts == (30, 5)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 9), st.integers(0, 5), st.sampled_from(["a", "b", ""])),
+        min_size=1,
+        max_size=8,
+    ),
+    replicates=st.sampled_from([0, 20]),
+)
+def test_rates_of_groups_are_those_of_their_speakers(
+    rows: list[tuple[int, int, str]], replicates: int
+) -> None:
+    names = tuple(f"s{i}" for i in range(len(rows)))
+    sums = SpeakerSums(names, tuple(r[0] for r in rows), tuple(r[1] for r in rows), replicates, 3)
+    group_of = {name: row[2] for name, row in zip(names, rows, strict=True) if row[2]}
+    found = group_rates(sums, group_of)
+    assert list(found) == sorted(set(group_of.values()))
+    for group, of in found.items():
+        own = [(name, *row[:2]) for name, row in zip(names, rows, strict=True) if row[2] == group]
+        words, errors = (sum(row[i] for row in own) for i in (1, 2))
+        n_speakers = sum(row[1] > 0 for row in own)
+        assert (of.count, of.n_speakers) == (words, n_speakers)
+        assert of.rate == (errors / words if words else None)
+        if replicates and n_speakers > 3:  # as of these speakers alone
+            alone = SpeakerSums(*zip(*own, strict=True), replicates, 3).bootstrap()
+            assert of.interval == (alone.interval("rate").low, alone.interval("rate").high)
+        else:
+            assert of.interval == ()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shutil
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import Run, cli, lines_to, score_lines, trial_lines, utterances
+from support import ROOT, Run, cli, lines_to, score_lines, trial_lines, utterances
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.scores import pair, read_scores, read_trials
@@ -97,9 +100,76 @@ def test_records_have_the_values_of_each_group(tree: GroupedTree) -> None:
         assert set(record.groups["accent"][accent].intervals) >= {"eer", "rank1"}
 
 
-def test_csv_names_the_groups(tree: GroupedTree) -> None:
+def test_false_matches_by_loops(tree: GroupedTree) -> None:
+    """Rates at the thresholds of all nontargets, counted one by one."""
+    results = read_results(tree.root / "out/results.json")
+    record = next(r for r in results.verification if r.condition.name == SET)
+    errors = record.group_errors["accent"]
+    accent_of = {s: "ab"[i % 2] for i, s in enumerate(SPEAKERS)}
+    folder = next((tree.root / "exp").glob(f"**/{SET}"))
+    scored = [line.split() for line in (folder / "scores").read_text().splitlines()]
+    trials = [(e, u.split("-")[0], float(score)) for e, u, score in scored]
+    nontargets = sorted((s for e, t, s in trials if e != t), reverse=True)
+    rows = {row["metric"]: row for row in csv_rows(tree) if row["name"] == SET}
+    for rate, matches in errors.false_match.items():
+        threshold = nontargets[int(float(rate) * len(nontargets))]
+        assert matches.threshold == threshold
+        for one in "ab":
+            missed = [s <= threshold for e, t, s in trials if e == t and accent_of[e] == one]
+            assert matches.fnmr["ab".index(one)] == sum(missed) / len(missed)
+            for other in "ab":
+                cell = [
+                    s > threshold
+                    for e, t, s in trials
+                    if e != t and (accent_of[e], accent_of[t]) == (one, other)
+                ]
+                assert errors.n_nontarget[one][other] == len(cell)
+                assert matches.fmr_matrix[one][other] == sum(cell) / len(cell)
+                row = rows[f"fmr_at_{rate}_accent_{one}_against_{other}"]
+                assert float(row["value"]) == matches.fmr_matrix[one][other]
+                assert int(row["n_nontarget"]) == len(cell)
+        within = [matches.fmr_matrix[g][g] or 0.0 for g in "ab"]
+        gap = (max(within) - min(within), max(f or 0 for f in matches.fnmr) - min(matches.fnmr))
+        disparities = errors.disparities[rate]
+        assert disparities is not None
+        assert disparities.fdr == pytest.approx(1 - sum(gap) / 2, abs=1e-12)
+        assert float(rows[f"fdr_at_{rate}_accent"]["value"]) == disparities.fdr
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("n_nontarget", "a", "b"), -1, "less than 0"),
+        (("false_match", "0.01", "fmr_matrix", "a", "b"), 1.5, "not within 0 to 1"),
+        (("false_match", "0.01", "fmr_matrix", "a"), {"a": 0.1}, "every pair"),
+        (("false_match", "0.01", "groups"), ["a", "c"], "all groups"),
+        (("false_match", "0.1", "fnmr"), [0.1], "all groups"),
+        (("disparities", "0.1", "fdr"), 0.123, "contradict"),
+        (("disparities", "0.1"), None, "contradict"),
+        (("disparities",), {}, "two rates"),
+    ],
+)
+def test_wrong_false_matches_are_refused(
+    tree: GroupedTree, tmp_path: Path, path: tuple[str, ...], value: object, message: str
+) -> None:
+    plain = json.loads((tree.root / "out/results.json").read_text())
+    entry = plain["verification"][0]["group_errors"]["accent"]
+    for name in path[:-1]:
+        entry = entry[name]
+    entry[path[-1]] = value
+    changed = tmp_path / "results.json"
+    changed.write_text(json.dumps(plain))
+    with pytest.raises(PrivacyEvalError, match=rf"results\.json.*{message}"):
+        read_results(changed)
+
+
+def csv_rows(tree: GroupedTree) -> list[dict[str, str]]:
     with open(tree.root / "out/results.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+        return list(csv.DictReader(file))
+
+
+def test_csv_names_the_groups(tree: GroupedTree) -> None:
+    rows = csv_rows(tree)
     names = {row["metric"] for row in rows if "_within_" in row["metric"]}
     keys = ("eer", "cllr_min", "linkability", "rank1")
     assert names == {f"{key}_within_accent_{g}" for key in keys for g in "ab"}
@@ -109,6 +179,10 @@ def test_tables_and_report(tree: GroupedTree) -> None:
     results = ("--results", tree.root / "out/results.json")
     assert cli("tables", *results, "--out", tree.root / "tables").code == 0
     (table,) = (tree.root / "tables").rglob("*_groups_0.txt")
+    for name, heading in (("disparities", "FNMR ratio"), ("false_match", "Nontargets")):
+        (other,) = (tree.root / "tables").rglob(f"*_groups_0_{name}.txt")
+        assert heading in other.read_text() and "Without intervals" in other.read_text()
+    assert not list((tree.root / "tables").rglob("*_groups_0_wer*"))
     text = table.read_text()
     assert "by accent" in text and "EER within, %" in text and "Lazy-informed" in text
     latex = table.with_suffix(".tex").read_text()
@@ -149,6 +223,150 @@ def test_records_follow_the_metadata(tmp_path: Path) -> None:
     (tree.root / "data/speakers.csv").unlink()
     missing = tree.verb(*again)
     assert missing.code == 1 and "speakers.csv" in missing.err
+
+
+def test_results_do_not_hold_outdated_groups(tmp_path: Path) -> None:
+    tree = GroupedTree(tmp_path / "tree")
+    assert tree.verb("privacy-metrics").code == tree.verb("collect", "--allow-missing").code == 0
+    tree.write_accents(SPEAKERS[2:])
+    assert tree.verb("collect").code == 1
+    assert tree.verb("privacy-metrics").code == tree.verb("collect", "--allow-missing").code == 0
+    record = read_results(tree.root / "out/results.json").verification[0]
+    assert [of.within.n_speakers for of in record.groups["accent"].values()] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["s0,a", "s0,b"], r"speakers\.csv:3: duplicate 's0' with another label"),
+        (["s0-u0,a", "s0-u1,b"], "speaker 's0' has several labels of accent: 'a' and 'b'"),
+    ],
+)
+def test_contradictory_labels_fail(tmp_path: Path, rows: list[str], message: str) -> None:
+    tree = GroupedTree(tmp_path / "tree")
+    lines_to(tree.root / "data/speakers.csv", ["speaker,accent", *rows])
+    done = tree.verb("privacy-metrics")
+    assert done.code == 1 and re.search(message, done.err)
+    assert not list((tree.root / "out").rglob("ASV*.json"))
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_tiny_groups_and_a_single_one(tmp_path: Path, size: int) -> None:
+    """Groups of one speaker have no nontargets within; a single group has nothing beside it."""
+    tree = GroupedTree(tmp_path / "tree")
+    rows = [f"{s},g{i // size}" for i, s in enumerate(SPEAKERS)]
+    lines_to(tree.root / "data/speakers.csv", ["speaker,accent", *rows])
+    assert tree.verb("privacy-metrics", "--bootstrap", 20).code == 0
+    assert tree.verb("collect", "--allow-missing").code == 0
+    results = ("--results", tree.root / "out/results.json")
+    for record in read_results(tree.root / "out/results.json").verification:
+        assert {*record.group_errors["accent"].disparities.values()} == {None}
+        assert all(of.test is None for of in record.groups["accent"].values())
+    assert cli("tables", *results, "--out", tree.root / "tables").code == 0
+    assert not list((tree.root / "tables").rglob("*_disparities*"))
+    # The matrix of eight groups is in files only.
+    assert bool(list((tree.root / "tables").rglob("*_false_match.txt"))) == (size == 8)
+    assert cli("report", *results, "--out", tree.root / "report.html").code == 0
+    assert "the largest difference" not in (tree.root / "report.html").read_text()
+
+
+# Word error rates
+
+
+@pytest.fixture(name="words", scope="module")
+def _words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree of 2024 with transcripts of eight speakers, of whom one has no group."""
+    folder = tmp_path_factory.mktemp("words")
+    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    tree = folder / "tree2024"
+    lines_to(tree / "g.yaml", ["extends: vpc2024", "name: g", "groups: ['data/g.csv:g']"])
+    speakers = {line.split()[1] for f in tree.glob("data/*/utt2spk") for line in lines_of(f)}
+    rows = [f"{s},{'ab'[i % 2] if i else ''}" for i, s in enumerate(sorted(speakers))]
+    lines_to(tree / "data/g.csv", ["speaker,g", *rows])
+    for verb in ("privacy-metrics", "collect"):
+        done = cli(verb, *in_tree(tree), *(["--bootstrap", 30] if verb != "collect" else []))
+        assert done.code == 0, done.err
+    return tree
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def in_tree(tree: Path) -> tuple[object, ...]:
+    return ("--tree", tree, "--results", "exp", "--conf", "g.yaml", "--out", "out")
+
+
+def test_word_errors_of_groups_are_those_of_their_transcripts(words: Path, tmp_path: Path) -> None:
+    results = read_results(words / "out/results.json")
+    label_of = dict(line.split(",") for line in lines_of(words / "data/g.csv"))
+    assert len(results.recognition) == 8
+    for record in results.recognition:
+        c = record.condition
+        data = words / "data" / c.name.removeprefix("ASR-").removesuffix("_toy")
+        spoken = dict(line.split() for line in lines_of(data / "utt2spk"))
+        present = {label_of[s] for s in spoken.values()} - {""}
+        assert {*record.groups["g"]} == present
+        for group, of in record.groups["g"].items():
+            own = {u for u, s in spoken.items() if label_of[s] == group}
+            assert of.n_speakers == len({spoken[u] for u in own})
+            files = {"hypothesis": words / "exp/asr" / c.name.removeprefix("ASR-") / "text"}
+            files["reference"] = data / "text"
+            options: list[object] = ["--format", "json"]
+            for name, path in files.items():
+                mine = (line for line in lines_of(path) if line.split()[0] in own)
+                options += [f"--{name}", lines_to(tmp_path / name, mine)]
+            alone = json.loads(cli("wer", *options).out)
+            assert (of.rate, of.count) == (alone["wer"], alone["words"])
+            assert len(of.interval) == (2 if of.n_speakers > 3 else 0)
+
+
+def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
+    results = ("--results", words / "out/results.json")
+    record = read_results(words / "out/results.json").recognition[0]
+    with open(words / "out/results.csv", newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["metric"].startswith("wer")]
+    of = record.groups["g"]["a"]
+    name = record.condition.name
+    (row,) = (r for r in rows if r["name"] == name and r["metric"].endswith("_within_g_a"))
+    assert [float(row["value"]), row["low_95"]] == [of.rate, str((of.interval or ("",))[0])]
+    assert cli("tables", *results, "--out", words / "tables").code == 0
+    (table,) = (words / "tables").rglob("*_groups_0_wer.txt")
+    assert "word error rates of transcripts" in table.read_text()
+    # Five emotional speakers are in folds of which nothing but means is known.
+    first = next((words / "tables").rglob(table.name.replace("_wer.txt", ".txt")))
+    assert "Not by g: recalls of emotions" in first.read_text()
+    assert cli("figures", *results, "--out", words / "figures").code == 0
+    assert list((words / "figures").glob("groups-wer_g_*.png"))
+    assert cli("report", *results, "--out", words / "report.html").code == 0
+    html = (words / "report.html").read_text()
+    assert "Not by g: recalls of emotions" in html
+    policy = lines_to(
+        words / "p.yaml",
+        ["rules:", "- {name: w, metric: wer, each: g, at-most: 1, only: {data_set: [libri]}}"],
+    )
+    files = ("--policy", policy, words / "out/results.json", "--format", "json")
+    grouped = json.loads(cli("gate", *files).out)["rules"]
+    assert len({rule["of"].split(", ")[0] for rule in grouped} & {"a", "b"}) == 1
+    policy.write_text("rules: [{name: w, metric: wer, at-most: 1}]")
+    (whole,) = json.loads(cli("gate", *files).out)["rules"]
+    assert "within" not in whole["of"]
+
+
+def test_word_errors_follow_the_labels(words: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(words, tree)
+    (tree / "data/g.csv").write_text("speaker,g\nnobody,a\n")
+    assert cli("collect", *in_tree(tree)).code == 1
+    done = cli("privacy-metrics", *in_tree(tree))
+    assert done.code == 0 and "speakers are in no group of g" in done.err
+    assert cli("collect", *in_tree(tree)).code == 0
+    results = read_results(tree / "out/results.json")
+    assert not any(r.groups for r in (*results.recognition, *results.verification))
+    (tree / "data/libri_dev_asr/utt2spk").unlink()
+    done = cli("privacy-metrics", *in_tree(tree))
+    assert done.code == 1 and "no utt2spk, required by groups of speakers" in done.err
 
 
 @pytest.mark.parametrize("groups", ["[../x.csv:a]", "[/x.csv:a]", "['x.csv:a', 'y.csv:a']"])

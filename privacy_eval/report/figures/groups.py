@@ -1,16 +1,19 @@
-"""Groups of speakers: their EERs as dots with intervals, around that of the whole condition."""
+"""Groups of speakers: their rates as dots with intervals, around that of the whole condition."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from matplotlib.figure import Figure as Canvas
 
-from ...numbers.groups import main_split
+from ...numbers.groups import group_columns, main_split, recognizer
 from ...numbers.report_data import ReportData
-from ...protocol.protocol import Protocol
-from ...results.records import VerificationRecord
+from ...protocol.protocol import ORIGINAL, Protocol
+from ...results.records import IdentificationRecord, VerificationRecord
+from ...tree.conditions import TrialCondition
 from . import style
 from .drawing import Drawing
 
@@ -19,61 +22,171 @@ _MOST = 12
 #: Of the row of a condition, in inches, and the share of it that its dots take.
 _ROW, _SPREAD = 0.45, 0.7
 
+#: A rate, and the bounds of its interval; none without one.
+_Value = tuple[float, Sequence[float]]
+
+_Attacked = TypeVar("_Attacked", VerificationRecord, IdentificationRecord)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A condition: its label, the values of its groups, and the one that they are around."""
+
+    label: str
+    groups: Mapping[str, _Value]
+    whole: _Value | None
+    condition: TrialCondition | None = None
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of figures: its stem, texts and metrics, and the split and rows of a system."""
+
+    stem: str
+    what: str
+    axis: str
+    around: str
+    rows: Callable[[ReportData, str, str], tuple[str, list[_Row]]]
+    metrics: tuple[str, ...] = ()
+
 
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield figures of each system and column of metadata, of anonymized speech of the last split
-    with groups."""
-    records = [r for r in data.results.verification if r.groups and not r.condition.is_original]
-    split = main_split(data.protocol, records)
-    for system in dict.fromkeys(r.condition.system for r in records):
-        own = [
-            r
-            for r in records
-            if (r.condition.system, r.condition.split) == (system, split)
-            and r.condition.attack_model
-            and r.condition.is_by_challenge
-        ]
-        for column in dict.fromkeys(column for r in own for column in r.groups):
-            of_column = [r for r in own if column in r.groups]
-            for number, page in enumerate(style.split_evenly(of_column, _MOST), start=1):
-                name = style.page_name(style.file_stem("groups", column, system), number)
-                yield Drawing(
-                    name,
-                    f"EER within groups of speakers by {column}, {system} on the "
-                    f"{data.protocol.split_name(split)}: dots with 95 % intervals over speakers, "
-                    "where there are any; grey: the whole condition with its interval. Variant "
-                    "exact.",
-                    functools.partial(_draw, data.protocol, column, page),
-                    metrics=("eer",),
-                    conditions=[r.condition for r in page],
-                )
+    with groups: EERs, identification and word error rates."""
+    for kind in _KINDS:
+        for system in data.results.systems:
+            for column in group_columns(data.results):
+                split, rows = kind.rows(data, system, column)
+                for number, page in enumerate(style.split_evenly(rows, _MOST), start=1):
+                    yield Drawing(
+                        style.page_name(style.file_stem(kind.stem, column, system), number),
+                        f"{kind.what} by {column}, {system} on the "
+                        f"{data.protocol.split_name(split)}: dots with 95 % intervals over "
+                        f"speakers, where there are any; grey: {kind.around}.",
+                        functools.partial(_draw, kind.axis, page),
+                        metrics=kind.metrics,
+                        conditions=[r.condition for r in page if r.condition is not None],
+                    )
 
 
-def _draw(protocol: Protocol, column: str, records: Sequence[VerificationRecord]) -> Canvas:
-    names = sorted({name for r in records for name in r.groups[column]})
-    with style.figure(6, 1.2 + _ROW * len(records)) as canvas:
+def _eers(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
+    """Return the main split, and its conditions with EERs of groups."""
+    split, records = _attacked(data, data.results.verification, system, column)
+    rows = []
+    for r in records:
+        groups = {
+            name: (of.within.eer, of.intervals.get("eer", ()))
+            for name, of in r.groups[column].items()
+            if of.within.eer is not None
+        }
+        whole = r.values("exact").get("eer")
+        bounds = r.speaker_intervals.get("exact", {}).get("eer", ())
+        around = None if whole is None else (whole, bounds)
+        rows.append(_Row(_label(data.protocol, r.condition), groups, around, r.condition))
+    return split, rows
+
+
+def _linkage(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
+    """Return the main split, and its conditions with identification rates of groups in galleries
+    of equal size."""
+    split, records = _attacked(data, data.results.identification, system, column)
+    rows = []
+    for r in records:
+        found = {name: of for name, of in r.groups[column].items() if of.sizes}
+        if found:
+            size = next(iter(found.values())).sizes[0]
+            groups = {n: (of.linkage[0], (of.intervals or ((),))[0]) for n, of in found.items()}
+            label = f"{_label(data.protocol, r.condition)}, N = {size}"
+            rows.append(_Row(label, groups, (min(r.rank / size, 1.0), ()), r.condition))
+    return split, rows
+
+
+def _words(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
+    """Return the last split with word error rates of groups, and its anonymized sets."""
+    protocol = data.protocol
+    records = [r for r in data.results.recognition if column in r.groups]
+    split = main_split(protocol, records)
+    titles = {d.id: d.row_name(split) for d in protocol.recognition.data_sets}
+    rows = []
+    for r in records:
+        c = r.condition
+        if (c.system, c.split) == (system, split) and c.speech != ORIGINAL:
+            rates = [(name, of.rate, of.interval) for name, of in r.groups[column].items()]
+            groups = {name: (rate, bounds) for name, rate, bounds in rates if rate is not None}
+            words = (titles[c.data_set], recognizer(r, protocol))
+            label = "\n".join(style.escape_mathtext(text, 40) for text in words if text)
+            rows.append(_Row(label, groups, (r.line.wer, r.speaker_interval)))
+    return split, rows
+
+
+_KINDS = (
+    _Kind(
+        "groups",
+        "EER within groups of speakers",
+        "EER within the group, %",
+        "the whole condition with its interval. Variant exact",
+        _eers,
+        ("eer",),
+    ),
+    _Kind(
+        "groups-identification",
+        "How often the right speaker is found among N enrolled speakers of the own group",
+        "found among N of the own group, %",
+        "chance. N is the size of the smallest group of the condition",
+        _linkage,
+    ),
+    _Kind(
+        "groups-wer",
+        "Word error rates of groups of speakers",
+        "WER of the group, %",
+        "all speakers with their interval",
+        _words,
+    ),
+)
+
+
+def _attacked(
+    data: ReportData, records: Iterable[_Attacked], system: str, column: str
+) -> tuple[str, list[_Attacked]]:
+    """Return the main split of records with groups, and those of a system and column in it under
+    attack by the challenge's own attacker."""
+    grouped = [r for r in records if r.groups and not r.condition.is_original]
+    split = main_split(data.protocol, grouped)
+    return split, [
+        r
+        for r in grouped
+        if (r.condition.system, r.condition.split) == (system, split)
+        and r.condition.attack_model
+        and r.condition.is_by_challenge
+        and column in r.groups
+    ]
+
+
+def _draw(axis: str, rows: Sequence[_Row]) -> Canvas:
+    names = sorted({name for r in rows for name in r.groups})
+    with style.figure(6, 1.2 + _ROW * len(rows)) as canvas:
         axes = canvas.subplots()
-        for row, r in enumerate(records):
-            low, high = r.speaker_intervals.get("exact", {}).get("eer", (None, None))
-            if low is not None and high is not None:
-                axes.fill_betweenx([row - 0.4, row + 0.4], 100 * low, 100 * high, color="0.88")
-            whole = r.values("exact").get("eer")
-            if whole is not None:
-                axes.plot([100 * whole] * 2, [row - 0.4, row + 0.4], color=style.GREY)
+        for y, row in enumerate(rows):
+            if row.whole is not None:
+                value, bounds = row.whole
+                if bounds:
+                    low, high = bounds
+                    axes.fill_betweenx([y - 0.4, y + 0.4], 100 * low, 100 * high, color="0.88")
+                axes.plot([100 * value] * 2, [y - 0.4, y + 0.4], color=style.GREY)
         handles = []
         for number, name in enumerate(names):
             offset = _SPREAD * ((number + 0.5) / len(names) - 0.5)
             colour = style.PALETTE[number % len(style.PALETTE)]
-            for row, r in enumerate(records):
-                of = r.groups[column].get(name)
-                if of is not None and of.within.eer is not None:
-                    low, high = of.intervals.get("eer", (of.within.eer, of.within.eer))
-                    axes.plot([100 * low, 100 * high], [row + offset] * 2, color=colour)
-                    axes.plot(100 * of.within.eer, row + offset, _marker(number), color=colour)
+            for y, row in enumerate(rows):
+                if name in row.groups:
+                    value, bounds = row.groups[name]
+                    low, high = bounds or (value, value)
+                    axes.plot([100 * low, 100 * high], [y + offset] * 2, color=colour)
+                    axes.plot(100 * value, y + offset, _marker(number), color=colour)
             handles += axes.plot([], [], _marker(number), color=colour)
-        axes.set_yticks(range(len(records)), [_label(protocol, r) for r in records])
-        axes.set_ylim(len(records) - 0.5, -0.5)
-        axes.set_xlabel("EER within the group, %")
+        axes.set_yticks(range(len(rows)), [row.label for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(axis)
         labels = [style.escape_mathtext(name) for name in names]
         columns = style.legend_columns(5.5, labels)
         style.legend(canvas, handles, labels, loc="outside upper center", ncols=columns)
@@ -85,9 +198,8 @@ def _marker(number: int) -> str:
     return style.MARKERS[number % len(style.MARKERS)]
 
 
-def _label(protocol: Protocol, record: VerificationRecord) -> str:
+def _label(protocol: Protocol, c: TrialCondition) -> str:
     """Name a condition beside its row."""
-    c = record.condition
     place = f"{protocol.data_set(c.data_set).title}, {protocol.genders[c.gender]}"
     attack = style.attack_label(protocol, c.attack_model or "")
     return f"{style.escape_mathtext(place, 40)}\n{attack}"

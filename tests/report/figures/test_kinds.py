@@ -12,8 +12,11 @@ import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
 
+from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
+from privacy_eval.metrics.identification import GroupLinkage
+from privacy_eval.metrics.wer import GroupRate
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
@@ -26,11 +29,12 @@ from privacy_eval.report.sections import report_sections
 from privacy_eval.results.records import (
     AmountRecord,
     IdentificationRecord,
+    RecognitionRecord,
     Results,
     SimilarityRecord,
     VerificationRecord,
 )
-from privacy_eval.tree.conditions import SetCondition, TrialCondition
+from privacy_eval.tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
 NAMES = [kind.name for kind in KINDS]
 WITH_LEGEND = (
@@ -114,6 +118,39 @@ def with_groups(record: VerificationRecord) -> VerificationRecord:
         "c": GroupSummary(*[GroupValues(3, 0, 1)] * 3),
     }
     return replace(record, groups={"accent": groups})
+
+
+def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
+    """Dots of identification around chance, and of word errors around those of all speakers."""
+    of = GroupLinkage(9, 3, 4, (2, 4), (0.7, 0.4), ((0.6, 0.8), (0.3, 0.5)))
+    galleries = {
+        "a": of,
+        ODD: replace(of, linkage=(0.5, 0.1), intervals=()),
+        "c": GroupLinkage(0, 0, 1),
+    }
+    found = tuple(
+        replace(r, groups={"accent": galleries})
+        for r in data["identification"].results.identification
+    )
+    place = RecognitionCondition(ODD, "", "ASR", "libri", "test", "anonymized")
+    rates = {
+        "a": GroupRate(0.1, 9, 2, (0.05, 0.2)),
+        ODD: GroupRate(0.2, 9, 1),
+        "c": GroupRate(None, 0, 0),
+    }
+    line = WerLine(0.15, 3, 20, 1, 1, 1, "d", None, None)
+    words = RecognitionRecord(place, "tglarge", "original", line, groups={"accent": rates})
+    results = Results(CONFIG, identification=found, recognition=(words,))
+    drawings = list(FigureKind("groups", "").figures(ReportData(results)))
+    values = {}
+    for stem in ("groups-identification", "groups-wer"):
+        drawing = next(d for d in drawings if d.name.startswith(f"{stem}_accent"))
+        (axes,) = drawing.canvas.axes
+        lines = [artist.get_xdata() for artist in axes.lines]
+        values[stem] = {round(float(x[0]), 6) for x in lines if len(x)}
+        assert drawing.name.isascii()
+    assert values["groups-identification"] == {50.0, 60.0, 70.0}  # chance and dots, an interval
+    assert values["groups-wer"] == {5.0, 10.0, 15.0, 20.0}
 
 
 def first(kind: str, data: dict[str, ReportData]) -> Drawing:

@@ -1,0 +1,153 @@
+"""Identification by groups of speakers: over a tree, on single files, and on to all outputs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import BACKEND, ENROLLS, SMALL_PROTOCOL, TRIALS, Run, SpeechTree, cli, lines_to
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.results.json_store import read_results
+from privacy_eval.results.records import IdentificationRecord
+
+STAGES = ("asv-scores", "privacy-metrics", "similarity", "identification", "collect")
+#: One speaker of b; s4 is in no group.
+ACCENTS = ["speaker,accent", "s1,a", "s2,a", "s3,b", "s4,"]
+
+
+@pytest.fixture(name="tree", scope="module")
+def _tree(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
+    protocol = f"{SMALL_PROTOCOL}groups: ['data/m.csv:accent', 'data/{ENROLLS}/spk2gender']\n"
+    tree = SpeechTree(tmp_path_factory.mktemp("tree") / "tree", protocol=protocol)
+    lines_to(tree.root / "data/m.csv", ACCENTS)
+    for verb in STAGES:
+        run = tree.run(verb, *(["--bootstrap", 20] if verb == "identification" else []))
+        assert run.code == 0, run.err
+        assert verb != "identification" or "1 of 4 speakers are in no group of accent" in run.err
+    return tree
+
+
+def records(tree: SpeechTree) -> list[IdentificationRecord]:
+    return list(read_results(tree.root / "exp/privacy_eval/results.json").identification)
+
+
+def single(tree: SpeechTree, record: IdentificationRecord, *options: object) -> Run:
+    c = record.condition
+    return cli(
+        "identification",
+        *("--model", tree.root / BACKEND, "--scp-base", tree.root),
+        *("--enroll-vectors", tree.scp(c.enrollment_set)),
+        *("--spk2utt", tree.root / "data" / c.enrollment_set / "spk2utt"),
+        *("--trial-vectors", tree.scp(c.trial_set)),
+        *("--utt2spk", tree.root / "data" / TRIALS / "utt2spk"),
+        *options,
+    )
+
+
+def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
+    by = ("--by", tree.root / "data/m.csv:accent", "--by", tree.root / f"data/{ENROLLS}/spk2gender")
+    for record in records(tree):
+        options = ("--bootstrap", 20, "--format", "json")
+        found = json.loads(single(tree, record, *by, *options).out)
+        assert record.groups.keys() == found["groups"].keys() == {"accent", "gender"}
+        for column, groups in record.groups.items():
+            plain: dict[str, Any] = found["groups"][column]["groups"]
+            assert list(plain) == list(groups)
+            for name, of in groups.items():
+                one = plain[name]
+                counts = (one["n_tests"], one["n_speakers"], one["n_enrolled"])
+                assert counts == (of.n_tests, of.n_test_speakers, of.n_enrolled)
+                assert one["linkage"] == (of.linkage[-1] if of.sizes else None)
+                assert ("linkage_interval" in one) == (of.n_test_speakers > 3)
+                if of.intervals:
+                    assert one["linkage_interval"] == list(of.intervals[-1])
+        accents, genders = record.groups["accent"], record.groups["gender"]
+        assert (accents["a"].sizes, accents["b"].sizes) == ((2,), ())
+        # All speakers are women: their gallery is the whole one.
+        assert genders["f"].linkage[-1] == record.linkage[-1]
+        assert genders["f"].intervals[-1] == record.intervals[-1]
+    text = single(tree, records(tree)[0], *by).out
+    assert "one group of gender only" in text and "1 speaker without accent" in text
+
+
+def test_outputs(tree: SpeechTree) -> None:
+    results = tree.root / "exp/privacy_eval/results.json"
+    record = next(r for r in records(tree) if not r.condition.is_original)
+    with open(results.with_suffix(".csv"), newline="") as file:
+        rows = {(r["name"], r["metric"]): r for r in csv.DictReader(file)}
+    row = rows[record.condition.name, "linkage_2_within_accent_a"]
+    of = record.groups["accent"]["a"]
+    assert (float(row["value"]), row["low_95"]) == (of.linkage[0], "")  # of two speakers
+    row, whole = (
+        rows[record.condition.name, "linkage_4_within_gender_f"],
+        record.groups["gender"]["f"],
+    )
+    assert (float(row["value"]), float(row["low_95"])) == (
+        record.linkage[-1],
+        whole.intervals[0][0],
+    )
+    assert cli("tables", "--results", results, "--out", tree.root / "tables").code == 0
+    (table,) = (tree.root / "tables").rglob("*_groups_0_identification.txt")
+    assert "Found among N, %" in table.read_text() and "n/a" in table.read_text()
+    assert cli("figures", "--results", results, "--out", tree.root / "figures").code == 0
+    assert list((tree.root / "figures").glob("groups-identification_accent_*.png"))
+    assert cli("report", "--results", results, "--out", tree.root / "r.html").code == 0
+    policy = tree.root / "policy.yaml"
+    policy.write_text("rules: [{name: x, metric: linkage_2, each: accent, at-most: 1}]")
+    (rule,) = json.loads(cli("gate", "--policy", policy, results, "--format", "json").out)["rules"]
+    assert rule["of"].split(", ")[0] == "a"
+
+
+def test_groups_follow_the_labels(tree: SpeechTree) -> None:
+    again = ("identification", "--bootstrap", 20)
+    assert "3 current" in tree.run(*again).out
+    labels = tree.root / "data/m.csv"
+    try:
+        lines_to(labels, [*ACCENTS[:-1], "s4,b"])
+        assert tree.run("collect").code == 1
+        assert "3 computed" in tree.run(*again).out
+        lines_to(labels, [*ACCENTS[:2], "s1,b"])
+        failed = tree.run(*again)
+        assert failed.code == 1 and "m.csv:3: duplicate 's1' with another label" in failed.err
+    finally:
+        lines_to(labels, ACCENTS)
+        assert tree.run(*again).code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sizes": [3]}, "not within 1 to 2"),
+        ({"linkage": [1.5]}, "not within 0 to 1"),
+        ({"linkage": []}, "every gallery size"),
+        ({"intervals": [[0.9, 0.1]]}, "low <= high"),
+        ({"n_tests": -1}, "less than 0"),
+    ],
+)
+def test_wrong_entries_are_refused(
+    tree: SpeechTree, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    plain = json.loads((tree.root / "exp/privacy_eval/results.json").read_text())
+    plain["identification"][0]["groups"]["accent"]["a"] |= change
+    (tmp_path / "results.json").write_text(json.dumps(plain))
+    with pytest.raises(PrivacyEvalError, match=message):
+        read_results(tmp_path / "results.json")
+
+
+def test_usage(tree: SpeechTree, tmp_path: Path) -> None:
+    record = records(tree)[0]
+    by = ("--by", tree.root / "data/m.csv:accent")
+    done = single(tree, record, *by, *by)
+    assert done.code == 2 and "given twice" in done.err
+    done = single(tree, record, *by, "--job", "1/2", "--out", tmp_path / "ranks")
+    assert done.code == 2 and "--by goes without --job" in done.err
+    unknown = lines_to(tmp_path / "u.csv", ["speaker,g", "someone,a"])
+    done = single(tree, record, "--by", f"{unknown}:g")
+    assert done.code == 1 and "u.csv: no speaker has a group of g: s1, s2, s3, s4" in done.err
+    done = single(tree, record, "--by", f"{unknown}:h")
+    assert done.code == 2 and "expected one column 'h'" in done.err
+    assert tree.run("identification", *by).code == 2
