@@ -32,7 +32,7 @@ python=$root/.venv/bin/python
 [ -x "$python" ] || python=python3
 if ! "$python" -c 'import material, mkdocs, mkdocstrings_handlers.python' 2>/dev/null; then
     printf 'build_site.sh: the extra docs is not installed: %q -m pip install %q\n' \
-        "$python" "$root[docs]" >&2
+        "$python" "${root}[docs]" >&2
     exit 1
 fi
 # Its messages are only of use when it fails.
