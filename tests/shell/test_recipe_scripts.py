@@ -84,6 +84,8 @@ class Recipe:
     def run(self, *arguments: object, name: str = "vpc2020", **environment: str) -> Run:
         environment = {
             "PATH": f"{self.bin}:/usr/bin:/bin",
+            "VIRTUAL_ENV": "",  # of whoever runs the tests
+            "CONDA_PREFIX": "",
             "FAKE_TABLE": "good",
             "FAKE_RUNS": str(self.pdflatex_runs),
             **environment,
