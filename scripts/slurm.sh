@@ -69,6 +69,16 @@ in_queue() {
     fi # else Slurm does not answer: assume that it is still queued
 }
 
+# Cancel the array. A busy Slurm may not answer in time, and then has to be asked again.
+cancelled() {
+    local i
+    for ((i = 0; i < 10; i++)); do
+        if scancel -- "$array" || ! in_queue; then return 0; fi
+        sleep 1
+    done
+    return 1
+}
+
 stop_waiting() {
     kill "$sbatch_pid" 2>/dev/null || true
     wait "$sbatch_pid" || true
@@ -83,7 +93,7 @@ interrupted() {
         until read_array && [ -n "$array" ] || ! kill -0 "$sbatch_pid" 2>/dev/null; do
             sleep 0.1
         done
-        if [ -n "$array" ] && scancel -- "$array"; then
+        if [ -n "$array" ] && cancelled; then
             what=", job $array is cancelled"
             # Wait until the jobs have written their exit codes.
             for ((i = 0; i < 300; i++)); do

@@ -40,7 +40,8 @@ LOCAL, ON_SLURM = ROOT / "scripts/run_jobs.sh", ROOT / "scripts/slurm.sh"
 SEARCH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "sinfo")
 
-# Nothing of what a Slurm on this machine uses: other ports, folders, key and socket.
+# Nothing of what a Slurm on this machine uses: other ports, folders, key and socket. It has much
+# time to answer and to end jobs, for busy machines.
 CONFIGURATION = """
 ClusterName=privacy_eval_test
 SlurmctldHost={host}(127.0.0.1)
@@ -66,6 +67,8 @@ SelectTypeParameters=CR_Core_Memory
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
 SlurmdParameters=config_overrides
 DefMemPerCPU=50
+MessageTimeout=100
+KillWait=300
 NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=1000
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
@@ -363,10 +366,11 @@ def test_interrupt_ends_the_jobs_and_their_processes(
     assert until(lambda: len(runner.names("pid.*")) == 2)
     pids = [int((runner.folder / name).read_text()) for name in runner.names("pid.*")]
     process.send_signal(number)
-    assert finish(process).code == code
+    run = finish(process)
+    assert run.code == code, run.err
     logs = ["x.1.log", "x.2.log"]
-    ended = until(lambda: [runner.code(log) for log in logs] == [143, 143], 60)
-    assert ended, [(runner.folder / log).read_text() for log in logs]
+    ended = until(lambda: [runner.code(log) for log in logs] == [143, 143])
+    assert ended, [run.err, *((runner.folder / log).read_text() for log in logs)]
     assert until(lambda: not any(is_alive(pid) for pid in pids))
     assert runner.names() == ["pid.1", "pid.2", *logs]
 
@@ -506,6 +510,21 @@ def test_jobs_cancelled_by_others_do_not_run_again(on_slurm: Runner, slurm: Slur
         "    (no log was written)\n",
     )
     assert ran.read_text() == "1\n"
+
+
+def test_arrays_are_cancelled_again_if_slurm_did_not_answer(on_slurm: Runner) -> None:
+    fails_twice = 'echo >>{0}; [ "$(wc -l <{0})" -gt 2 ] || exit 1; exec {1} "$@"'
+    folder = on_slurm.folder.parent
+    real = shutil.which("scancel", path=SEARCH) or ""
+    text = fails_twice.format(shlex.quote(str(folder / "calls")), real)
+    path = executable(folder / "bin/scancel", f"#!/bin/sh\n{text}\n").parent
+    on_slurm.environment |= {"PATH": f"{path}:{on_slurm.environment['PATH']}"}
+    process = on_slurm.start("JOB=1:2", "x.JOB.log", "bash", "-c", "touch on.JOB; sleep 300")
+    assert until(lambda: len(on_slurm.names("on.*")) == 2)
+    process.send_signal(signal.SIGTERM)
+    run = finish(process)
+    assert (run.code, "is cancelled" in run.err) == (143, True), run.err
+    assert until(lambda: [on_slurm.code(f"x.{n}.log") for n in (1, 2)] == [143, 143])
 
 
 def test_stages_of_the_recipe_on_slurm(slurm: Slurm, tmp_path: Path) -> None:
