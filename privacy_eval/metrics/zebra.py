@@ -164,8 +164,7 @@ def batch_population_disclosure(trials: TrialSets, *, variant: Variant) -> Float
     else:
         position = trials.target_number + trials.nontargets_below
         # Within a tie, targets precede nontargets.
-        of_targets, of_nontargets = sloped_llr(blocks, position)
-        t_weight, n_weight = _trials_with_evidence(blocks, position)
+        of_targets, of_nontargets, t_weight, n_weight = _llr_of_evidence(blocks, position)
     total = _weighted_z(of_targets, t_weight, blocks.sets) / trials.target_counts
     total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / trials.nontarget_counts
     # Without evidence, the sum is the squared rounding error of LLRs of 0.
@@ -426,19 +425,25 @@ def _weighted_z(log_lr: FloatArray, weight: IntArray, sets: Sets) -> FloatArray:
     return np.asarray(sets.sums(evidence * weight))
 
 
-def _trials_with_evidence(blocks: PavBlocks, position: IntArray) -> tuple[IntArray, IntArray]:
-    """Count per block the trials that the released code counts, whose sloped |LLR| exceeds 1e-6;
-    return targets and nontargets, given the ranks of the targets."""
-    targets, nontargets = blocks.targets.copy(), blocks.nontargets.copy()
+def _llr_of_evidence(
+    blocks: PavBlocks, position: IntArray
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """Compute per block the mean sloped LLR of the trials that the released code counts, those
+    with |LLR| > 1e-6, and their number; return LLRs of targets and of nontargets, then numbers,
+    given the ranks of the targets."""
+    llrs = sloped_llr(blocks, position)
+    numbers = blocks.targets.copy(), blocks.nontargets.copy()
     size = blocks.targets + blocks.nontargets
     start, trials = blocks.sets.before(size), blocks.sets.sums(size)
     target_end = np.cumsum(blocks.targets)
     near_zero = np.abs(blocks.llr) <= _CHALLENGE_ZERO + CHALLENGE_SLOPE
     for b in np.flatnonzero(near_zero):  # at most a few blocks of each set
-        rank = np.arange(start[b], start[b] + size[b])
         n = trials[np.searchsorted(blocks.first, b, side="right") - 1]
-        evident = np.abs(blocks.llr[b] + CHALLENGE_SLOPE * rank / n) > _CHALLENGE_ZERO
-        ranks = position[target_end[b] - blocks.targets[b] : target_end[b]]
-        targets[b] = int(evident[ranks - rank[0]].sum())
-        nontargets[b] = int(evident.sum()) - targets[b]
-    return targets, nontargets
+        sloped = blocks.llr[b] + CHALLENGE_SLOPE * np.arange(start[b], start[b] + size[b]) / n
+        is_target = np.zeros(size[b], dtype=bool)
+        is_target[position[target_end[b] - blocks.targets[b] : target_end[b]] - start[b]] = True
+        for of_class, llr, number in zip((is_target, ~is_target), llrs, numbers, strict=True):
+            evident = sloped[of_class & (np.abs(sloped) > _CHALLENGE_ZERO)]
+            number[b] = evident.size
+            llr[b] = evident.sum() / max(evident.size, 1)
+    return (*llrs, *numbers)

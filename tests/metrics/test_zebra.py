@@ -90,6 +90,28 @@ def test_challenge_counts_evidence_from_1e_minus_6_on() -> None:
     assert value == pytest.approx(1 / 22 / math.log(2), rel=0, abs=1e-15)
 
 
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        # The LLR is log(tN / nT): -1.6e-6, which the slope lifts above -1e-6 at rank 901.
+        [(799, 800), (1, 1)],
+        [(999, 1000), (1, 1)],  # -1.0000005e-6: the first trial alone is evidence
+        [(1, 1), (799, 798)],  # 1.6e-6: every trial is
+        [(1, 1), (1199, 1198)],  # 0.7e-6: from rank 734 on
+        [(1, 2), (799, 800), (2, 1)],
+    ],
+)
+def test_challenge_counts_each_trial_near_an_llr_of_0(blocks: list[tuple[int, int]]) -> None:
+    """In a tie the LLR and the released code's slope may have less than 1e-6 together for some
+    trials and more for others (found by mutation)."""
+    target, nontarget = (
+        [float(b) for b, n in enumerate(of) for _ in range(n)] for of in zip(*blocks, strict=True)
+    )
+    expected = reference.population(reference.trials_of(target, nontarget), "challenge")
+    value = population_disclosure(TrialScores(target, nontarget), variant="challenge")
+    assert value == pytest.approx(expected, rel=0, abs=1e-14)
+
+
 def test_challenge_pools_ties_in_the_population_metric_only() -> None:
     scores = TrialScores([1.0, 2.0] * 20, [0.0, 1.0] * 20)
     exact, challenge = (zebra(scores, variant=v) for v in ("exact", "challenge"))
@@ -110,7 +132,7 @@ def grid_of_z() -> list[float]:
 
 
 def test_evidence_function_is_accurate() -> None:
-    """Against eq. (6) in rational arithmetic, where nothing cancels."""
+    """Against eq. (6) with 150 digits."""
     for a in grid_of_z():
         expected = reference.z_closed_form(float(a))
         value = float(evidence_function([a])[0])
