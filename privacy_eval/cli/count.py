@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError, counted
@@ -27,17 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.counts import count_labelled, count_shard, write_counts
+    from ..io.counts import count_blocks, count_shard, write_counts
     from ..io.scores import read_trials
     from .metrics import read_file, read_without_ids
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:
         raise UsageError(f"--out: {arguments.out} is an input")
-    labelled = read_without_ids(arguments)
-    if labelled is not None:
-        shard = count_labelled(labelled, arguments.scores, arguments.bits)
-    else:
+    shard = read_without_ids(arguments, partial(count_blocks, bits=arguments.bits))
+    if shard is None:
         scores, trials = read_file(arguments, arguments.scores), None
         if arguments.trials is not None:
             trials = read_trials(arguments.trials, format=arguments.key_format)

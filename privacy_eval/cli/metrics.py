@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -37,7 +37,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..io.score_blocks import LabelledScores
+    from ..io.score_blocks import Gathered, LabelledScores
     from ..io.scores import PairedTrials, ScoreFile
     from ..metrics import Evaluation, Metric, Variant
     from ..metrics.comparison import Comparison
@@ -129,21 +129,25 @@ def read_file(arguments: argparse.Namespace, path: Path) -> ScoreFile:
     return scores
 
 
-def read_without_ids(arguments: argparse.Namespace) -> LabelledScores | None:
-    """Read scores and labels in little memory, if the files list the same trials in one order."""
+def read_without_ids(
+    arguments: argparse.Namespace, gather: Callable[[Iterator[LabelledScores]], Gathered]
+) -> Gathered | None:
+    """Gather scores and labels in little memory, if the files list the same trials in one order."""
     from ..io.score_blocks import read_in_key_order
 
-    labelled = read_in_key_order(
+    found = read_in_key_order(
         arguments.scores,
         arguments.trials,
+        gather,
         formats=(arguments.score_format, arguments.key_format),
         distance=arguments.distance,
     )
-    if labelled is None:
+    if found is None:
         _warn_of_memory(arguments)
-    else:
-        _log_format(arguments, arguments.scores, labelled.format)
-    return labelled
+        return None
+    format, gathered = found
+    _log_format(arguments, arguments.scores, format)
+    return gathered
 
 
 def _warn_of_memory(arguments: argparse.Namespace) -> None:
@@ -360,11 +364,12 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
 
 def _run_without_ids(arguments: argparse.Namespace) -> bool:
     """Print the metrics of a file whose trials are in the key's order; False of any other."""
+    from ..io.score_blocks import join_blocks
     from ..metrics import TrialScores
     from ..metrics.registry import registered
     from ..stages.privacy_metrics import evaluate_scores
 
-    labelled = read_without_ids(arguments)
+    labelled = read_without_ids(arguments, join_blocks)
     if labelled is None:
         return False
     with registered(operating_points(arguments)):

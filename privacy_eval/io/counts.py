@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,30 +59,28 @@ def count_shard(scores: ScoreFile, trials: TrialKey | None, bits: int) -> Counte
     """
     key = scores.key() if trials is None else trials
     target, nontarget = pair_shard(scores, key)
-    counts = _counted(scores.path, target, nontarget, bits)
+    try:
+        counts = count_scores(target, nontarget, bits=bits)
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{scores.path}: {error}") from error
     return _finished(counts, {key.digest: (len(key.speaker), target.size + nontarget.size)})
 
 
-def count_labelled(labelled: LabelledScores, path: Path, bits: int) -> CountedShards:
-    """Count the scores of all trials of a list.
+def count_blocks(blocks: Iterable[LabelledScores], *, bits: int) -> CountedShards:
+    """Count the scores of all trials of a list, of which 4 bytes each are kept.
 
     Raises
     ------
     PrivacyEvalError
         A score beyond float32.
     """
-    with np.errstate(over="ignore"):  # is refused
-        score, is_target = labelled.score.astype(np.float32), labelled.is_target
-    return CountedShards(_counted(path, score[is_target], score[~is_target], bits))
-
-
-def _counted(
-    path: Path, target: NDArray[np.floating], nontarget: NDArray[np.floating], bits: int
-) -> ScoreCounts:
-    try:
-        return count_scores(target, nontarget, bits=bits)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{path}: {error}") from error
+    of_classes: tuple[list[NDArray[np.float32]], ...] = ([], [])
+    for block in blocks:
+        with np.errstate(over="ignore"):  # is refused
+            score = block.score.astype(np.float32)
+        for of_class, rows in zip(of_classes, (block.is_target, ~block.is_target), strict=True):
+            of_class.append(score[rows])
+    return CountedShards(count_scores(*map(np.concatenate, of_classes), bits=bits))
 
 
 def merge_shards(shards: Mapping[Path, CountedShards]) -> CountedShards:

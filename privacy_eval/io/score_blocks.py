@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ from .text_table import hash_rows, same_fields
 if TYPE_CHECKING:
     from .score_formats import Columns, Formats
 
+Gathered = TypeVar("Gathered")
+
 _BLOCK_BYTES = 8 << 20
 #: That tell formats which are not text.
 _HEAD_BYTES = 8
@@ -56,13 +58,10 @@ class LabelledScores:
 
     Attributes
     ----------
-    format : str
-        Of the score file, one of `SCORE_FORMATS`.
     score : float64 array, shape (trials,)
     is_target : bool array, shape (trials,)
     """
 
-    format: str
     score: NDArray[np.float64]
     is_target: NDArray[np.bool_]
 
@@ -107,19 +106,22 @@ class _IrregularError(Exception):
 def read_in_key_order(
     scores: Path,
     trials: Path | None,
+    gather: Callable[[Iterator[LabelledScores]], Gathered],
     *,
     formats: tuple[str | None, str | None] = (None, None),
     distance: bool = False,
-) -> LabelledScores | None:
+) -> tuple[str, Gathered] | None:
     """Read the scores and labels of all trials, if both files list them in one order.
 
-    Beside the arrays, only a hash of each trial is kept: 17 bytes for a trial in all.
+    Beside what is gathered, only a hash of each trial is kept, 8 bytes.
 
     Parameters
     ----------
     scores : Path
     trials : Path or None
         None if the scores have labels.
+    gather : callable
+        Takes the blocks of scores one after the other, all of them, such as `join_blocks`.
     formats : (str or None, str or None)
         Formats of scores and trials; None detects them.
     distance : bool
@@ -127,8 +129,9 @@ def read_in_key_order(
 
     Returns
     -------
-    LabelledScores or None
-        None for any other order, any error, and any other format.
+    (str, gathered) or None
+        Format of the scores, one of `SCORE_FORMATS`, and what `gather` made of them; None for any
+        other order, any error, also of `gather`, and any other format.
 
     Examples
     --------
@@ -136,34 +139,56 @@ def read_in_key_order(
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "scores").write_text("s1 u1 1.5\\ns1 u2 -2\\n")
     >>> _ = (folder / "trials").write_text("s1 u1 target\\ns1 u2 nontarget\\n")
-    >>> read_in_key_order(folder / "scores", folder / "trials").is_target
+    >>> _, labelled = read_in_key_order(folder / "scores", folder / "trials", join_blocks)
+    >>> labelled.is_target
     array([ True, False])
     """
     table = _Table(scores, formats[0], SCORE_FORMATS, guess_score_format)
     key = None if trials is None else _Table(trials, formats[1], KEY_FORMATS, guess_key_format)
-    values, labels, hashes = [], [], []
-    pairs: tuple[tuple[bytes, bytes], ...] = LABELS
+    hashes: list[NDArray[np.uint64]] = []
     try:
-        for block, labelled in _in_step(table, key):
-            if key is not None and key.format == "kaldi":
-                pairs = LABELS[:1]
-            pairs = tuple(p for p in pairs if labelled["label"].text(0).encode() in p)
-            labels.append(parse_labels(labelled["label"], table.path, pairs))
-            if labelled is not block and "label" in block:
-                own = parse_labels(block["label"], table.path)
-                if not np.array_equal(own, labels[-1]):
-                    raise _IrregularError
-            values.append(parse_scores(block["score"], scores))
-            hashes.append(hash_rows((block["speaker"], block["utterance"])))
+        gathered = gather(_labelled_blocks(table, key, hashes, distance))
     except (PrivacyEvalError, _IrregularError, KeyError, IndexError):
         return None
-    if not values or table.format is None or _repeats(np.concatenate(hashes)):
+    if table.format is None or _repeats(np.concatenate(hashes)):
         return None
-    hashes.clear()
+    return table.format, gathered
+
+
+def join_blocks(blocks: Iterator[LabelledScores]) -> LabelledScores:
+    """Join all blocks.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Trials of one class alone.
+    """
+    values, labels = zip(*((b.score, b.is_target) for b in blocks), strict=True)
     score, is_target = np.concatenate(values), np.concatenate(labels)
     if is_target.all() or not is_target.any():
-        return None
-    return LabelledScores(table.format, -score if distance else score, is_target)
+        raise PrivacyEvalError("trials of one class alone")
+    return LabelledScores(score, is_target)
+
+
+def _labelled_blocks(
+    table: _Table, key: _Table | None, hashes: list[NDArray[np.uint64]], distance: bool
+) -> Iterator[LabelledScores]:
+    """Yield the scores of equally many trials of both files, and keep the hashes of these."""
+    pairs: tuple[tuple[bytes, bytes], ...] = LABELS
+    for block, labelled in _in_step(table, key):
+        if key is not None and key.format == "kaldi":
+            pairs = LABELS[:1]
+        pairs = tuple(p for p in pairs if labelled["label"].text(0).encode() in p)
+        is_target = parse_labels(labelled["label"], table.path, pairs)
+        if labelled is not block and "label" in block:
+            own = parse_labels(block["label"], table.path)
+            if not np.array_equal(own, is_target):
+                raise _IrregularError
+        score = parse_scores(block["score"], table.path)
+        hashes.append(hash_rows((block["speaker"], block["utterance"])))
+        yield LabelledScores(-score if distance else score, is_target)
+    if not hashes:
+        raise _IrregularError
 
 
 def memory_of_whole_files(paths: Iterable[Path]) -> int:

@@ -15,7 +15,7 @@ from support import cli, lines_to
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io import arrow as arrow_module
 from privacy_eval.io.arrow import arrow_blocks
-from privacy_eval.io.score_blocks import read_in_key_order
+from privacy_eval.io.score_blocks import join_blocks, read_in_key_order
 from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
 
 pa = pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
@@ -81,14 +81,18 @@ def test_parts_are_read_in_step_with_text(
     rows = [line.split() for line in TEXT]
     words = [f"{e} {t} {'target' if x == '1' else 'nontarget'}" for e, t, _, x in rows]
     for trials in (None, lines_to(tmp_path / "key", words)):
-        labelled = read_in_key_order(table, trials)
-        assert labelled is not None and labelled.format == "arrow"
+        found = read_in_key_order(table, trials, join_blocks)
+        assert found is not None and found[0] == "arrow"
+        labelled = found[1]
         assert labelled.score.tolist() == COLUMNS["score"]
         assert labelled.is_target.tolist() == COLUMNS["label"]
     other = lines_to(tmp_path / "other", words[::-1])
-    assert read_in_key_order(table, other) is None
-    assert read_in_key_order(write(tmp_path / "x", {**COLUMNS, "enroll": [""] * 4}), None) is None
-    assert read_in_key_order(table, None, formats=("kaldi", None)) is None
+    assert read_in_key_order(table, other, join_blocks) is None
+    assert (
+        read_in_key_order(write(tmp_path / "x", {**COLUMNS, "enroll": [""] * 4}), None, join_blocks)
+        is None
+    )
+    assert read_in_key_order(table, None, join_blocks, formats=("kaldi", None)) is None
 
 
 @WRITERS

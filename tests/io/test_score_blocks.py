@@ -13,7 +13,7 @@ from support import cli, lines_to
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io import score_blocks
-from privacy_eval.io.score_blocks import memory_of_whole_files, read_in_key_order
+from privacy_eval.io.score_blocks import join_blocks, memory_of_whole_files, read_in_key_order
 from privacy_eval.io.scores import pair, read_scores, read_trials
 
 TRIALS = [f"spk{n % 3} utt{n} {'target' if n % 4 == 0 else 'nontarget'}" for n in range(40)]
@@ -47,7 +47,8 @@ def test_what_is_read_in_blocks_is_what_is_read_whole(
         "word": ([s + " more" for s in scores], trials),
     }
     paths = files(tmp_path_factory.mktemp("blocks"), *edits.get(changed, (scores, trials)))
-    labelled = read_in_key_order(*paths)
+    found = read_in_key_order(*paths, join_blocks)
+    labelled = found and found[1]
     try:
         paired = pair(read_scores(paths[0]), read_trials(paths[1]))
     except PrivacyEvalError:
@@ -64,30 +65,31 @@ def test_labels_beside_the_scores_distances_gzip_and_a_byte_order_mark(tmp_path:
     own = [f"{s} {int(t.endswith(' target'))}" for s, t in zip(SCORES, TRIALS, strict=True)]
     path = tmp_path / "scores.gz"
     path.write_bytes(gzip.compress(("\n".join(own) + "\n").encode("utf-8-sig")))
-    labelled = read_in_key_order(path, None, distance=True)
-    assert labelled is not None and labelled.format == "wespeaker"
+    found = read_in_key_order(path, None, join_blocks, distance=True)
+    assert found is not None and found[0] == "wespeaker"
+    labelled = found[1]
     assert labelled.score.tolist() == [-float(line.split()[2]) for line in SCORES]
     assert labelled.is_target.tolist() == [n % 4 == 0 for n in range(40)]
     key = lines_to(tmp_path / "trials", TRIALS)
-    both = read_in_key_order(path, key)
-    assert both is not None and np.array_equal(both.is_target, labelled.is_target)
+    both = read_in_key_order(path, key, join_blocks)
+    assert both is not None and np.array_equal(both[1].is_target, labelled.is_target)
     contrary = lines_to(tmp_path / "contrary", [*TRIALS[:-1], TRIALS[-1].replace("non", "")])
-    assert read_in_key_order(path, contrary) is None
+    assert read_in_key_order(path, contrary, join_blocks) is None
 
 
 def test_files_that_are_left_to_the_ordinary_reader(tmp_path: Path) -> None:
     scores, trials = files(tmp_path, SCORES, TRIALS)
-    assert read_in_key_order(scores, trials) is not None
-    assert read_in_key_order(tmp_path / "absent", trials) is None
-    assert read_in_key_order(scores, None) is None  # no labels
+    assert read_in_key_order(scores, trials, join_blocks) is not None
+    assert read_in_key_order(tmp_path / "absent", trials, join_blocks) is None
+    assert read_in_key_order(scores, None, join_blocks) is None  # no labels
     scores.write_text(scores.read_text().rstrip("\n"))
-    assert read_in_key_order(scores, trials) is None
+    assert read_in_key_order(scores, trials, join_blocks) is None
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(b"s u 1\n" * 99)[:-9])
-    assert read_in_key_order(packed, trials) is None
+    assert read_in_key_order(packed, trials, join_blocks) is None
     short = lines_to(tmp_path / "short", SCORES[:-1])
-    assert read_in_key_order(short, trials) is None
-    assert read_in_key_order(lines_to(tmp_path / "scores", SCORES), short) is None
+    assert read_in_key_order(short, trials, join_blocks) is None
+    assert read_in_key_order(lines_to(tmp_path / "scores", SCORES), short, join_blocks) is None
 
 
 def test_memory_is_compared_before_the_work(
