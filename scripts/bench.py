@@ -16,7 +16,7 @@
     scripts/bench.py growth            time and memory against the number of trials,
                                        utterances and systems
     scripts/bench.py scale             10^7 and 10^8 trials: text, arrays, Parquet, counts;
-                                       1000 tests in a gallery of 10^6
+                                       2000 tests in a gallery of 10^6
     scripts/bench.py score --quick     smaller sizes
 
 Rows are ratios to a plain operation in the same run: the medians of both times, their ratio,
@@ -30,6 +30,7 @@ machine. Commands are run outside of the clone: they use the package that this s
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import importlib.util
 import itertools
@@ -65,7 +66,8 @@ from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
 from privacy_eval.cli import VERBS
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.score_blocks import read_in_key_order
+from privacy_eval.io.arrays import read_score_array
+from privacy_eval.io.score_blocks import join_blocks, read_in_key_order
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
 from privacy_eval.metrics import (
@@ -73,6 +75,8 @@ from privacy_eval.metrics import (
     TrialScores,
     Variant,
     closed_set_linkage,
+    kaldi_eer,
+    min_cllr,
     score_metrics,
     speaker_bootstrap,
 )
@@ -113,6 +117,7 @@ JOBS_GOAL = 1 / 1.7  # of the time of one job
 IDENTIFICATION_GOAL, IDENTIFICATION_GIB, SIMILARITY_GIB = 2.0, 2.0, 0.5
 WITHIN_GOAL, ALL_KINDS_GOAL = 1.5, 3.5
 AMOUNT_GOAL = 3.0
+ARRAYS_GOAL = 1.5
 SYSTEM_GOAL, UNCHANGED_GOAL = 20.0, 4.0
 WORDS_GOAL, RIDGE_GOAL, NORMALIZATION_GOAL, ATTACKERS_GIB = 2.0, 2.0, 2.0, 1.0
 # Of real time, on one core: set OPENBLAS_NUM_THREADS=1.
@@ -138,10 +143,6 @@ class Row:
     @property
     def met(self) -> bool:
         return self.seconds <= self.goal * self.limit_seconds
-
-
-#: Trials of a Parquet file, which is written as a whole.
-_MOST_PARQUET = 10**7
 
 
 def main() -> int:
@@ -190,7 +191,7 @@ def main() -> int:
         met = growth(scale)
     elif arguments.what == "scale":
         met = large_gallery(10**6 // scale)
-        met = many_trials((10**7 // scale, 10**8 // scale)) and met
+        met = many_trials((10**7 // scale, 10**8 // scale), arguments.repeats) and met
     else:
         met = score(scale, arguments.repeats)
     return 0 if met else 1
@@ -389,7 +390,8 @@ _STARTER = """
 import os, subprocess, sys
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, usage = os.wait4(child.pid, 0)
-print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
+processor = usage.ru_utime + usage.ru_stime
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss, processor)
 """
 
 
@@ -405,8 +407,9 @@ def environment() -> dict[str, str]:
     }
 
 
-def measured(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds and peak memory in GiB of a command, or of a process that it starts."""
+def measured(command: Sequence[str]) -> tuple[float, float, float]:
+    """Seconds, peak memory in GiB and processor time of a command, or of a process that it
+    starts."""
     start = time.perf_counter()
     # In another folder, as `python -m` would import the package of a clone in this one.
     with tempfile.TemporaryDirectory() as folder:
@@ -419,10 +422,10 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
             cwd=folder,
         )
     seconds = time.perf_counter() - start
-    code, peak_kib = done.stdout.split() if done.returncode == 0 else ("", "0")
+    code, peak_kib, processor = done.stdout.split() if done.returncode == 0 else ("", "0", "0")
     if code != "0":
         sys.exit(f"{done.stderr}exit code {code or done.returncode}: {' '.join(command)}")
-    return seconds, int(peak_kib) / 2**20
+    return seconds, int(peak_kib) / 2**20, float(processor)
 
 
 def growth(scale: int) -> bool:
@@ -438,7 +441,7 @@ def growth(scale: int) -> bool:
             for size in (s for s in sizes if scale == 1 or s < sizes[-1]):
                 folder = Path(name) / f"{prepare.__name__}_{size}"
                 folder.mkdir()
-                seconds, gib = measured(prepare(folder, size))
+                seconds, gib, _ = measured(prepare(folder, size))
                 exponent = ""
                 if before is not None:
                     exponent = f"{math.log(seconds / before[1]) / math.log(size / before[0]):.2f}"
@@ -450,18 +453,54 @@ def growth(scale: int) -> bool:
     return True
 
 
-def many_trials(sizes: Sequence[int]) -> bool:
-    """Time and peak memory of commands on many trials, against reading the bytes of their files."""
+def many_trials(sizes: Sequence[int], repeats: int) -> bool:
+    """Time and peak memory of commands on many trials, and processor time against that of reading
+    the bytes of their files; from arrays and Parquet also against sorting, without the start of a
+    command."""
     rows: list[list[str]] = []
+    ratios: list[Row] = []
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:
-            for what, files, command in commands_on_trials(Path(name), size):
-                seconds, gib = measured(command)
-                reading = sum(time_of(partial(read_pieces, file)) for file in files)
-                ratio = f"{seconds / reading:.0f}"
-                rows.append([f"{size:.0e}", what, f"{seconds:.1f}", f"{gib:.2f}", ratio])
-    table(rows, "trials", "input", "s", "peak GiB", "times reading")
-    return True
+            folder = Path(name)
+            write_trials(folder, size)
+            for what, files, command in commands_on_trials(folder):
+                seconds, gib, processor = measured(command)
+                reading = processor_time(lambda files=files: [*map(read_pieces, files)], 1)
+                numbers = f"{seconds:.1f}", f"{processor:.1f}", f"{gib:.2f}"
+                rows.append([f"{size:.0e}", what, *numbers, f"{processor / reading:.0f}"])
+                print(*rows[-1], file=sys.stderr, flush=True)
+            ratios += rows_of_arrays(folder, size, max(1, repeats * sizes[0] // size))
+    table(rows, "trials", "input", "s", "processor s", "peak GiB", "times reading")
+    return show(ratios)
+
+
+def rows_of_arrays(folder: Path, trials: int, repeats: int) -> Iterator[Row]:
+    """Arrays to Kaldi's EER and min Cllr against sorting the scores; the same from Parquet."""
+    arrays = [folder / "target.npy", folder / "nontarget.npy"]
+    scores = np.concatenate([np.load(path) for path in arrays])
+
+    def evaluate(scores: TrialScores) -> None:
+        kaldi_eer(scores)
+        min_cllr(scores)
+
+    def of_arrays() -> None:
+        evaluate(TrialScores(*(read_score_array(path) for path in arrays)))
+
+    def of_parquet() -> None:
+        found = read_in_key_order(folder / "scores.parquet", None, join_blocks)
+        assert found is not None
+        evaluate(TrialScores.from_labels(found[1].score, found[1].is_target))
+
+    work = f"to Kaldi's EER and min Cllr, {trials:.0e} trials"
+    seconds = processor_time(of_arrays, repeats)
+    limit = processor_time(lambda: np.argsort(scores), repeats)
+    yield Row(f"arrays {work}", "argsort", seconds, limit, ARRAYS_GOAL)
+    if (folder / "scores.parquet").exists():
+        from pyarrow import parquet
+
+        reading = processor_time(lambda: parquet.read_table(folder / "scores.parquet"), repeats)
+        of_file, limit = processor_time(of_parquet, repeats), 2 * reading + seconds
+        yield Row(f"Parquet {work}", "2 x pyarrow's reading + arrays", of_file, limit, 1.0)
 
 
 def large_gallery(enrolled: int, tests: int = 2000) -> bool:
@@ -496,41 +535,65 @@ def large_gallery(enrolled: int, tests: int = 2000) -> bool:
     return met
 
 
-def commands_on_trials(
-    folder: Path, trials: int
-) -> Iterator[tuple[str, Sequence[Path], list[str]]]:
-    """Write the same trials in all formats; yield what each is, its files and a command."""
-    program = [sys.executable, "-m", "privacy_eval"]
-    text = prepare_metrics(folder, trials)
-    files = [folder / "scores", folder / "trials"]
-    yield "text, in the order of the key", files, text
-    counts = folder / "counts"
-    given = ("--scores", str(files[0]), "--trials", str(files[1]), "--out", str(counts))
-    yield "text, to counts", files, [*program, "count", *given]
-    yield "counts", [counts], [*program, "metrics", "--counts", str(counts)]
-    labelled = read_in_key_order(files[0], files[1])
-    assert labelled is not None
-    arrays = {"target": labelled.is_target, "nontarget": ~labelled.is_target}
-    options = []
-    for name, rows in arrays.items():
-        np.save(folder / f"{name}.npy", labelled.score[rows])
-        options += [f"--{name}", str(folder / f"{name}.npy")]
-    yield "arrays (.npy)", [Path(o) for o in options[1::2]], [*program, "metrics", *options]
-    if trials <= _MOST_PARQUET and importlib.util.find_spec("pyarrow"):
-        parquet = write_parquet(folder, trials)
-        yield "Parquet", [parquet], [*program, "metrics", "--scores", str(parquet)]
+def write_trials(folder: Path, trials: int) -> None:
+    """Write the same trials as text, arrays and, if pyarrow is there, Parquet."""
+    scores, labels = [], []
+    with (
+        open(folder / "trials", "w") as key,
+        open(folder / "scores", "w") as text,
+        parquet_writer(folder / "scores.parquet") as write_table,
+    ):
+        for block in trial_blocks(trials):
+            for ids, label, score in block.lines():
+                key.write(f"{ids} {label}\n")
+                text.write(f"{ids} {score:.6f}\n")
+            write_table(block)
+            scores.append(block.score)
+            labels.append(block.is_target)
+    score, is_target = np.concatenate(scores), np.concatenate(labels)
+    np.save(folder / "target.npy", score[is_target])
+    np.save(folder / "nontarget.npy", score[~is_target])
 
 
-def write_parquet(folder: Path, trials: int) -> Path:
-    """Write the trials as one table with labels."""
+@contextlib.contextmanager
+def parquet_writer(path: Path) -> Iterator[Callable[[TrialBlock], None]]:
+    """Write blocks of trials as one table with labels; without pyarrow, nothing."""
+    if not importlib.util.find_spec("pyarrow"):
+        yield lambda block: None
+        return
     import pyarrow
     from pyarrow import parquet
 
-    rows = [(*ids.split(), label == "target", score) for ids, label, score in trial_lines(trials)]
-    names = ("enroll", "test", "label", "score")
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    parquet.write_table(pyarrow.table(columns), folder / "scores.parquet")
-    return folder / "scores.parquet"
+    types = {"enroll": "string", "test": "string", "label": "bool", "score": "double"}
+    schema = pyarrow.schema([(n, pyarrow.type_for_alias(t)) for n, t in types.items()])
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def write(block: TrialBlock) -> None:
+            enrolled, tests = zip(*(ids.split() for ids in block.ids), strict=True)
+            columns = (enrolled, tests, block.is_target, block.score)
+            writer.write_table(pyarrow.table(dict(zip(types, columns, strict=True)), schema))
+
+        yield write
+
+
+def commands_on_trials(folder: Path) -> Iterator[tuple[str, Sequence[Path], list[str]]]:
+    """Yield each form of the trials, its files and a command."""
+    program = [sys.executable, "-m", "privacy_eval"]
+    paths = {path.name: path for path in folder.iterdir()} | {"counts": folder / "counts"}
+
+    def command(what: str, verb: str, **options: str) -> tuple[str, list[Path], list[str]]:
+        given = [f"--{option}={paths[file]}" for option, file in options.items()]
+        inputs = [paths[file] for option, file in options.items() if option != "out"]
+        return what, inputs, [*program, verb, *given]
+
+    text = {"scores": "scores", "trials": "trials"}
+    yield command("text, in the order of the key", "metrics", **text)
+    yield command("text, to counts", "count", **text, out="counts")
+    yield command("counts", "metrics", counts="counts")
+    yield command("arrays (.npy)", "metrics", target="target.npy", nontarget="nontarget.npy")
+    if "scores.parquet" in paths:
+        yield command("Parquet", "metrics", scores="scores.parquet")
+        yield command("Parquet, to counts", "count", scores="scores.parquet", out="counts")
 
 
 def read_pieces(path: Path) -> None:
@@ -968,7 +1031,26 @@ def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
 
 
 def trial_lines(trials: int) -> Iterator[tuple[str, str, float]]:
-    """Ids, label and score of every trial of ten speakers, drawn a million at a time."""
+    """Ids, label and score of every trial."""
+    for block in trial_blocks(trials):
+        yield from block.lines()
+
+
+@dataclass(frozen=True)
+class TrialBlock:
+    """Ids, as `speaker utterance`, scores of six decimals, and labels of some trials."""
+
+    ids: list[str]
+    score: NDArray[np.float64]
+    is_target: NDArray[np.bool_]
+
+    def lines(self) -> Iterator[tuple[str, str, float]]:
+        labels = ("target" if label else "nontarget" for label in self.is_target.tolist())
+        return zip(self.ids, labels, self.score.tolist(), strict=True)
+
+
+def trial_blocks(trials: int) -> Iterator[TrialBlock]:
+    """The trials of ten speakers, drawn a million at a time."""
     for first in range(0, trials, 10**6):
         drawn = simulate_trials(
             ScoreModel(separation=1.0, scale=30.0),
@@ -977,18 +1059,12 @@ def trial_lines(trials: int) -> Iterator[tuple[str, str, float]]:
             utterances=min(10**6, trials - first) // 100,
             generator=np.random.default_rng(2 + first),
         )
-        columns = (
-            drawn.enrolled_speaker,
-            drawn.trial_speaker,
-            drawn.utterance + first // 100,
-            drawn.is_target,
-            drawn.score,
-        )
-        for enrolled, speaker, utterance, is_target, score in zip(
-            *(c.tolist() for c in columns), strict=True
-        ):
-            ids = f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
-            yield ids, "target" if is_target else "nontarget", score
+        columns = drawn.enrolled_speaker, drawn.trial_speaker, drawn.utterance + first // 100
+        ids = [
+            f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
+            for enrolled, speaker, utterance in zip(*(c.tolist() for c in columns), strict=True)
+        ]
+        yield TrialBlock(ids, drawn.score.round(6), drawn.is_target)
 
 
 def in_turn(

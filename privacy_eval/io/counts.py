@@ -128,9 +128,9 @@ def write_counts(path: Path, shards: CountedShards) -> None:
     }
     with atomic_path(path) as temporary, open(temporary, "wb") as file:
         file.write(json.dumps(header).encode() + b"\n")
-        file.write(counts.bins.astype("<u4").tobytes())
+        file.write(np.ascontiguousarray(counts.bins, "<u4").data)
         for numbers in (counts.targets, counts.nontargets):
-            file.write(numbers.astype("<i8").tobytes())
+            file.write(np.ascontiguousarray(numbers, "<i8").data)
 
 
 def read_counts(path: Path) -> CountedShards:

@@ -87,8 +87,9 @@ class Column:
         longest = int(self.size.max(initial=0))
         shortest = int(self.size.min(initial=longest))
         words = self._words(self.start, min(-(-longest // 8), _WORDS_OF_ALL))
+        sizes = self.size if shortest < longest else np.int64(longest)  # mostly equal ones
         for number in range(shortest // 8, words.shape[1]):
-            words[:, number] &= _WORD_MASK[np.clip(self.size - 8 * number, 0, 8)]
+            words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
         return words
 
     @cached_property
