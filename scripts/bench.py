@@ -537,16 +537,10 @@ def large_gallery(enrolled: int, tests: int = 2000) -> bool:
 
 def write_trials(folder: Path, trials: int) -> None:
     """Write the same trials as text, arrays and, if pyarrow is there, Parquet."""
+    prepare_metrics(folder, trials)
     scores, labels = [], []
-    with (
-        open(folder / "trials", "w") as key,
-        open(folder / "scores", "w") as text,
-        parquet_writer(folder / "scores.parquet") as write_table,
-    ):
+    with parquet_writer(folder / "scores.parquet") as write_table:
         for block in trial_blocks(trials):
-            for ids, label, score in block.lines():
-                key.write(f"{ids} {label}\n")
-                text.write(f"{ids} {score:.6f}\n")
             write_table(block)
             scores.append(block.score)
             labels.append(block.is_target)
@@ -564,14 +558,18 @@ def parquet_writer(path: Path) -> Iterator[Callable[[TrialBlock], None]]:
     import pyarrow
     from pyarrow import parquet
 
-    types = {"enroll": "string", "test": "string", "label": "bool", "score": "double"}
-    schema = pyarrow.schema([(n, pyarrow.type_for_alias(t)) for n, t in types.items()])
-    with parquet.ParquetWriter(path, schema) as writer:
+    names = ("enroll", "test", "label", "score")
+    types = (pyarrow.string(), pyarrow.string(), pyarrow.bool_(), pyarrow.float64())
+    with parquet.ParquetWriter(path, pyarrow.schema(zip(names, types, strict=True))) as writer:
+
+        def texts(characters: NDArray[np.uint8]) -> pyarrow.Array:
+            kind, data = pyarrow.binary(characters.shape[1]), pyarrow.py_buffer(characters)
+            fixed = pyarrow.Array.from_buffers(kind, len(characters), [None, data])
+            return fixed.cast(pyarrow.binary()).cast(pyarrow.string())
 
         def write(block: TrialBlock) -> None:
-            enrolled, tests = zip(*(ids.split() for ids in block.ids), strict=True)
-            columns = (enrolled, tests, block.is_target, block.score)
-            writer.write_table(pyarrow.table(dict(zip(types, columns, strict=True)), schema))
+            columns = (texts(block.enrolled), texts(block.test), block.is_target, block.score)
+            writer.write_table(pyarrow.table(dict(zip(names, columns, strict=True))))
 
         yield write
 
@@ -878,11 +876,10 @@ def help_row(repeats: int) -> Row:
 
 def prepare_metrics(folder: Path, trials: int) -> list[str]:
     """Score file and trial key of so many trials."""
-    lines = trial_lines(trials)
-    with open(folder / "trials", "w") as keys, open(folder / "scores", "w") as scores:
-        for ids, label, score in lines:
-            keys.write(f"{ids} {label}\n")
-            scores.write(f"{ids} {score:.6f}\n")
+    with open(folder / "trials", "wb") as key, open(folder / "scores", "wb") as scores:
+        for block in trial_blocks(trials):
+            key.write(block.key())
+            scores.write(block.scores())
     files = ("--scores", str(folder / "scores"), "--trials", str(folder / "trials"))
     return [sys.executable, "-m", "privacy_eval", "metrics", *files]
 
@@ -1033,20 +1030,47 @@ def pairing_row(lines: int, shuffled: bool, repeats: int) -> Row:
 def trial_lines(trials: int) -> Iterator[tuple[str, str, float]]:
     """Ids, label and score of every trial."""
     for block in trial_blocks(trials):
-        yield from block.lines()
+        lines = block.key().decode().splitlines()
+        for line, score in zip(lines, block.score.tolist(), strict=True):
+            ids, label = line.rsplit(" ", 1)
+            yield ids, label, score
 
 
 @dataclass(frozen=True)
 class TrialBlock:
-    """Ids, as `speaker utterance`, scores of six decimals, and labels of some trials."""
+    """Characters of the speakers and the utterances of some trials, scores of six decimals, and
+    labels."""
 
-    ids: list[str]
+    enrolled: NDArray[np.uint8]
+    test: NDArray[np.uint8]
     score: NDArray[np.float64]
     is_target: NDArray[np.bool_]
 
-    def lines(self) -> Iterator[tuple[str, str, float]]:
-        labels = ("target" if label else "nontarget" for label in self.is_target.tolist())
-        return zip(self.ids, labels, self.score.tolist(), strict=True)
+    def key(self) -> bytes:
+        labels = np.array([b"nontarget", b"target"])
+        characters = labels.view(np.uint8).reshape(2, -1)[self.is_target.astype(int)]
+        return text_lines(self.enrolled, self.test, characters)
+
+    def scores(self) -> bytes:
+        millionths = np.abs(self.score * 1e6).round().astype(np.int64)
+        whole = digits(millionths // 10**6, 4)
+        whole[:, :-1][np.cumsum(whole[:, :-1] > ord("0"), axis=1) == 0] = 0
+        sign = np.where(self.score < 0, ord("-"), 0).astype(np.uint8)
+        point = np.full_like(sign, ord("."))
+        parts = sign[:, None], whole, point[:, None], digits(millionths, 6)
+        return text_lines(self.enrolled, self.test, np.hstack(parts))
+
+
+def digits(numbers: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
+    """The last digits of each number as characters."""
+    return (numbers[:, None] // 10 ** np.arange(width)[::-1] % 10 + ord("0")).astype(np.uint8)
+
+
+def text_lines(*columns: NDArray[np.uint8]) -> bytes:
+    """Columns of characters, without zero bytes, separated by blanks."""
+    blank, end = (np.full((len(columns[0]), 1), ord(c), np.uint8) for c in " \n")
+    every = np.hstack([columns[0], *(part for c in columns[1:] for part in (blank, c)), end])
+    return every[every > 0].tobytes()
 
 
 def trial_blocks(trials: int) -> Iterator[TrialBlock]:
@@ -1059,12 +1083,12 @@ def trial_blocks(trials: int) -> Iterator[TrialBlock]:
             utterances=min(10**6, trials - first) // 100,
             generator=np.random.default_rng(2 + first),
         )
-        columns = drawn.enrolled_speaker, drawn.trial_speaker, drawn.utterance + first // 100
-        ids = [
-            f"{enrolled:04d} {speaker:04d}-{utterance:07d}-{utterance % 9973:04d}"
-            for enrolled, speaker, utterance in zip(*(c.tolist() for c in columns), strict=True)
-        ]
-        yield TrialBlock(ids, drawn.score.round(6), drawn.is_target)
+        utterance, dash = drawn.utterance + first // 100, np.full((drawn.score.size, 1), ord("-"))
+        names = (drawn.trial_speaker, 4), (utterance, 7), (utterance % 9973, 4)
+        speaker, number, more = (digits(numbers, width) for numbers, width in names)
+        test = np.hstack([speaker, dash, number, dash, more]).astype(np.uint8)
+        enrolled = digits(drawn.enrolled_speaker, 4)
+        yield TrialBlock(enrolled, test, drawn.score.round(6), drawn.is_target)
 
 
 def in_turn(
