@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+import reference_metrics as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -99,6 +101,46 @@ def test_brackets_hold_the_values_of_the_scores(
         assert metrics.zebra_individual == pytest.approx(exact["zebra_individual"], abs=1e-9)
 
 
+def crossings(target: Sequence[float], nontarget: Sequence[float]) -> tuple[float, float]:
+    """The least and the largest rate where miss and false-alarm rates cross, threshold by
+    threshold: scores of one threshold may be in any order."""
+
+    def miss(threshold: float) -> float:
+        return sum(s < threshold for s in target) / len(target)
+
+    def false_alarm(threshold: float) -> float:
+        return sum(s >= threshold for s in nontarget) / len(nontarget)
+
+    thresholds = [*sorted({*target, *nontarget}), math.inf]
+    after = next(n for n, s in enumerate(thresholds) if miss(s) >= false_alarm(s))
+    before, at = thresholds[after - 1], thresholds[after]
+    return max(miss(before), false_alarm(at)), min(miss(at), false_alarm(before))
+
+
+@pytest.mark.parametrize("bits", [16, 20, 24, 32])
+def test_brackets_hold_the_exact_values_of_250_random_cases(bits: int) -> None:
+    """1000 in all, by the slow second implementation; scores that share bins, and ties."""
+    rng = np.random.default_rng(bits)
+    for _ in range(250):
+        spread, step = 10.0 ** rng.uniform(-6, 3), rng.choice([0, 0.1, 0.5])
+        target, nontarget = (
+            1 + spread * (rng.normal(shift, 1, rng.integers(1, 15))) for shift in (rng.normal(), 0)
+        )
+        if step:
+            target, nontarget = (
+                (s / (step * spread)).round() * step * spread for s in (target, nontarget)
+            )
+        target, nontarget = (np.float32(s).astype(float).tolist() for s in (target, nontarget))
+        metrics = count_metrics(count_scores(target, nontarget, bits=bits))
+        trials = reference.trials_of(target, nontarget)
+        assert holds(metrics.eer_rocch, reference.rocch_eer(trials, "exact"))
+        assert holds(metrics.cllr_min, reference.min_cllr(trials, "exact"))
+        assert holds(metrics.linkability, reference.linkability(target, nontarget, "exact"))
+        assert holds(metrics.eer_kaldi, np.float32(reference.kaldi_eer(target, nontarget)[0]))
+        for value in crossings(target, nontarget):
+            assert holds(metrics.eer_crossing, value)
+
+
 @settings(max_examples=60, deadline=None)
 @given(scores=any_scores(), bits=st.sampled_from([8, 24, 32]), data=st.data())
 def test_parts_in_any_order_merge_to_the_whole(
@@ -112,7 +154,11 @@ def test_parts_in_any_order_merge_to_the_whole(
         count_scores([s for s, t in part if t], [s for s, t in part if not t], bits=bits)
         for part in parts
     ]
-    assert same(merge_counts(tables), count_scores(*scores, bits=bits))
+    while len(tables) > 1:  # some of them first, then these with others
+        tables = data.draw(st.permutations(tables))
+        some = data.draw(st.integers(2, len(tables)))
+        tables = [merge_counts(tables[:some]), *tables[some:]]
+    assert same(tables[0], count_scores(*scores, bits=bits))
 
 
 def test_singular_cases() -> None:
