@@ -16,6 +16,7 @@ import yaml
 from support import ROOT
 
 import privacy_eval
+from privacy_eval.numbers.gate import read_policy
 
 #: Messages of pip if it cannot download build requirements.
 UNREACHABLE = re.compile(
@@ -204,3 +205,11 @@ def test_the_workflow_runs_what_is_here() -> None:
     assert runs["wheel"] == ["./scripts/check_install.sh --pythons python3"]
     assert os.access(ROOT / "scripts/check_install.sh", os.X_OK)
     assert jobs["wheel"]["strategy"]["matrix"]["python"] == ["3.10", "3.11", "3.12", "3.13"]
+    demo, gate, _ = runs["gate"]
+    assert os.access(ROOT / demo, os.X_OK)
+    program, verb, *options = gate.split()
+    assert program == ".venv/bin/privacy-eval" and verb == "gate"
+    results = next(option for option in options if option.endswith(".json"))
+    assert results.startswith(f"{os.path.dirname(demo).removeprefix('./')}/work/")
+    policy = read_policy(ROOT / options[options.index("--policy") + 1])
+    assert [rule.metric for rule in policy.rules] == ["eer", "wer"]

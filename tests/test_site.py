@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import yaml
 from support import ROOT
 
 import privacy_eval as pe
+from privacy_eval.report.figures import KINDS, FigureKind
 
 pytest.importorskip("mkdocstrings", reason="the extra `docs` is not installed")
 
@@ -22,6 +24,17 @@ def build(root: Path, out: Path, *options: object) -> subprocess.CompletedProces
     script = root / "scripts/build_site.sh"
     command = [script, "--out", out, *options]
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+
+
+def figures(folder: Path, kinds: Sequence[FigureKind]) -> Path:
+    """A folder of a picture of each kind."""
+    out = folder / f"run{len(kinds)}" / "figures"
+    out.mkdir(parents=True)
+    captions = {k.name: {"section": k.section, "caption": f"Caption of {k.name}."} for k in kinds}
+    for name in captions:
+        shutil.copy(ROOT / "docs/summary.png", out / f"{name}.png")
+    (out / "captions.json").write_text(json.dumps(captions))
+    return out
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +58,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_site_has_all_pages_and_loads_nothing(tmp_path: Path) -> None:
-    pictures = tmp_path / "figures"
-    pictures.mkdir()
-    shutil.copy(ROOT / "docs/summary.png", pictures / "plane.png")
-    (pictures / "captions.json").write_text(json.dumps({"plane": {"caption": "A plane."}}))
+    folders = figures(tmp_path, KINDS[:3]), figures(tmp_path, KINDS[3:])
     site = tmp_path / "site"
-    run = build(ROOT, site, "--figures", pictures)
+    run = build(ROOT, site, "--figures", folders[0], "--figures", folders[1])
     assert run.returncode == 0, run.stderr
     for page in (ROOT / "docs").glob("*.md"):
         assert (site / page.with_suffix(".html").name).is_file()
@@ -64,8 +74,8 @@ def test_the_site_has_all_pages_and_loads_nothing(tmp_path: Path) -> None:
     targets = {path.parent / link for path, text in pages.items() for link in links.findall(text)}
     assert len(targets) >= len(pages)
     assert not sorted(str(path) for path in targets if not path.exists())
-    assert "A plane." in texts[site / "figures/index.html"]
-    assert (site / "figures/plane.png").is_file()
+    assert "Caption of plane." in texts[site / "figures/index.html"]
+    assert len(list(site.glob("figures/*.png"))) == len(KINDS)
     interface = texts[site / "api/privacy_eval.html"]
     public = [name for name in pe.__all__ if callable(getattr(pe, name))]
     assert not [name for name in public if getattr(pe, name).__name__ not in interface]
@@ -90,3 +100,6 @@ def test_broken_links_end_the_build(copy: Path, tmp_path: Path) -> None:
     run = build(copy, tmp_path / "site")
     assert run.returncode != 0
     assert "no-such-heading" in run.stderr and "no_such_page.md" in run.stderr
+    page.write_text(text)
+    run = build(copy, tmp_path / "site", "--figures", figures(tmp_path, KINDS[1:]))
+    assert run.returncode != 0 and KINDS[0].section in run.stderr

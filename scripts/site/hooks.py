@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import pkgutil
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -16,11 +17,17 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from privacy_eval.report.figures import KINDS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Packages whose docstrings follow numpydoc.
 DOCUMENTED = ("metrics", "asv", "attackers", "speech")
 
+#: Pictures of each kind of figure.
+_PICTURES = 3
+
+_LOG = logging.getLogger("mkdocs.hooks")
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
@@ -34,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"api/{name}.md", content=text))
     worker = (Path(__file__).parent / "iframe-worker.js").read_text(encoding="utf-8")
     files.append(File.generated(config, "assets/iframe-worker.js", content=worker))
-    for name, content in _gallery(os.environ.get("SITE_FIGURES")):
+    for name, content in _gallery(os.environ.get("SITE_FIGURES", "").split()):
         files.append(File.generated(config, f"figures/{name}", content=content))
     return files
 
@@ -126,14 +133,23 @@ def _reference() -> Iterator[tuple[str, str]]:
         yield package, "\n\n".join([f"# privacy_eval.{package}", *modules])
 
 
-def _gallery(folder: str | None) -> Iterator[tuple[str, str | bytes]]:
-    """Yield a page of all figures of an evaluation, and the figures."""
-    lines = ["# Figures", "", "An evaluation of the simulated demo (`recipes/demo/run.sh`)."]
-    captions = Path(folder, "captions.json").read_text(encoding="utf-8") if folder else "{}"
-    for name, entry in json.loads(captions).items():
-        for picture in sorted(Path(folder or "").glob(f"{name}*.png")):
-            yield picture.name, picture.read_bytes()
-            lines += ["", f"![{name}]({picture.name})", "", entry["caption"]]
-    if len(lines) == 3:
-        lines += ["", "This site was built without figures: `scripts/build_site.sh --figures DIR`."]
+def _gallery(folders: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
+    """Yield a page of a few figures of each kind, and the figures."""
+    lines = ["# Figures", "", "Of simulated data (`scripts/build_site.sh --draw`)."]
+    sections: dict[str, list[tuple[Path, str]]] = {}
+    for folder in map(Path, folders):
+        captions = json.loads((folder / "captions.json").read_text(encoding="utf-8"))
+        for name, entry in captions.items():
+            pictures = [(picture, entry["caption"]) for picture in folder.glob(f"{name}.png")]
+            sections.setdefault(entry["section"], []).extend(pictures)
+    for section, pictures in sections.items():
+        lines += ["", f"## {section}"]
+        for picture, caption in pictures[:_PICTURES]:
+            name = f"{picture.parents[1].name}_{picture.name}"
+            yield name, picture.read_bytes()
+            lines += ["", f"![{picture.stem}]({name})", "", caption]
+    if not sections:
+        lines += ["", "This site was built without figures: `scripts/build_site.sh --draw`."]
+    elif missing := [kind.section for kind in KINDS if not sections.get(kind.section)]:
+        _LOG.warning("no picture of the kinds of figure %s", ", ".join(missing))
     yield "index.md", "\n".join(lines)
