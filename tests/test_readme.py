@@ -223,8 +223,9 @@ def test_links_lead_somewhere(page: str) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
-def test_the_readme_shows_a_small_picture() -> None:
-    picture = ROOT / "docs/summary.png"
+@pytest.mark.parametrize("name", ["summary", "real_speech"])
+def test_the_readme_shows_small_pictures(name: str) -> None:
+    picture = ROOT / f"docs/{name}.png"
     with Image.open(picture) as image:
         assert image.mode == "P"
     assert f"({picture.relative_to(ROOT)})" in text_of(README)
