@@ -326,9 +326,16 @@ def report_outcome(
 
 
 def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -> None:
-    """Log how many items there are, and the first five; in a job and with `--details` all."""
+    """Log how many items there are, and the first five; in a job and with `--details` all.
+
+    What is said of several names, in items of the form `NAME: TEXT`, is logged once.
+    """
     if items and (arguments.details or in_job()):
         log(f"privacy-eval: {title}: {len(items)}:" + "".join(f"\n  {item}" for item in items))
     elif items:
+        names_of: dict[str, list[str]] = {}
+        for name, colon, text in (item.partition(": ") for item in items):
+            names_of.setdefault(colon + text, []).append(name)
+        said = [f"{abbreviate(names)}{text}" for text, names in names_of.items()]
         more = " (--details lists all)" if len(items) > 5 else ""
-        log(f"privacy-eval: {title}: {len(items)}: {abbreviate(items)}{more}")
+        log(f"privacy-eval: {title}: {len(items)}: {abbreviate(said)}{more}")

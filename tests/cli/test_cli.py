@@ -47,6 +47,7 @@ from support import (
 
 from privacy_eval import __version__
 from privacy_eval.cli import GROUPS, VERBS, collect, parser
+from privacy_eval.cli.inputs import log_items
 from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_usages
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
@@ -726,6 +727,21 @@ def test_closed_stdout_ends_without_a_traceback(tmp_path: Path) -> None:
     os.close(write)
     assert done.returncode == 1
     assert b"Traceback" not in done.stderr
+
+
+# --- what stages log
+
+
+def test_what_is_said_of_several_names_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for items, logged in (
+        (list("abcdefg"), "7: a, b, c, d, e, ... (--details lists all)"),
+        (
+            [*(f"{n}: few pairs" for n in "abc"), "d: short: 2"],
+            "4: a, b, c: few pairs, d: short: 2",
+        ),
+    ):
+        log_items(SimpleNamespace(details=False), "note", items)  # type: ignore[arg-type]
+        assert capsys.readouterr().err.strip() == f"privacy-eval: note: {logged}"
 
 
 # --- recipes
