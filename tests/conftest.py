@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import missing_extras
 import pytest
 from hypothesis import HealthCheck, settings
 from preloaded import preloaded
@@ -40,6 +41,11 @@ _FIRST = (
     "test_demo_tree.py",
     "test_speaker_scripts.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if missing_extras.ABSENT:
+        config.pluginmanager.register(missing_extras)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -272,8 +272,8 @@ def missing_packages(libraries: Iterable[Mapping[str, str]]) -> list[str]:
 
     Examples
     --------
-    >>> missing_packages([{"numpy": "numpy", "no_such_module": "no-such==1"}])
-    ['no-such==1']
+    >>> missing_packages([{"numpy": "numpy", "no_such_module": "no-such==1"}])[-1]
+    'no-such==1'
     """
     packages = {**_AUDIO}
     for more in libraries:
