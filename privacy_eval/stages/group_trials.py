@@ -10,7 +10,6 @@ from ..io.confine import check_inside
 from ..io.files import Loaded, relative
 from ..io.inputs import Inputs
 from ..io.labels import Labels, path_of_labels, read_labels
-from ..io.trial_speakers import trial_speakers
 
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
@@ -34,6 +33,7 @@ def grouped_trials(
     PrivacyEvalError
         As `read_labels`, `trial_speakers` and `Labels.of_speakers`.
     """
+    from ..io.trial_speakers import trial_speakers
     from ..metrics import GroupedTrials
 
     labels = read_labels(labels) if isinstance(labels, str) else labels

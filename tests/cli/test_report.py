@@ -647,7 +647,7 @@ def test_nothing_to_do_is_told_without_numpy(measured: SpeechTree, beside: Path)
         "back ends: 0 trained, 0 current, 1 external, 0 missing an input, 0 failed",
         "sets of x-vectors: 0 made, 0 current, 0 external, 0 missing an input, 0 failed",
         "score files: 0 made, 3 current, 0 external, 0 missing an input, 0 failed",
-        f"{beside}: files",
+        f"{beside}: files, current",
     ]
 
 
