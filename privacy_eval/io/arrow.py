@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NUMBERS = ("score", "label")
 
 _SPACE = 32
-_BATCH_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 17
 _EMPTY: IndexArray = np.empty(0, dtype=np.int64)
 
 
@@ -219,7 +219,8 @@ def _column(cells: pa.ChunkedArray, numbers: bool, where: str) -> Column:
     texts = cells.cast(pa.large_string()).combine_chunks()
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset :][: len(texts) + 1]
-    content = np.zeros(int(bounds[-1]) + PADDING, dtype=np.uint8)
+    content = np.empty(int(bounds[-1]) + PADDING, dtype=np.uint8)
+    content[bounds[-1] :] = 0
     if data is not None:
         content[: bounds[-1]] = np.frombuffer(data, dtype=np.uint8)[: bounds[-1]]
     column = TextColumn(content, bounds[:-1], np.diff(bounds), bounds[:-1])
