@@ -50,7 +50,7 @@ draw() {
     privacy-eval demo-tree "$tree" --speakers 8 --utterances 6
     awk 'BEGIN { print "speaker,accent" } !seen[$1]++ { print $1 "," ($1 % 2 ? "north" : "south") }' \
         "$tree"/data/*/spk2gender >"$tree/data/speakers.csv"
-    printf '%s\n' 'extends: vpc2020' 'name: vpc2020' 'genders: {f: female}' 'sentences: [1, 2, 3]' \
+    printf '%s\n' 'extends: vpc2020' 'name: vpc2020' 'sentences: [1, 2, 3]' \
         'groups: ["data/speakers.csv:accent"]' >"$tree/protocol.yaml"
     "$root/recipes/vpc2020/run.sh" --tree "$tree" --conf protocol.yaml --stage 5 --stop-stage 8 \
         --out results --bootstrap 100
