@@ -148,6 +148,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     for front in (alone, beside):
         assert [system for system, _ in front.answers][0] == better
         assert f"{better} protects better: EER" in front.verdict
+        assert f"% of {'two' if better == 'one' else 'one'}" in front.verdict  # not "the next"
         assert "without bootstrap replicates" in front.verdict
     assert "published" not in alone.verdict and "with published ones" in beside.verdict
     tied = merge([imported(B1, system="one"), imported(B1, system="two")])
