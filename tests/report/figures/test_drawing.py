@@ -81,7 +81,11 @@ def test_the_users_settings_and_display_do_not_matter(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(tmp_path / "a")],
         check=True,
         cwd=Path(__file__).parent,
-        env={"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(drawing.__file__).parents[3])},
+        env={
+            "PYTHONHASHSEED": "1",
+            "PYTHONPATH": str(Path(drawing.__file__).parents[3]),
+            "HOME": os.environ.get("HOME", ""),  # of the list of fonts that are installed
+        },
     )
     for path in write(Drawing("f", "", sample), tmp_path / "b"):
         assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes()
