@@ -28,7 +28,7 @@ def paths_outside(paths: Iterable[Path | None], roots: Iterable[Path]) -> tuple[
 
 
 def _leads_to_any(path: Path, roots: Iterable[Path]) -> bool:
-    path = Path.cwd() / path
+    path = path.absolute()
     real = os.path.join(_real_folder(path.parent), path.name)
     if path.name == ".." or os.path.islink(real):
         real = os.path.realpath(path)
@@ -36,7 +36,7 @@ def _leads_to_any(path: Path, roots: Iterable[Path]) -> bool:
 
 
 def _is_below_any(real: str, roots: Iterable[Path]) -> bool:
-    folders = (os.path.join(_real_folder(Path.cwd() / root), "") for root in roots)
+    folders = (os.path.join(_real_folder(root.absolute()), "") for root in roots)
     return any(f"{real}/".startswith(folder) for folder in folders)
 
 
