@@ -86,6 +86,10 @@ class McAdams:
         name = speaker if self.level == "speaker" else utterance
         return derive_coefficient(name, seed=self.seed, data_set=self.data_set)
 
+    def sources(self) -> dict[str, Path]:
+        """No files but the speech."""
+        return {}
+
     def settings(self, speaker_of: Mapping[str, str]) -> dict[str, Any]:
         """What the speech of some utterances depends on."""
         coefficients = {u: self.of(speaker, u) for u, speaker in speaker_of.items()}
@@ -315,7 +319,7 @@ def _converted_folder(data: Path, out: Path, reader: AudioReader, command: Comma
 
     def find(inputs: Inputs) -> Sources:
         speech = {u: path for u in reader.ids if (path := reader.path(u)) is not None}
-        return {**{name: data / name for name in copied}, **speech}
+        return {**{name: data / name for name in copied}, **speech, **command.sources()}
 
     def make(inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         out.mkdir(exist_ok=True)
@@ -390,7 +394,7 @@ class _Speech:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        return self.reader.existing_files(self.utterances)
+        return {**self.reader.existing_files(self.utterances), **self.anonymizer.sources()}
 
     def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         speech = {

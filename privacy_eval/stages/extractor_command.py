@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -49,7 +49,7 @@ def extract_by_command(
     """Extract the x-vectors of data sets, pairs of name and model folder, that are not current."""
     products, failed = [], {}
     for name, folder in sets:
-        extraction = _Extraction(name, folder, command, asv)
+        extraction = _Extraction(name, folder, command, command.sources(), asv)
         try:
             products.append(extraction.product())
         except PrivacyEvalError as error:
@@ -65,15 +65,19 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
     or failed if what they were made from has changed; None of other x-vectors."""
     stored = Fingerprint.read(asv.access.tree / model_folder / f"xvect_{data_set}" / VECTORS_NOTE)
     text = None if stored is None else stored.options.get(_COMMAND)
-    if not isinstance(text, str):
+    if stored is None or not isinstance(text, str):
         return None
     command = UserCommand(text, asv.access.tree, asv.access.tree)
-    product = _Extraction(data_set, model_folder, command, asv).product()
+    programs = command.earlier_sources(stored)
+    product = _Extraction(data_set, model_folder, command, programs, asv).product()
     if product.is_foreign(asv.access.inputs):
         return None
     if product.is_current(asv.access.inputs):
         return Outcome(current=[product.name])
-    message = f"its speech has changed since --extractor {text!r}; name an extractor again"
+    message = (
+        f"its speech, or a file of the command, has changed since --extractor {text!r}; "
+        "name an extractor again"
+    )
     return Outcome(failed={product.name: message})
 
 
@@ -84,6 +88,7 @@ class _Extraction:
     data_set: str
     model_folder: str
     command: UserCommand
+    programs: Mapping[str, Path]
     asv: AsvSystems
 
     @property
@@ -126,7 +131,8 @@ class _Extraction:
         if not utt2spk.is_file():
             raise MissingInput("speakers", f"data/{self.data_set}/utt2spk")
         self.asv.access.check_inside(utt2spk)
-        return {"utt2spk": utt2spk, **self.reader.existing_files(self.reader.ids)}
+        speech = self.reader.existing_files(self.reader.ids)
+        return {"utt2spk": utt2spk, **speech, **self.programs}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         tree, written = self.asv.access.tree, self.folder / _WRITTEN

@@ -92,12 +92,12 @@ class Recognition:
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        """Return the audio files."""
+        """Return the audio files, and those that the command names."""
         if not (self.data / "wav.scp").is_file():
             scp = relative(self.data / "wav.scp", self.access.tree)
             raise MissingInput("speech", scp, self.data.name)
         reader = self.reader()
-        return reader.existing_files(reader.ids)
+        return {**reader.existing_files(reader.ids), **self.command.sources()}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         """Run the command, and check what it wrote."""

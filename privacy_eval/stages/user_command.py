@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, printable, shorten
+from ..products.freshness import Fingerprint
 
 #: What words of a command that is run for a data folder become: that folder, and the one to write.
 FOLDERS = ("{in}", "{out}")
 
 #: End of a command's messages that is kept.
 _LAST_BYTES = 1 << 16
+#: What roles of files that a command names begin with.
+_ROLE = "program "
+#: Endings of files that a command reads; others it may write, such as a log.
+_READ = (".py", ".sh", ".pl", ".onnx", ".pt", ".yaml", ".yml", ".json")
 _WORD = re.compile(r"[^\s'\"|&;<>()$`\\{}=]+")
 
 
@@ -79,11 +84,31 @@ class UserCommand:
             )
         return messages
 
+    def sources(self) -> dict[str, Path]:
+        """Return the programs, scripts, models and settings that the command names, by role."""
+        named = {
+            word: self.tree / (self._of_caller(word) or word) for word in _WORD.findall(self.text)
+        }
+        return {
+            f"{_ROLE}{word}": path.resolve()
+            for word, path in named.items()
+            if path.is_file() and (path.suffix in _READ or os.access(path, os.X_OK))
+        }
+
+    def earlier_sources(self, stored: Fingerprint) -> dict[str, Path]:
+        """Return those that a product was made with, wherever the command was run from."""
+        entries = stored.inputs.items()
+        return {role: self.tree / e.path for role, e in entries if role.startswith(_ROLE)}
+
     def _located(self, word: str) -> str:
-        """Make a word absolute if only the caller has a file of this path."""
+        path = self._of_caller(word)
+        return word if path is None else shlex.quote(path)
+
+    def _of_caller(self, word: str) -> str | None:
+        """Return the absolute path of a word if only the caller has a file of this path."""
         path = self.caller / word
         if os.path.isabs(word) or not path.exists() or (self.tree / word).exists():
-            return word
+            return None
         if "/" not in word and (path.is_dir() or shutil.which(word)):
-            return word
-        return shlex.quote(os.path.abspath(path))
+            return None
+        return os.path.abspath(path)

@@ -189,6 +189,18 @@ def test_programs_beside_the_caller_and_the_model_folder(
     command = f"echo {{model}} >&2; {PYTHON} mine.py {{in}} {{out}} npz"
     run = tree.extract(command=command)
     assert run.code == 0 and "exp/models/own" in run.err
+    monkeypatch.chdir(tmp_path)  # the program is found again without the command, too
+    assert "4 current" in tree.run("xvectors").out
+    monkeypatch.chdir(tmp_path / "here")
+    Path("mine.py").write_text(f"{EXTRACT}# second version\n")
+    Path("mine.log").write_text("which a command may write")
+    run = tree.run("xvectors")
+    assert run.code == 1 and "a file of the command, has changed" in run.err
+    assert "4 made" in tree.extract(command=command).out
+    logged = command + " # mine.log"
+    assert "4 made" in tree.extract(command=logged).out
+    Path("mine.log").write_text("another text")
+    assert "4 current" in tree.extract(command=logged).out
 
 
 def test_external_vectors_are_kept(tree: Tree) -> None:

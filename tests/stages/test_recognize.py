@@ -76,6 +76,9 @@ def test_transcripts_of_a_tree_reach_its_word_error_rates(tree: Path) -> None:
     before = times(texts)
     done = run(tree, "recognize", "--recognizer", COMMAND)
     assert "0 recognized, 4 current" in done.out and times(texts) == before
+    with (tree / "recognize.py").open("a") as file:
+        file.write("# second version\n")
+    assert "4 recognized" in run(tree, "recognize", "--recognizer", COMMAND).out
     assert run(tree, "privacy-metrics").code == 0
     done = run(tree, "collect", "--allow-missing")
     assert done.code == 0, done.err

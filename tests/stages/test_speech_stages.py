@@ -168,6 +168,8 @@ def test_a_command_for_single_files_is_run_for_every_utterance(
     assert "8 current" in tree.run(*words).out
     (tree.data("speech_enrolls_anon") / "wav" / "s000-000.wav").unlink()
     assert "1 anonymized, 7 current" in tree.run(*words).out
+    (tmp_path / "copy.sh").write_text('cp "$1" "$2"  # second version\n')
+    assert "8 anonymized" in tree.run(*words).out
 
 
 @pytest.mark.parametrize(
