@@ -179,13 +179,15 @@ def amount_curve(
     if not remaining.size:
         raise PrivacyEvalError("no enrolled speaker has tests of every length")
 
+    whole = {one.length: one for one in some}
+    computed = {amount.length: amount for amount in of_all}
+
     def rates(one: LengthScores, columns: IntArray) -> Amount:
         """Compute the error rates of some speakers, with intervals if there are replicates."""
         kept = one.of_speakers(columns)
-        amount = error_rates(kept)
+        amount = computed[one.length] if kept is whole.get(one.length) else error_rates(kept)
         return _with_intervals(kept, amount, speakers, replicates, seed) if replicates else amount
 
-    whole = {one.length: one for one in some}
     within = [
         one
         for one in sorted(within_sessions, key=lambda one: one.length)
