@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..attackers.strongest import Strongest, strongest
+from ..choices import LEVEL
 from ..metrics import describe
+from ..metrics.caveats import MAX_ORIGINAL_EER
 from ..metrics.comparison import holm, is_weaker, paired_bounds
 from ..protocol.protocol import AttackModel, Protocol
 from ..results.arrays import StoredArrays
 from ..results.records import Results, VerificationRecord
 from .attacks import Attack
-from .cells import cells_from_results, system_column
+from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, cells_from_results, system_column
 from .means import Mean, Means
 from .paired import Difference, difference, is_paired
 
@@ -34,6 +36,8 @@ class AttackerEer:
         another one.
     model : AttackModel
     eer : Mean
+    original : Mean
+        The EER on original speech.
     is_words : bool
         Whether the attacker reads the words alone.
     """
@@ -42,6 +46,7 @@ class AttackerEer:
     phrase: str
     model: AttackModel
     eer: Mean
+    original: Mean
     is_words: bool = False
 
     @property
@@ -58,6 +63,11 @@ class AttackerEer:
     def is_plausible(self) -> bool:
         """Whether there is a value, of scores that are not inverted."""
         return self.eer.of_present is not None and self.eer.caveat is None
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the attacker errs too often on original speech for its errors to be privacy."""
+        return (self.original.of_present or 0.0) > MAX_ORIGINAL_EER
 
     @property
     def trial_sets(self) -> set[tuple[str, str]]:
@@ -162,9 +172,31 @@ class Tried:
     @property
     def like_lowest(self) -> set[str]:
         """Titles of the attackers whose EER is not significantly above the lowest by a test."""
+        tested = self._tested_against_lowest
+        return {title for title, by in tested.items() if not by.significant}
+
+    @property
+    def untested(self) -> set[str]:
+        """Titles of the attackers that no test compares with the lowest, where it does others."""
+        others = {a.title for a in self.compared} - {self.lowest_title}
+        return others - self._tested_against_lowest.keys() if self.pairs else set()
+
+    @functools.cached_property
+    def _tested_against_lowest(self) -> dict[str, Difference]:
         of_lowest = [p for p in self.pairs if self.lowest in (p.one, p.other)]
-        equal = [p for p in of_lowest if not (p.difference.significant or p.difference.too_few)]
-        return {a.title for p in equal for a in (p.one, p.other)} - {self.lowest_title}
+        return {
+            (p.other if p.one == self.lowest else p.one).title: p.difference
+            for p in of_lowest
+            if not p.difference.too_few
+        }
+
+    @property
+    def needs_replicates(self) -> bool:
+        """Whether only the number of replicates keeps a pair from being significant among all."""
+        return any(
+            not p.difference.too_few and p.difference.p_value_is_bound and p.p_holm >= 1 - LEVEL
+            for p in self.pairs
+        )
 
     @property
     def lowest_title(self) -> str:
@@ -250,7 +282,7 @@ def tried(
         name: _means(Results(protocol, tuple(of_one)), arrays)
         for name, of_one in by_attacker.items()
     }
-    compared = {}
+    compared, none = {}, Mean(protocol.eer, None)
     for system, split in itertools.product(own, protocol.splits):
         beside = [
             one
@@ -258,10 +290,12 @@ def tried(
             for one in _of_attacker(name, of_one, protocol, system, split)
         ]
         if beside:
+            of_split = [a for a in own[system] if a.split == split]
+            original = next((a.eer for a in of_split if a.model.is_original), none)
             attackers = [
-                AttackerEer(protocol.own_attacker, a.model.phrase, a.model, a.eer)
-                for a in own[system]
-                if a.split == split and not a.model.is_original
+                AttackerEer(protocol.own_attacker, a.model.phrase, a.model, a.eer, original)
+                for a in of_split
+                if not a.model.is_original
             ]
             every = (*attackers, *beside)
             compared[system, split] = Tried(system, split, every, protocol)
@@ -282,8 +316,9 @@ def _of_attacker(
     is_words = name in protocol.word_attackers
     models = [m for m in protocol.attack_models if not m.is_original]
     eers = {m.id: means.of(protocol.eer, m.id, split, system_column(system)) for m in models}
+    original = means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN)
     several = sum(eer.of_present is not None for eer in eers.values()) > 1
     for model in models:
         if eers[model.id].of_present is not None:
             named = f"{title}, {model.phrase}" if several else title
-            yield AttackerEer(name, named, model, eers[model.id], is_words)
+            yield AttackerEer(name, named, model, eers[model.id], original, is_words)

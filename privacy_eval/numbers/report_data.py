@@ -91,7 +91,8 @@ class ReportData:
         total: dict[str, float] = {}
         for attacker, seconds in (item for of in costs for item in of.seconds.items()):
             total[attacker] = total.get(attacker, 0) + seconds
-        return AttackerCosts(total, sum(of.extraction for of in costs))
+        commands = {folder: text for of in costs for folder, text in of.commands.items()}
+        return AttackerCosts(total, sum(of.extraction for of in costs), commands)
 
     @functools.cached_property
     def means(self) -> Means:

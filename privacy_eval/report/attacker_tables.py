@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attackers import AttackerPair, Tried
+from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from ..numbers.report_data import ReportData
 from ..results.records import VerificationRecord
-from .attackers_in_words import LIKE_LOWEST, PARTIAL, attacker_notes
+from .attackers_in_words import LIKE_LOWEST, PARTIAL, UNTESTED, attacker_notes
 from .notes import averaged_text
 from .ranking_tables import p_value_text
 from .split_tables import Key, nonempty, set_groups
 from .table import ANSWER, Column, Table, aligned
 
-#: Mark of statements that are of a single pair, and do not hold among all pairs.
-_SINGLE = "*"
+#: Follows statements that are of a single pair, and do not hold among all pairs.
+_SINGLE = " (this pair alone)"
+
+_MORE = (
+    "Some p-values are bounds (<) that only the number of replicates keeps from being significant "
+    "among all pairs: evaluate with more (--bootstrap)"
+)
 
 _SESSIONS = {"enrolled": "enrolled", "other": "not enrolled"}
 
@@ -33,23 +39,23 @@ def attackers_table(data: ReportData) -> Table | None:
     corrected = any(row.strongest is not None for row in rows)
     extra = [Column("Strongest", interval=True, rule=True)] if corrected else []
     columns = (Column("System", align="l"), Column("Split"), *map(Column, titles), *extra)
-    texts = [_texts(row, titles, data, corrected=corrected) for row in rows]
-    bold = {
-        (number, 2 + titles.index(row.lowest.title))
-        for number, row in enumerate(rows)
-        if row.lowest is not None
-    }
+    groups, bold, number = [], set(), 0
+    for split in dict.fromkeys(row.split for row in rows):
+        of_split = [row for row in rows if row.split == split]
+        original = _original(of_split, titles, columns, data)
+        number += len(original)
+        for row in of_split:
+            if row.lowest is not None:
+                bold.add((number, 2 + titles.index(row.lowest.title)))
+            number += 1
+        groups.append((*original, *(_texts(row, titles, data, columns) for row in of_split)))
     name = describe(protocol.eer).name
     return Table(
         "attackers",
         f"{protocol.title}: {name} of every attacker that was tried, in %; "
         f"{averaged_text(protocol)}, of the available conditions. {_titles(rows, data)}.",
         columns,
-        tuple(
-            tuple(text for row, text in zip(rows, texts, strict=True) if row.split == split)
-            for split in protocol.splits
-            if any(row.split == split for row in rows)
-        ),
+        tuple(groups),
         bold=frozenset(bold),
         bold_means="the strongest attacker of the row",
         notes=tuple(attacker_notes(rows, data)),
@@ -67,18 +73,37 @@ def _titles(rows: Iterable[Tried], data: ReportData) -> str:
     return f"{', '.join(titles)}: the challenge's own attacker, {next(named, own)}"
 
 
-def _texts(row: Tried, titles: list[str], data: ReportData, *, corrected: bool) -> tuple[str, ...]:
-    like_lowest = row.like_lowest
+def _original(
+    rows: Sequence[Tried], titles: Sequence[str], columns: Sequence[Column], data: ReportData
+) -> list[tuple[str, ...]]:
+    """Return the row of original speech of a split, if another attacker than the challenge's own
+    was tried on it."""
+    protocol, split = data.protocol, rows[0].split
+    every = [a for row in rows for a in row.attackers]
+    others = [a for a in every if a.attacker != protocol.own_attacker]
+    eers = {a.title: a.original.text() for a in reversed(others) if a.original.text()}
+    if not eers:
+        return []
+    challenge = data.means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN).text()
+    eers |= {a.title: challenge for a in every if a.attacker == protocol.own_attacker}
+    texts = ["Original speech", protocol.split_title(split)]
+    texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
+    return [tuple(texts + [NOT_AVAILABLE] * (len(columns) - len(texts)))]
+
+
+def _texts(
+    row: Tried, titles: Sequence[str], data: ReportData, columns: Sequence[Column]
+) -> tuple[str, ...]:
+    like_lowest, untested = row.like_lowest, row.untested
     partial = [a.title for a in row.partial]
     eers = {
         a.title: f"{a.eer.text()}{LIKE_LOWEST * (a.title in like_lowest)}"
-        f"{PARTIAL * (a.title in partial)}"
+        f"{UNTESTED * (a.title in untested)}{PARTIAL * (a.title in partial)}"
         for a in row.attackers
     }
     texts = [row.system, data.protocol.split_title(row.split)]
     texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
-    texts += [row.corrected_text or NOT_AVAILABLE] if corrected else []
-    return tuple(texts)
+    return *texts, *[row.corrected_text or NOT_AVAILABLE] * (len(columns) - len(texts))
 
 
 def sessions_table(data: ReportData, system: str) -> Table:
@@ -148,7 +173,8 @@ def pairs_table(data: ReportData, system: str) -> Table:
         nonempty(rows),
         notes=(
             "Paired by bootstrap replicate of speakers, two-sided; p (Holm) is adjusted for all "
-            f"pairs of the split, by which the differences marked {_SINGLE} are not significant",
+            f"pairs of the split, after which those with{_SINGLE} are not significant",
+            *[_MORE] * any(row is not None and row.needs_replicates for row in splits.values()),
         ),
         title=heading,
     )

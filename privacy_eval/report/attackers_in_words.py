@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..attackers.strongest import OUTSIDE, TOO_LOW
-from ..errors import counted
+from ..errors import counted, printable, shorten
 from ..metrics import describe
+from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
 from ..numbers.attackers import Tried
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Attacker, AttackModel
@@ -15,6 +16,9 @@ from ..results.attacker_costs import duration_text
 
 #: Mark of attackers that cannot be told from the strongest.
 LIKE_LOWEST = "\u2248"
+
+#: Mark of attackers that were not tested against the strongest.
+UNTESTED = "?"
 
 #: Mark of attackers without scores of all trial sets.
 PARTIAL = " (part)"
@@ -39,7 +43,7 @@ class AttackersInWords:
     tried : tuple of str
         Which attackers were tried, and which were not.
     running : tuple of str
-        What they cost, and which system ranks first by the strongest if the ranking differs.
+        What they cost, and commands that extracted their x-vectors.
     hints : tuple of str
         The options that run others or rank by the strongest.
     of_systems : tuple of tuples of str
@@ -67,16 +71,22 @@ def attackers_in_words(data: ReportData) -> AttackersInWords:
 
 
 def _verdict(data: ReportData) -> str:
-    """State what the strongest attacker leaves of the two systems that rank first."""
-    ranking = data.main_ranking
-    ranked = [r for r in ranking.ranked if r.system in ranking.own][:2]
+    """State what the strongest attacker leaves of the two systems that rank first, and which one
+    ranks first by it, if that is another."""
+    ranking, best = data.main_ranking, _first_by_strongest(data)
+    ranked = [r for r in ranking.ranked if r.system in ranking.own]
+    ranked = [*ranked[:2], *(r for r in ranked[2:] if r.system == best)]
     rows = {r.system: r.tried for r in ranked if r.tried is not None and r.tried.lowest is not None}
     if not rows:
         return ""
     number = max(len(row.compared) for row in rows.values())
     leaves = ", ".join(f"{system} {_strongest(row)}" for system, row in rows.items())
-    untested = "; the difference is not tested" * (ranking.by_strongest and len(rows) > 1)
-    return f"The strongest of {counted(number, 'attacker')} leaves {leaves}{untested}."
+    by = f"strongest of {counted(number, 'attacker')}"
+    untested = "; the difference is not tested" * (len(rows) > 1)
+    if best:
+        how = "better" if len(ranking.own) == 2 else "best"
+        return f"But by the {by}, {best} protects {how}: {leaves}{untested}."
+    return f"The {by} leaves {leaves}{untested * ranking.by_strongest}."
 
 
 def _strongest(row: Tried) -> str:
@@ -109,6 +119,8 @@ def _tried(data: ReportData) -> Iterator[str]:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
         tried.insert(0, f"{own} ({', '.join(a.phrase for a in attacks)})")
     yield f"Attackers that were tried: {'; '.join(tried) or 'none'}."
+    of_split = [row for (_, split), row in data.tried.items() if split == data.main_split]
+    yield from (f"{note}." for note in weak_attackers(of_split))
     partial = [
         f"{a.phrase} ({row.system})"
         for row in data.tried.values()
@@ -136,11 +148,9 @@ def _untried(data: ReportData) -> list[Attacker]:
 
 
 def _running(data: ReportData) -> Iterator[str]:
-    """Say what attackers cost, and whether the strongest one changes the ranking."""
+    """Say what attackers cost."""
     titles = {a.id: a.title for a in data.protocol.attackers}
     yield from _costs(data, {name: titles.get(name, name) for name in _others(data)})
-    if best := _first_by_strongest(data):
-        yield f"By the strongest attacker, {best} ranks first."
 
 
 def _first_by_strongest(data: ReportData) -> str:
@@ -176,6 +186,9 @@ def _costs(data: ReportData, others: Mapping[str, str]) -> Iterator[str]:
         yield f"Scoring took, from the x-vectors and texts of the tree: {took}."
     if costs.extraction:
         yield f"Extracting the x-vectors took {duration_text(costs.extraction)}."
+    for folder, text in list(costs.commands.items())[:_NAMED]:
+        model, command = shorten(printable(folder)), shorten(printable(text))
+        yield f"The x-vectors of {model} were extracted by the command: {command}"
 
 
 def _reached(row: Tried, data: ReportData) -> Iterator[str]:
@@ -229,12 +242,26 @@ def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
 
 def attacker_notes(rows: Sequence[Tried], data: ReportData) -> list[str]:
     """Explain a table of all attackers, and say by whom privacy is overestimated."""
-    notes = [*_overestimated(rows, data), *strongest_notes(rows)]
+    notes = [*weak_attackers(rows), *_overestimated(rows, data), *strongest_notes(rows)]
     if any(row.pairs for row in rows):
         like = "not significantly weaker than the strongest of its row (paired by replicate)"
         notes += [f"{LIKE_LOWEST}: {like}"] * any(row.like_lowest for row in rows)
+        why = "too few speakers or replicates, or other replicates"
+        untested = f"{UNTESTED}: not tested against the strongest of its row ({why})"
+        notes += [untested] * any(row.untested for row in rows)
         notes.append("All pairs: in the sections of the systems")
     return notes + list(dict.fromkeys(remark for r in data.others for remark in r.remarks))
+
+
+def weak_attackers(rows: Iterable[Tried]) -> list[str]:
+    """Name the attackers beside the challenge's own that err too often on original speech."""
+    weak = {
+        f"{a.phrase} ({row.system}, {a.original.text()} %)": None
+        for row in rows
+        for a in row.attackers
+        if a.is_weak and a.attacker != row.protocol.own_attacker
+    }
+    return [f"{CAVEATS[WEAK_ATTACKER].reason}: {'; '.join(weak)}"] if weak else []
 
 
 def strongest_notes(rows: Sequence[Tried]) -> list[str]:

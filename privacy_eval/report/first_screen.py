@@ -323,7 +323,7 @@ def _worst(
         titles = {a.id: a.phrase for a in data.protocol.attack_models}
         attack = titles[record.condition.attack_model or ""]
         yield (
-            f"Worst protected under any attack: {who} "
+            f"Worst protected under the challenge's attack models: {who} "
             f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
             f"[{100 * low:.0f}, {100 * high:.0f}] of the time in "
             f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..io.files import write_text
@@ -19,10 +19,11 @@ _NAME = "attacker_seconds.json"
 @dataclass(frozen=True)
 class AttackerCosts:
     """Seconds of scoring by each attacker, and of extracting the x-vectors of all, over all
-    systems."""
+    systems; users' commands that extracted x-vectors, by model folder."""
 
     seconds: Mapping[str, float]
     extraction: float = 0.0
+    commands: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_costs(out: Path, costs: AttackerCosts) -> None:

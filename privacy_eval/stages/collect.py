@@ -36,6 +36,7 @@ from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .attributes import attribute_products
 from .audits import audit_products
+from .extractor_command import extractor_commands
 from .identification import identification_products
 from .measures import measure_products
 from .privacy_metrics import Options, condition_products
@@ -342,7 +343,9 @@ def results_product(
     def make(*_: object) -> Content:
         results = collect_experiment(experiment, stale)
         told = tuple(remarks(results))
-        write_costs(out, attacker_costs(experiment.systems, vector_folders(experiment.asv)))
+        folders = vector_folders(experiment.asv)
+        commands = extractor_commands(folders, experiment.asv.access.tree)
+        write_costs(out, replace(attacker_costs(experiment.systems, folders), commands=commands))
         files = output_files(results)
         return Content({out / name: text.encode() for name, text in files.items()}, remarks=told)
 

@@ -64,8 +64,8 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
     """Return whether x-vectors that a command made are current, without running it: they are kept,
     or failed if what they were made from has changed; None of other x-vectors."""
     stored = Fingerprint.read(asv.access.tree / model_folder / f"xvect_{data_set}" / VECTORS_NOTE)
-    text = None if stored is None else stored.options.get(_COMMAND)
-    if stored is None or not isinstance(text, str):
+    text = _command(stored)
+    if stored is None or text is None:
         return None
     command = UserCommand(text, asv.access.tree, asv.access.tree)
     programs = command.earlier_sources(stored)
@@ -79,6 +79,17 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
         "name an extractor again"
     )
     return Outcome(failed={product.name: message})
+
+
+def extractor_commands(folders: Iterable[Path], tree: Path) -> dict[str, str]:
+    """Return the commands that made x-vectors, by model folder."""
+    texts = ((f.parent, _command(Fingerprint.read(f / VECTORS_NOTE))) for f in sorted(folders))
+    return {relative(model, tree): text for model, text in texts if text is not None}
+
+
+def _command(stored: Fingerprint | None) -> str | None:
+    text = None if stored is None else stored.options.get(_COMMAND)
+    return text if isinstance(text, str) else None
 
 
 @dataclass(frozen=True)

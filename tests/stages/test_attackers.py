@@ -319,7 +319,7 @@ def of_attacker(title: str, value: float, genders: str) -> AttackerEer:
         replicates=None,
         parts=[SimpleNamespace(conditions=conditions)],
     )
-    return AttackerEer(title, title, CONFIG.attack_models[1], mean)
+    return AttackerEer(title, title, CONFIG.attack_models[1], mean, Mean("eer", None))
 
 
 def test_attackers_of_some_trial_sets_are_not_compared() -> None:
@@ -339,6 +339,7 @@ def test_attackers_are_like_the_strongest_only_by_a_test(too_few: bool) -> None:
     tested = Difference("other", 0.2, interval, 0.1, too_few, False, too_few)
     vars(row)["pairs"] = (AttackerPair(one, other, tested, 0.1),)
     assert row.like_lowest == (set() if too_few else {"One"})
+    assert row.untested == ({"One"} if too_few else set())
     assert row.is_weaker(one, other) == too_few  # by the EERs where there is no test
     assert ("not tested" in row.how_compared) == too_few
 
@@ -402,6 +403,49 @@ def test_low_eers_are_said_to_have_too_short_intervals(tree: Tree) -> None:
     titles = [column.title for column in table.columns]
     (((*_, attacker),),) = [[row[: titles.index("Attacker") + 1] for row in table.rows]]
     assert attacker == "Listeners"
+
+
+def strong(strength: float, seed: int) -> list[str]:
+    """Scores of an attacker of a strength."""
+    generator = np.random.default_rng(seed)
+    lines = (line.split() for line in trial_lines())
+    return [
+        f"{s} {u} {generator.normal(strength * (kind == 'target')):.5f}" for s, u, kind in lines
+    ]
+
+
+def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: Tree) -> None:
+    """The voice attacker finds speakers of one system more often, the listeners of the other."""
+    tree.libri("exp/results-later")
+    strengths = {"now": (0.5, 9.0), "later": (2.0, 0.1)}
+    for system, (voice, listeners) in strengths.items():
+        folder = tree.root / f"exp/results-{system}"
+        lines_to(folder / A_A / "scores", strong(voice, 1))
+        lines_to(folder / O_A / "scores", strong(voice, 2))
+        lines_to(folder / O_A / "listeners/scores", strong(listeners, 3))
+        original = folder / O_A.removesuffix("_anon")
+        lines_to(original / "listeners/scores", strong(0.1, 4))
+    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=20))
+    results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
+    data = report_data(results, tree.root / "out")
+    screen = front(data)
+    order, _, reversal = screen.verdict.partition(" But by the strongest of 3 attackers, ")
+    assert order.startswith(("now protects better", "Perhaps now protects better"))
+    assert reversal.startswith("later protects better: now ") and ", later " in reversal
+    assert any("--by-strongest" in hint for hint in screen.hints)
+    assert "weak attacker" in " ".join(screen.attackers)
+    table = attackers_table(data)
+    assert table is not None and "weak attacker" in " ".join(table.notes)
+    rows = {
+        row[0]: dict(zip([c.title for c in table.columns], row, strict=True)) for row in table.rows
+    }
+    original = rows["Original speech"]
+    assert float(original["Listeners"]) > 20 and original["Strongest"] == "n/a"
+    assert original["Ignorant"] == original["Lazy-informed"] == data.original_eer.text()
+    bold = {table.rows[row][0]: table.columns[column].title for row, column in table.bold}
+    assert bold["now"] == "Listeners" and bold["later"] != "Listeners"
+    assert "Original speech" not in bold
 
 
 @pytest.mark.parametrize("bootstrap", [0, 20])

@@ -231,6 +231,14 @@ def test_a_command_makes_the_vectors_of_an_attacker_beside_the_own(tree: Tree) -
     for path in scores:  # of the same vectors
         assert path.read_text() == (path.parents[1] / "scores").read_text()
     assert all((tree.vectors(n)[u] == v).all() for n, of in own.items() for u, v in of.items())
+    out = tree.root / "exp/privacy_eval"
+    for verb in ("privacy-metrics", "collect"):
+        assert tree.run(verb).code == 0
+    run = cli("report", "--results", out / "results.json", "--out", out / "report.html")
+    assert run.code == 0, run.err
+    report = (out / "report.html").read_text()
+    assert "exp/models/mine were extracted by the command" in report
+    assert "{in} {out} npy; touch {model}/run" in report
 
 
 def test_a_command_needs_an_attacker_where_scores_are_the_challenges(tmp_path: Path) -> None:
