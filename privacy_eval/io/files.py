@@ -250,7 +250,8 @@ def _read_up_to(max_bytes: int, file: BinaryStream, max_lines: int) -> bytes:
     while left > 0 and max_lines >= 0 and (piece := file.read(min(left, _PIECE_BYTES))):
         pieces.append(piece)
         left -= len(piece)
-        max_lines -= piece.count(b"\n") if max_lines < sys.maxsize else 0
+        if max_lines < sys.maxsize and len(piece) == _PIECE_BYTES:  # else it is the last one
+            max_lines -= piece.count(b"\n")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 

@@ -36,12 +36,12 @@ from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .attributes import attribute_products
 from .audits import audit_products
-from .extractor_command import extractor_commands
 from .identification import identification_products
 from .measures import measure_products
 from .privacy_metrics import Options, condition_products
 from .similarity import similarity_products
 from .transcripts import transcript_products
+from .vector_sources import extractor_commands
 
 if TYPE_CHECKING:
     from ..metrics.wer import WordErrors

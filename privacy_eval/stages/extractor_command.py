@@ -33,14 +33,13 @@ from ..speech.audio import AudioReader
 from .access import AsvSystems
 from .attackers import SECONDS
 from .user_command import FOLDERS, UserCommand
-from .vector_sources import VECTORS_NOTE, packed_vectors, vector_product
+from .vector_sources import COMMAND, VECTORS_NOTE, command_of, packed_vectors, vector_product
 
 #: What the word for the model folder becomes, beside the folders.
 MODEL = "{model}"
 
 #: Folder, within that of the x-vectors, that the command writes to; it is removed afterwards.
 _WRITTEN = "extracted"
-_COMMAND = "command"
 
 
 def extract_by_command(
@@ -64,7 +63,7 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
     """Return whether x-vectors that a command made are current, without running it: they are kept,
     or failed if what they were made from has changed; None of other x-vectors."""
     stored = Fingerprint.read(asv.access.tree / model_folder / f"xvect_{data_set}" / VECTORS_NOTE)
-    text = _command(stored)
+    text = command_of(stored)
     if stored is None or text is None:
         return None
     command = UserCommand(text, asv.access.tree, asv.access.tree)
@@ -79,17 +78,6 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
         "name an extractor again"
     )
     return Outcome(failed={product.name: message})
-
-
-def extractor_commands(folders: Iterable[Path], tree: Path) -> dict[str, str]:
-    """Return the commands that made x-vectors, by model folder."""
-    texts = ((f.parent, _command(Fingerprint.read(f / VECTORS_NOTE))) for f in sorted(folders))
-    return {relative(model, tree): text for model, text in texts if text is not None}
-
-
-def _command(stored: Fingerprint | None) -> str | None:
-    text = None if stored is None else stored.options.get(_COMMAND)
-    return text if isinstance(text, str) else None
 
 
 @dataclass(frozen=True)
@@ -132,7 +120,7 @@ class _Extraction:
         product = vector_product(self.asv, self.folder, self.find, self.make)
         return replace(
             product,
-            options={_COMMAND: self.command.text, "targets": targets},
+            options={COMMAND: self.command.text, "targets": targets},
             cost=partial(float, 1 + sum(sizes)),
             seconds=self.folder / SECONDS,
         )

@@ -3,7 +3,7 @@ scores, similarity, identification."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.
 VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
+#: The option that is a user's command.
+COMMAND = "command"
 
 _FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.scp")
 
@@ -82,3 +84,15 @@ def asv_sources(
     }
     network = networks.pop() if len(networks) == 1 else None
     return {**backend, **own, **vectors, **({EXTRACTOR_ROLE: network} if network else {})}
+
+
+def extractor_commands(folders: Iterable[Path], tree: Path) -> dict[str, str]:
+    """Return the commands that made x-vectors, by model folder."""
+    texts = ((f.parent, command_of(Fingerprint.read(f / VECTORS_NOTE))) for f in sorted(folders))
+    return {relative(model, tree): text for model, text in texts if text is not None}
+
+
+def command_of(stored: Fingerprint | None) -> str | None:
+    """Return the command that made x-vectors; None of others."""
+    text = None if stored is None else stored.options.get(COMMAND)
+    return text if isinstance(text, str) else None

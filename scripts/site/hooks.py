@@ -136,16 +136,16 @@ def _reference() -> Iterator[tuple[str, str]]:
 def _gallery(folders: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
     """Yield a page of a few figures of each kind, and the figures."""
     lines = ["# Figures", "", "Of simulated data (`scripts/build_site.sh --draw`)."]
-    sections: dict[str, list[tuple[Path, str]]] = {}
-    for folder in map(Path, folders):
+    sections: dict[str, list[tuple[str, Path, str]]] = {}
+    for number, folder in enumerate(map(Path, folders), 1):
         captions = json.loads((folder / "captions.json").read_text(encoding="utf-8"))
         for name, entry in captions.items():
-            pictures = [(picture, entry["caption"]) for picture in folder.glob(f"{name}.png")]
-            sections.setdefault(entry["section"], []).extend(pictures)
-    for section, pictures in sections.items():
+            pictures = folder.glob(f"{name}.png")
+            named = [(f"{number}_{path.name}", path, entry["caption"]) for path in pictures]
+            sections.setdefault(entry["section"], []).extend(named)
+    for section, named in sections.items():
         lines += ["", f"## {section}"]
-        for picture, caption in pictures[:_PICTURES]:
-            name = f"{picture.parents[1].name}_{picture.name}"
+        for name, picture, caption in named[:_PICTURES]:
             yield name, picture.read_bytes()
             lines += ["", f"![{picture.stem}]({name})", "", caption]
     if not sections:
