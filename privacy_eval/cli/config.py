@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..io.kaldi_options import read_option_lines
+from ..stages.recipe import stage_number
 
 #: An option of a file: its name and value.
 Option = tuple[str, str]
@@ -111,7 +112,10 @@ def _results_options(verb: str, options: Sequence[Option]) -> list[Option]:
     if verb == "report":
         if (out / "figures").is_dir():
             translated["figures"] = str(out / "figures")
-        if ratings.exists() and (out / "subjective").is_dir():
+        # Without stage 11, that of an earlier run may be of other results.
+        stop = recipe.get("stop-stage", "")
+        is_earlier = stop.isdecimal() and int(stop) < stage_number("listening")
+        if ratings.exists() and (out / "subjective").is_dir() and not is_earlier:
             translated["listening"] = str(out / "subjective")
     if verb == "listening" and recipe.get("system"):
         translated["any-system"] = "true"  # ratings may include systems that are not evaluated

@@ -106,13 +106,13 @@ CAVEATS: Mapping[str, Caveat] = {
         ranked=True,
     ),
     WEAKER_THAN_WORDS: Caveat(
-        "Privacy is overestimated: an attacker who reads the words alone has a lower EER",
+        "Privacy may be overestimated: an attacker who reads the words alone has a lower EER",
         ranked=True,
         announced=False,
     ),
     WEAKER_THAN_VARIANT: Caveat(
-        "Privacy is overestimated: the same attacker with alignment or score normalization has a "
-        "lower EER",
+        "Privacy may be overestimated: the same attacker with alignment or score normalization has "
+        "a lower EER",
         ranked=True,
         announced=False,
     ),

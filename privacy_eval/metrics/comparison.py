@@ -445,12 +445,13 @@ def overestimate_reason(
     >>> overestimate_reason("weaker_than_variant", "eer", 0.11, None, "procrustes")[-57:]
     'EER: 11.00 % (procrustes), by point estimates, not tested'
     """
-    tested = "by point estimates, not tested"
+    reason, tested = CAVEATS[key].reason, "by point estimates, not tested"
     if bounds is not None:
+        reason = reason.replace("may be", "is")
         tested = f"difference {METRICS[metric].interval(bounds)} points"
     named = f" ({attacker})" * (key == WEAKER_THAN_VARIANT)
     text = METRICS[metric].format(value)
-    return f"{CAVEATS[key].reason}: {text} %{named}, {tested}"
+    return f"{reason}: {text} %{named}, {tested}"
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

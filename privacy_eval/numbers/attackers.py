@@ -252,8 +252,13 @@ class Tried:
     @property
     def how_compared(self) -> str:
         """How attackers are compared."""
-        tested = any(_paired_bounds(pair.one, pair.other) for pair in self.pairs)
+        tested = self.is_tested
         return "paired by bootstrap replicate" if tested else "by point estimates, not tested"
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether attackers are compared by a test."""
+        return any(_paired_bounds(pair.one, pair.other) for pair in self.pairs)
 
 
 def _paired_bounds(one: AttackerEer, other: AttackerEer) -> tuple[float, float] | None:

@@ -31,7 +31,7 @@ class Difference:
     better : bool
         Whether the interval is on the more private side of 0.
     too_few : bool
-        Whether only the number of replicates keeps the p-value from being smaller.
+        Whether no difference of so few speakers and replicates is significant.
     """
 
     other: str
@@ -74,8 +74,8 @@ def difference(one: Mean, other: Mean, *, named: str, sign: int = 1) -> Differen
     low = min(sign * bounds.low, sign * bounds.high)
     # The p-value is stricter than the interval only if the replicates are too few for 95 %.
     better = low > 0 and p_value < 1 - LEVEL
-    is_bound = p_value <= least_p_value(first)
-    too_few = is_bound and p_value >= 1 - LEVEL
+    least = least_p_value(first)
+    is_bound, too_few = p_value <= least, least >= 1 - LEVEL
     value = float(subtract(one.of_present, other.of_present))
     return Difference(named, value, (bounds.low, bounds.high), p_value, is_bound, better, too_few)
 

@@ -146,7 +146,8 @@ def pairs_table(data: ReportData, system: str) -> Table:
                 protocol.split_title(split),
                 pair.one.title,
                 pair.other.title,
-                f"{metric.format(tested.value)} {metric.interval(tested.interval)}",
+                f"{metric.format(tested.value)} "
+                f"{metric.interval(tested.interval) * (not tested.too_few)}".rstrip(),
                 p_value_text(tested),
                 f"{'< ' * tested.p_value_is_bound}{pair.p_holm:.3f}" * (not tested.too_few),
                 _statement(pair),

@@ -25,7 +25,7 @@ PARTIAL = " (part)"
 
 _CORRECTED = (
     "Strongest: the lowest EER of all attackers that were tried, without the optimism of having "
-    "been picked, with its 95 % interval"
+    "been picked, with its 95 % interval, which is not widened for few speakers"
 )
 
 #: Systems and splits that a note names.
@@ -97,7 +97,8 @@ def _strongest(row: Tried) -> str:
         why = "not corrected for having been picked, so rather too low"
         return f"{row.lowest.eer.text()} % ({title}; {why})"
     value, _, bounds = corrected.partition(" ")
-    return f"{value} % {bounds} ({title}{_too_short(row)})"
+    picked = f"{row.lowest.eer.text()} % before the correction for having been picked"
+    return f"{value} % {bounds} ({title}, {picked}{_too_short(row)})"
 
 
 def _too_short(row: Tried) -> str:
@@ -198,7 +199,7 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
         if challenge is not None and challenge in row.weaker_than_words:
             yield (
-                f"Privacy is overestimated: {reached}, less than the {challenge.eer.text()} % of "
+                f"{_overestimates(row)}: {reached}, less than the {challenge.eer.text()} % of "
                 f"the {challenge.phrase} attacker ({row.how_compared})."
             )
         else:
@@ -207,7 +208,7 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
     for one, other in row.weaker_than_variant:
         if one.attacker == data.protocol.own_attacker:
             yield (
-                f"Privacy is overestimated: an attacker with {other.phrase} reaches "
+                f"{_overestimates(row)}: an attacker with {other.phrase} reaches "
                 f"{other.eer.text()} % instead of the {one.eer.text()} % of the "
                 f"{one.phrase} attacker ({row.how_compared})."
             )
@@ -218,6 +219,10 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
             f"The strongest of {len(row.compared)} attackers that were tried: "
             f"{row.lowest.phrase}, {row.lowest.eer.text()} %{how}{_too_short(row)}."
         )
+
+
+def _overestimates(row: Tried) -> str:
+    return "Privacy is overestimated" if row.is_tested else "Privacy may be overestimated"
 
 
 def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
@@ -293,6 +298,7 @@ def overestimates(
 def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
     """Name the attackers by whom privacy is overestimated, as the words alone, or an aligned or
     normalized variant, are stronger."""
+    rows = list(rows)
     words, variants, how = [], [], set()
     for row in rows:
         where = f"{row.system}, {data.protocol.split_name(row.split)}"
@@ -304,11 +310,12 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
             texts = (f"{a.phrase} {a.eer.text()} %" for a in (one, other))
             variants.append(f"{where}: {', '.join(texts)}")
             how.add(row.how_compared)
+    overestimates = max(map(_overestimates, rows), default="")  # "may be" if any is not tested
     than = {"the words alone": words, "the same with alignment or score normalization": variants}
     for stronger, texts_of in than.items():
         if texts_of:
             named = "; ".join([*texts_of[:_NAMED], *(["..."] if len(texts_of) > _NAMED else [])])
             yield (
-                f"Privacy is overestimated by attackers weaker than {stronger} ({named}; "
+                f"{overestimates} by attackers weaker than {stronger} ({named}; "
                 f"{' or '.join(sorted(how))})"
             )

@@ -89,9 +89,9 @@ def _published_verdict(data: ReportData) -> str:
         return ""
     first, attack = ranking.ranked[0], protocol.average_attack
     sentence = (
-        f"Of {counted(len(ranking.ranked), 'published system')}, {first.system} protects best: "
-        f"against an attacker {attacker(attack)}, it leaves an EER of {first.mean.text()} % "
-        f"({protocol.split_name(data.main_split)})"
+        f"Of {counted(len(ranking.ranked), 'published system')}, {first.system} leaves the highest "
+        f"EER against an attacker {attacker(attack)}: {first.mean.text()} % "
+        f"({protocol.split_name(data.main_split)}; differences are not tested)"
     )
     original = data.original_eer.text()
     return f"{sentence}; 50 % is chance{f', {original} % original speech' * bool(original)}."
@@ -144,7 +144,8 @@ def _verdict(data: ReportData) -> str:
         return ""
     number, first = ranked[0]
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
-    published = f", {among} with published ones" * (len(ranked) < len(ranking.ranked))
+    beside = len(ranked) < len(ranking.ranked) and not data.protocol.is_simulated
+    published = f", {among} with published ones" * beside
     eer = f"EER {first.mean.text()} %"
     if ranking.by_strongest:
         return ""
@@ -186,7 +187,8 @@ def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
     if other.other != named:
         how += f" to {other.other}"
     text = metric.format(other.value) + " points" * metric.percent
-    return f"{how} ({text} {metric.interval(other.interval)})"
+    bounds = f" {metric.interval(other.interval)}" * (not other.too_few)
+    return f"{how} ({text}{bounds})"
 
 
 def _verdict_on_words(data: ReportData, split: str) -> str:

@@ -125,7 +125,7 @@ def _statement(ranked: RankedSystem) -> str:
 def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
     if difference is None:
         return ["", "", ""]
-    interval = metric.interval(difference.interval)
+    interval = metric.interval(difference.interval) * (not difference.too_few)
     return [metric.format(difference.value), interval, p_value_text(difference)]
 
 
