@@ -70,11 +70,12 @@ def test_verbs_that_show_results_find_them_by_the_options_of_the_recipe(tmp_path
     assert parse("listening", words).ratings is None
     (tmp_path / "a tree/ratings.csv").touch()
     assert parse("report", words).listening == out / "subjective"
-    assert parse("report", [*words, "--stop-stage=10"]).listening is None
-    assert parse("report", [*words, "--stop-stage=11"]).listening == out / "subjective"
     listening = parse("listening", words)
     assert listening.ratings == [tmp_path / "a tree/ratings.csv"]
     assert listening.any_system is True and listening.out == out / "subjective"
+    for stage, shown in ((10, None), (11, out / "subjective")):
+        words = ["--config", str(config(tmp_path, *recipe, f"--stop-stage={stage}"))]
+        assert parse("report", words).listening == shown
 
 
 @pytest.mark.parametrize(
