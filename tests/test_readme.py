@@ -36,6 +36,8 @@ REPLICATES = "8"
 FEWER_TRIALS = r"\1 --speakers 3 --utterances 4"
 #: Of the README's demo, whose galleries have up to 10 speakers on the pages.
 DEMO_SIZES = ("--speakers", "4", "--utterances", "6")
+#: Recipes of editions; their figures and reports are made as the README's, which has them.
+EDITION = r"^\S+/vpc20\d\d/run.sh .*(--conf vpc20(22|26)|--published vpc2024)((?!--stop-stage).)*$"
 #: In place of more: each of them begins with an import of NumPy.
 JOBS = "--nj 1"
 
@@ -109,6 +111,12 @@ class Copy:
                 self.states.append(self.state())
             fewer = re.sub(r"(?<= --bootstrap )\d+", REPLICATES, block)
             fewer = re.sub(r"--nj \d+", JOBS, fewer)
+            fewer = re.sub(
+                EDITION,
+                lambda run: f"{run[0]} --stop-stage {8 if '~/' in run[0] else 9}",
+                fewer,
+                flags=re.M,
+            )
             fewer = re.sub(
                 r"^(privacy-eval demo-tree (?!.*--sp).*)$", FEWER_TRIALS, fewer, flags=re.M
             )

@@ -134,7 +134,7 @@ class Tried:
     @functools.cached_property
     def strongest(self) -> Strongest | None:
         """The lowest EER, corrected for having been picked; None unless all were measured in the
-        same bootstrap replicates."""
+        same bootstrap replicates, and of enough speakers that its interval holds it."""
         replicates = [a.eer.replicates for a in self.compared]
         drawn = [of_one for of_one in replicates if of_one is not None]
         if len(self.compared) < 2 or len(drawn) < len(replicates):
@@ -142,7 +142,8 @@ class Tried:
         if len({of_one.drawn for of_one in drawn}) > 1:
             return None
         values = np.array([of_one.values for of_one in drawn])
-        return strongest([a.value for a in self.compared], values)
+        picked = strongest([a.value for a in self.compared], values)
+        return None if picked.is_outside else picked
 
     @property
     def is_too_low(self) -> bool:

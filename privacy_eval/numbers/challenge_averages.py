@@ -57,7 +57,7 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
     EER of original speech and under the protocol's attack model for averages; WER of
     original speech by the recognizer trained on original speech, and of anonymized
     speech by the one trained like the attacker's model; pitch correlation; G_VD of the first
-    results folder. Without those of metrics that neither the edition nor the results have.
+    results folder. Without those of metrics that the edition does not have.
     """
     protocol = results.protocol
     first = protocol.results_folders[0].suffix
@@ -103,8 +103,7 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
         for split in protocol.splits
     ]
     of_edition = {protocol.shown(m) for table in protocol.paper for m in table.metrics}
-    measured = {a.mean.metric for a in averages if a.mean.parts}
-    return [a for a in averages if a.mean.metric in of_edition | measured or not of_edition]
+    return [a for a in averages if a.mean.metric in of_edition or not of_edition]
 
 
 def check_averages(results: Results, text: str, path: str) -> None:

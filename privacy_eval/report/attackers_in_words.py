@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..attackers.strongest import OUTSIDE, TOO_LOW
+from ..attackers.strongest import TOO_LOW
 from ..errors import counted, printable, shorten
 from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
@@ -103,9 +103,7 @@ def _strongest(row: Tried) -> str:
 
 def _too_short(row: Tried) -> str:
     """Warn of an interval that cannot be trusted."""
-    if row.is_too_low or row.strongest is None:
-        return f"; {TOO_LOW}" * row.is_too_low
-    return f"; {OUTSIDE}" * row.strongest.is_outside
+    return f"; {TOO_LOW}" * row.is_too_low
 
 
 def _tried(data: ReportData) -> Iterator[str]:
@@ -272,14 +270,12 @@ def weak_attackers(rows: Iterable[Tried]) -> list[str]:
 def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     """Explain corrected EERs, if there are any, and warn of low ones and of those without."""
     notes = [_CORRECTED] if any(row.strongest is not None for row in rows) else []
-    if any(row.strongest is not None and row.strongest.is_outside for row in rows):
-        notes.append(f"{OUTSIDE[:1].upper()}{OUTSIDE[1:]}")
     if any(row.is_too_low for row in rows):
         notes.append(f"{TOO_LOW[:1].upper()}{TOO_LOW[1:]}")
     if any(row.strongest is None and row.lowest is not None for row in rows):
         notes.append(
             "Without a corrected EER: attackers that were not all measured in the same bootstrap "
-            "replicates (option --bootstrap of the evaluation)"
+            "replicates (option --bootstrap of the evaluation), or on too few speakers"
         )
     if any(row.partial for row in rows):
         notes.append(f"{PARTIAL.strip()}: of some trial sets only, so not compared with the others")

@@ -178,7 +178,8 @@ def _front(front: Front) -> Markup:
         cards, more = cards[:1], tag("details", summary, *cards[1:], class_="part")
     columns = [tag("div", *cards)] if cards else []
     if front.pictures:
-        columns.append(tag("div", *map(_figure, front.pictures)))
+        beside = "beside" if cards else None
+        columns.insert(0, tag("div", *map(_figure, front.pictures), class_=beside))
     parts = [
         tag("h2", "Answer", class_="unseen"),
         *(tag("p", line, class_="lead") for line in front.lead),

@@ -293,7 +293,8 @@ def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _S
         refuse(
             speakers if len(speakers) < 2 else (),
             source.spk2gender or source.utt2spk or source.original,
-            f"trials need two speakers of a gender; gender {gender} has",
+            "trials need two speakers of a gender (without --spk2gender everybody is tried against "
+            f"everybody); gender {gender} has",
         )
         among = set(speakers)
         tried = {u: s for u, s in speaker_of.items() if s in among and u in tested}
