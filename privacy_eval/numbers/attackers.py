@@ -134,7 +134,8 @@ class Tried:
     @functools.cached_property
     def strongest(self) -> Strongest | None:
         """The lowest EER, corrected for having been picked; None unless all were measured in the
-        same bootstrap replicates, and of enough speakers that its interval holds it."""
+        same bootstrap replicates, and of enough speakers that its interval holds it, or that it
+        is so low that the interval is known to be too short."""
         replicates = [a.eer.replicates for a in self.compared]
         drawn = [of_one for of_one in replicates if of_one is not None]
         if len(self.compared) < 2 or len(drawn) < len(replicates):
@@ -143,7 +144,7 @@ class Tried:
             return None
         values = np.array([of_one.values for of_one in drawn])
         picked = strongest([a.value for a in self.compared], values)
-        return None if picked.is_outside else picked
+        return None if picked.is_outside and not picked.is_too_low else picked
 
     @property
     def is_too_low(self) -> bool:

@@ -97,8 +97,9 @@ def _strongest(row: Tried) -> str:
         why = "not corrected for having been picked, so rather too low"
         return f"{row.lowest.eer.text()} % ({title}; {why})"
     value, _, bounds = corrected.partition(" ")
-    picked = f"{row.lowest.eer.text()} % before the correction for having been picked"
-    return f"{value} % {bounds} ({title}, {picked}{_too_short(row)})"
+    lowest = row.lowest.eer.text()
+    picked = f", {lowest} % before the correction for having been picked" * (lowest != value)
+    return f"{value} % {bounds} ({title}{picked}{_too_short(row)})"
 
 
 def _too_short(row: Tried) -> str:
