@@ -269,7 +269,7 @@ def matrix_eer(tests: LengthScores) -> float | None:
         block = single[start : start + rows]
         near.append(block[(block >= target[low]) & (block <= target[high])])
         below += int(np.count_nonzero(block < target[low]))
-        compared += int(np.count_nonzero(block == block))  # not NaN
+        compared += _numbers(block)
     n = compared - target.size
     if not n:
         return None
@@ -278,6 +278,13 @@ def matrix_eer(tests: LengthScores) -> float | None:
     if (index == low > 0) or (index == high < end):
         index = search(0, end, n, lambda i: int(np.count_nonzero(single < target[i])))
     return index / target.size
+
+
+def _numbers(block: NDArray[np.float32]) -> int:
+    """Count the values that are not NaN; a sum tells fastest that all are numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = block.sum()
+    return int(np.count_nonzero(block == block)) if np.isnan(total) else block.size
 
 
 def _with_intervals(
