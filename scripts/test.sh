@@ -46,5 +46,4 @@ unset PYTHONDONTWRITEBYTECODE
 wait
 # Last, so that the output ends with its summary.
 printf '== pytest\n'
-# Test files are distributed to one process more than there are cores, as some tests wait.
-exec pytest --numprocesses "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder "$@"
+exec pytest --numprocesses "$(nproc)" --dist loadfile --no-loadscope-reorder "$@"
