@@ -18,8 +18,7 @@
 # taken relative to the folder you call from. They must exit with status 0; if not, the last line that
 # they print to stderr is shown. utt2spk, spk2utt, spk2gender and enrolls are copied afterwards. A command
 # is run again when the speech, its words or a program or script that they name change, or when it was
-# killed. Commands run at the same
-# time (--nj), but never two on one data set (or speaker).
+# killed. Commands run at the same time (--nj), but never two on one data set (or speaker).
 #
 # Usage: anonymize.sh [options of privacy-eval anonymize]
 set -euo pipefail

@@ -92,12 +92,14 @@ def test_all_pages_of_docs_are_in_the_navigation() -> None:
     assert len(listed) == len(set(listed))
 
 
-def test_broken_links_and_missing_pictures_end_the_build(copy: Path, tmp_path: Path) -> None:
+def test_broken_links_end_the_build(copy: Path, tmp_path: Path) -> None:
     page = copy / "docs/faq.md"
     text = page.read_text()
+    assert build(copy, tmp_path / "site").returncode == 0
     page.write_text(f"{text}\n[metrics](metrics.md#no-such-heading), [page](no_such_page.md)\n")
-    run = build(copy, tmp_path / "site", "--figures", figures(tmp_path, KINDS[1:]))
-    page.write_text(text)
+    run = build(copy, tmp_path / "site")
     assert run.returncode != 0
-    for problem in ("no-such-heading", "no_such_page.md", KINDS[0].section):
-        assert re.search(f"WARNING.*{re.escape(problem)}", run.stderr), run.stderr
+    assert "no-such-heading" in run.stderr and "no_such_page.md" in run.stderr
+    page.write_text(text)
+    run = build(copy, tmp_path / "site", "--figures", figures(tmp_path, KINDS[1:]))
+    assert run.returncode != 0 and KINDS[0].section in run.stderr

@@ -444,6 +444,8 @@ def overestimate_reason(
     --------
     >>> overestimate_reason("weaker_than_variant", "eer", 0.11, None, "procrustes")[-57:]
     'EER: 11.00 % (procrustes), by point estimates, not tested'
+    >>> overestimate_reason("weaker_than_words", "eer", 0.11, (0.02, 0.08), "words")[:24]
+    'Privacy is overestimated'
     """
     reason, tested = CAVEATS[key].reason, "by point estimates, not tested"
     if bounds is not None:

@@ -36,18 +36,18 @@ class AttackerEer:
         another one.
     model : AttackModel
     eer : Mean
-    original : Mean
-        The EER on original speech.
     is_words : bool
         Whether the attacker reads the words alone.
+    original : Mean or None
+        The EER on original speech; None of the challenge's own attacker.
     """
 
     attacker: str
     phrase: str
     model: AttackModel
     eer: Mean
-    original: Mean
     is_words: bool = False
+    original: Mean | None = None
 
     @property
     def title(self) -> str:
@@ -67,7 +67,8 @@ class AttackerEer:
     @property
     def is_weak(self) -> bool:
         """Whether the attacker errs too often on original speech for its errors to be privacy."""
-        return (self.original.of_present or 0.0) > MAX_ORIGINAL_EER
+        eer = None if self.original is None else self.original.of_present
+        return eer is not None and eer > MAX_ORIGINAL_EER
 
     @property
     def trial_sets(self) -> set[tuple[str, str]]:
@@ -254,8 +255,8 @@ class Tried:
     @property
     def how_compared(self) -> str:
         """How attackers are compared."""
-        tested = self.is_tested
-        return "paired by bootstrap replicate" if tested else "by point estimates, not tested"
+        tested = "paired by bootstrap replicate"
+        return tested if self.is_tested else "by point estimates, not tested"
 
     @property
     def is_tested(self) -> bool:
@@ -289,7 +290,7 @@ def tried(
         name: _means(Results(protocol, tuple(of_one)), arrays)
         for name, of_one in by_attacker.items()
     }
-    compared, none = {}, Mean(protocol.eer, None)
+    compared = {}
     for system, split in itertools.product(own, protocol.splits):
         beside = [
             one
@@ -297,12 +298,10 @@ def tried(
             for one in _of_attacker(name, of_one, protocol, system, split)
         ]
         if beside:
-            of_split = [a for a in own[system] if a.split == split]
-            original = next((a.eer for a in of_split if a.model.is_original), none)
             attackers = [
-                AttackerEer(protocol.own_attacker, a.model.phrase, a.model, a.eer, original)
-                for a in of_split
-                if not a.model.is_original
+                AttackerEer(protocol.own_attacker, a.model.phrase, a.model, a.eer)
+                for a in own[system]
+                if a.split == split and not a.model.is_original
             ]
             every = (*attackers, *beside)
             compared[system, split] = Tried(system, split, every, protocol)
@@ -328,4 +327,4 @@ def _of_attacker(
     for model in models:
         if eers[model.id].of_present is not None:
             named = f"{title}, {model.phrase}" if several else title
-            yield AttackerEer(name, named, model, eers[model.id], original, is_words)
+            yield AttackerEer(name, named, model, eers[model.id], is_words, original)

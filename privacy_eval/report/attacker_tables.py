@@ -80,8 +80,8 @@ def _original(
     was tried on it."""
     protocol, split = data.protocol, rows[0].split
     every = [a for row in rows for a in row.attackers]
-    others = [a for a in every if a.attacker != protocol.own_attacker]
-    eers = {a.title: a.original.text() for a in reversed(others) if a.original.text()}
+    scored = {a.title: a.original.text() for a in reversed(every) if a.original is not None}
+    eers = {title: text for title, text in scored.items() if text}
     if not eers:
         return []
     challenge = data.means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN).text()

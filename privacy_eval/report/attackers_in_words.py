@@ -220,8 +220,9 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         )
 
 
-def _overestimates(row: Tried) -> str:
-    return "Privacy is overestimated" if row.is_tested else "Privacy may be overestimated"
+def _overestimates(*rows: Tried) -> str:
+    tested = all(row.is_tested for row in rows)
+    return "Privacy is overestimated" if tested else "Privacy may be overestimated"
 
 
 def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
@@ -263,7 +264,7 @@ def weak_attackers(rows: Iterable[Tried]) -> list[str]:
         f"{a.phrase} ({row.system}, {a.original.text()} %)": None
         for row in rows
         for a in row.attackers
-        if a.is_weak and a.attacker != row.protocol.own_attacker
+        if a.original is not None and a.is_weak
     }
     return [f"{CAVEATS[WEAK_ATTACKER].reason}: {'; '.join(weak)}"] if weak else []
 
@@ -307,12 +308,11 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
             texts = (f"{a.phrase} {a.eer.text()} %" for a in (one, other))
             variants.append(f"{where}: {', '.join(texts)}")
             how.add(row.how_compared)
-    overestimates = max(map(_overestimates, rows), default="")  # "may be" if any is not tested
     than = {"the words alone": words, "the same with alignment or score normalization": variants}
     for stronger, texts_of in than.items():
         if texts_of:
             named = "; ".join([*texts_of[:_NAMED], *(["..."] if len(texts_of) > _NAMED else [])])
             yield (
-                f"{overestimates} by attackers weaker than {stronger} ({named}; "
+                f"{_overestimates(*rows)} by attackers weaker than {stronger} ({named}; "
                 f"{' or '.join(sorted(how))})"
             )

@@ -97,8 +97,12 @@ class UserCommand:
 
     def earlier_sources(self, stored: Fingerprint) -> dict[str, Path]:
         """Return those that a product was made with, wherever the command was run from."""
-        entries = stored.inputs.items()
-        return {role: self.tree / e.path for role, e in entries if role.startswith(_ROLE)}
+        # As text: `..` after a link of the tree's path would lead elsewhere.
+        return {
+            role: Path(os.path.abspath(self.tree / entry.path))
+            for role, entry in stored.inputs.items()
+            if role.startswith(_ROLE)
+        }
 
     def _located(self, word: str) -> str:
         path = self._of_caller(word)

@@ -289,12 +289,13 @@ def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _S
     if source.utt2spk is None:  # also against the speakers of the other gender
         by_gender = {g: who for g, who in by_gender.items() if len(who) > 1}
         by_gender |= {_ALL: sorted(sessions)}
+    remedy = " (without --spk2gender everybody is tried against everybody)"
+    needed = f"trials need two speakers of a gender{remedy * (source.spk2gender is not None)}"
     for gender, speakers in by_gender.items():
         refuse(
             speakers if len(speakers) < 2 else (),
             source.spk2gender or source.utt2spk or source.original,
-            "trials need two speakers of a gender (without --spk2gender everybody is tried against "
-            f"everybody); gender {gender} has",
+            f"{needed}; gender {gender} has",
         )
         among = set(speakers)
         tried = {u: s for u, s in speaker_of.items() if s in among and u in tested}

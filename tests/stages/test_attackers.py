@@ -319,7 +319,7 @@ def of_attacker(title: str, value: float, genders: str) -> AttackerEer:
         replicates=None,
         parts=[SimpleNamespace(conditions=conditions)],
     )
-    return AttackerEer(title, title, CONFIG.attack_models[1], mean, Mean("eer", None))
+    return AttackerEer(title, title, CONFIG.attack_models[1], mean)
 
 
 def test_attackers_of_some_trial_sets_are_not_compared() -> None:

@@ -191,7 +191,12 @@ def test_programs_beside_the_caller_and_the_model_folder(
     assert run.code == 0 and "exp/models/own" in run.err
     monkeypatch.chdir(tmp_path)  # the program is found again without the command, too
     assert "4 current" in tree.run("xvectors").out
+    (tmp_path / "link").symlink_to(tmp_path / "here/deep/er", target_is_directory=True)
+    (tmp_path / "here/deep/er").mkdir(parents=True)
+    linked = Tree(Path(shutil.copytree(tree.root, tmp_path / "link/tree")))
     monkeypatch.chdir(tmp_path / "here")
+    assert "4 made" in linked.extract(command=f"true; {command}").out
+    assert "4 current" in linked.run("xvectors").out
     Path("mine.py").write_text(f"{EXTRACT}# second version\n")
     Path("mine.log").write_text("which a command may write")
     run = tree.run("xvectors")
