@@ -74,7 +74,8 @@ class LengthScores:
         for start in range(0, self.own.size, rows):
             block = self.scores[start : start + rows]
             best = np.take_along_axis(block, self.own[start : start + rows, None], axis=1)
-            hits[start : start + rows] = np.count_nonzero(block >= best, axis=1) == 1
+            reached = (block >= best).view(np.uint8)  # faster than np.count_nonzero along an axis
+            hits[start : start + rows] = reached.sum(axis=1, dtype=np.uint32) == 1
         return hits
 
 
@@ -267,9 +268,11 @@ def matrix_eer(tests: LengthScores) -> float | None:
     rows = max(1, _CACHED // single.shape[1])
     for start in range(0, len(single), rows):
         block = single[start : start + rows]
-        near.append(block[(block >= target[low]) & (block <= target[high])])
-        below += int(np.count_nonzero(block < target[low]))
-        compared += _numbers(block)
+        numbers, reached = _numbers(block), block >= target[low]
+        compared += numbers
+        below += numbers - int(np.count_nonzero(reached))
+        reached &= block <= target[high]
+        near.append(block[reached])
     n = compared - target.size
     if not n:
         return None

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metrics.confidence import expanded_interval
-from ..metrics.identification import most_often_found, split_halves, worst_overlaps
+from ..metrics.identification import (
+    most_often_found,
+    split_halves,
+    wilson_interval,
+    worst_overlaps,
+)
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..results.records import IdentificationRecord
@@ -218,6 +223,57 @@ class Overlap:
         """Share of one quarter that is in the other, too."""
         value, low, high = (2 * j / (1 + j) for j in self.jaccard)
         return value, low, high
+
+
+@dataclass(frozen=True)
+class WorstProtected:
+    """The speaker found most often, of all trial sets and attack models; of several, the one with
+    the fewest tests.
+
+    Attributes
+    ----------
+    record : IdentificationRecord
+    speaker : str
+    rate : float
+    n_tests : int
+    tied : int
+        Speakers of the record with this rate.
+    among : int
+        Rates of single speakers that the highest was chosen from.
+    alike : bool
+        Whether all of them are this rate.
+    """
+
+    record: IdentificationRecord
+    speaker: str
+    rate: float
+    n_tests: int
+    tied: int
+    among: int
+    alike: bool
+
+    @property
+    def text(self) -> str:
+        """The rate in percent, with its interval over tests."""
+        low, high = wilson_interval(self.rate, self.n_tests)
+        return f"{100 * self.rate:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def worst_protected(records: Iterable[IdentificationRecord]) -> WorstProtected | None:
+    """Find the speaker of anonymized speech who is found most often; None without speakers."""
+    speakers = [(s, r) for r in records if not r.condition.is_original for s in r.speakers]
+    if not speakers:
+        return None
+    worst, record = max(speakers, key=lambda entry: (entry[0].linkage, -entry[0].n_tests))
+    return WorstProtected(
+        record,
+        worst.speaker,
+        worst.linkage,
+        worst.n_tests,
+        sum(s.linkage == worst.linkage for s in record.speakers),
+        len(speakers),
+        all(s.linkage == worst.linkage for s, _ in speakers),
+    )
 
 
 def mean_halves(records: Iterable[IdentificationRecord]) -> tuple[float, float] | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
-from ..metrics.identification import wilson_interval
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.identification import worst_protected
 from ..numbers.means import averaged_conditions
 from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
@@ -36,7 +36,11 @@ _ATTACKERS = {
 
 def front(data: ReportData) -> Front:
     """Compose the first screen, except its tables and figures."""
-    words, not_evaluated = tuple(_words(data)), tuple(_not_evaluated(data))
+    words = tuple(_words(data))
+    not_evaluated = tuple(
+        f"Not evaluated: an attacker {attacker(attack)}, who may be stronger"
+        for attack in not_evaluated_attacks(data)
+    )
     warnings, attackers = front_notes(data, not_evaluated), attackers_in_words(data)
     if not data.results.systems:
         sources = (("Published results", data.sources.published), ("Protocol", data.protocol.title))
@@ -310,24 +314,19 @@ def _worst(
     data: ReportData, system: str, split: str, records: list[IdentificationRecord]
 ) -> Iterator[str]:
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
-    speakers = [(s, r) for r in records if not r.condition.is_original for s in r.speakers]
-    if speakers:
-        worst, record = max(speakers, key=lambda entry: (entry[0].linkage, -entry[0].n_tests))
-        tied = sum(s.linkage == worst.linkage for s in record.speakers)
+    worst = worst_protected(records)
+    if worst is not None:
+        record = worst.record
         who, tests = f"speaker {worst.speaker}", counted(worst.n_tests, "test")
-        if tied > 1:
-            who = f"{'all ' * (tied == len(record.speakers))}{tied} speakers alike"
+        if worst.tied > 1:
+            who = f"{'all ' * (worst.tied == len(record.speakers))}{worst.tied} speakers alike"
             tests = f"at least {tests} each"
-        chosen = f"; {_highest_of(len(speakers))}"
-        if tied > 1 and all(s.linkage == worst.linkage for s, _ in speakers):
-            chosen = ""
-        low, high = wilson_interval(worst.linkage, worst.n_tests)
+        chosen = f"; {_highest_of(worst.among)}" * (not (worst.tied > 1 and worst.alike))
         titles = {a.id: a.phrase for a in data.protocol.attack_models}
         attack = titles[record.condition.attack_model or ""]
         yield (
             f"Worst protected under the challenge's attack models: {who} "
-            f"({_set(data, record.condition)}), found {100 * worst.linkage:.0f} % "
-            f"[{100 * low:.0f}, {100 * high:.0f}] of the time in "
+            f"({_set(data, record.condition)}), found {worst.text} of the time in "
             f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
             f"attacker, in {tests}{chosen}."
         )
@@ -377,12 +376,11 @@ def contents(data: ReportData) -> str:
     )
 
 
-def _not_evaluated(data: ReportData) -> Iterator[str]:
-    """Yield warnings on attackers without values."""
+def not_evaluated_attacks(data: ReportData) -> list[AttackModel]:
+    """List the attack models of the protocol without values."""
     present = {r.condition.attack_model for r in data.results.verification}
-    for attack in data.protocol.attack_models:
-        if attack.id not in present and not attack.is_original:
-            yield f"Not evaluated: an attacker {attacker(attack)}, who may be stronger"
+    models = data.protocol.attack_models
+    return [one for one in models if one.id not in present and not one.is_original]
 
 
 def _words(data: ReportData) -> Iterator[tuple[str, str]]:

@@ -17,12 +17,12 @@ from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.cells import system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import SingledOut
+from ..numbers.identification import SingledOut, worst_protected
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
 from .attackers_in_words import attackers_in_words
-from .first_screen import attacker
+from .first_screen import attacker, not_evaluated_attacks
 from .groups_in_words import privacy_sentences
 from .identification_tables import basis_text, group_text, rate_text
 from .markup import Markup, join, tag
@@ -68,6 +68,11 @@ _READING = (
     "the higher, the less privacy.",
     "Numbers in brackets are 95 % intervals: what other speakers of the same kind could have "
     "given.",
+)
+_GROUPS = (
+    "A group: the people of whom the attacker has recordings, one of whom is the right one. It also "
+    "holds people who speak in no test recording, so it can be larger than the number of speakers "
+    "tested; results are for the largest size up to 20 that every test allows."
 )
 _STYLE = """
 @page { size: A4; margin: 18mm }
@@ -137,7 +142,7 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
     reference = f"For those who check the numbers (boot: draws, not people): {data.signature}."
     return [
         Part("In short", tuple(_summary(data, evidence))),
-        Part("How to read the numbers", _READING),
+        Part("How to read the numbers", (*_READING, *(_GROUPS,) * bool(data.identified))),
         Part("What was tested", tuple(_tested(data))),
         Part("Attackers, and what each of them knows", tuple(_attackers(data))),
         Part(opinion, rows=rows),
@@ -158,8 +163,10 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
             group = group_text(rates.size, mixed=rates.mixed)
             yield (
                 f"{system}: an attacker who {_knowledge(worst.model)}, finds the right person in "
-                f"{group} {rate_text(rates)}; guessing finds {100 * rates.chance:.3g} %."
+                f"{group} {rate_text(rates)}, on average over the people who were tested; guessing "
+                f"finds {100 * rates.chance:.3g} %."
             )
+        yield from _worst(data, system)
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
@@ -168,13 +175,35 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         )
     if (speakers := _most_speakers(data)) is not None and speakers <= LEAST_SPEAKERS:
         yield (
-            f"Test sets have at most {speakers} speakers: enough to show a risk, not enough to "
-            "show that there is none."
+            f"The recordings of a test set are of at most {speakers} speakers: enough to show a "
+            "risk, not enough to show that there is none."
         )
+    for model in not_evaluated_attacks(data):
+        yield f"Not tried: an attacker who {_knowledge(model)}; this one may find more."
     missing = ["singling out"] * (not _singled_out(data))
     missing += ["inference of attributes"] * (not evidence.attributes)
     if missing:
         yield f"Not measured: {' and '.join(missing)}."
+
+
+def _worst(data: ReportData, system: str) -> Iterator[str]:
+    """Yield how often the person is found who is found most often."""
+    worst = worst_protected(
+        r
+        for r in data.counted_identification
+        if (r.condition.system, r.condition.split) == (system, data.main_split)
+    )
+    if worst is None or worst.alike:
+        return
+    record = worst.record
+    who, tests = "person is", counted(worst.n_tests, "test")
+    if worst.tied > 1:
+        who, tests = f"{worst.tied} people are each", f"at least {tests} each"
+    group = group_text(record.speakers_size, mixed=len(record.genders) > 1)
+    yield (
+        f"{system}: the least protected {who} found {worst.text} of the time in {group}, in {tests} "
+        f"(chosen as the worst of {worst.among} results of single people, so partly by chance)."
+    )
 
 
 def _errors(data: ReportData, system: str) -> Iterator[str]:
@@ -249,7 +278,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
     singled = _singled_out(data)
     for key, out in singled.items():
         chance = 100 * float(singling_out_chance([out.size])[0])
-        how = f"A rule for one person accepts exactly one of {out.size} voices ({phrases[key]})"
+        how = f"A rule for one person accepts exactly one of {out.size} people tested ({phrases[key]})"
         without = " (no interval)" * (out.interval is None)
         result = f"{out.text}{without}; a rule that knows nothing: {chance:.0f} %"
         yield "singling out", how, result
@@ -316,7 +345,8 @@ def _attackers(data: ReportData) -> Iterator[str]:
         yield _WORDS
     words = attackers_in_words(data)
     yield from words.tried
-    yield from (sentence for of_system in words.of_systems for sentence in of_system)
+    for system, of_system in zip(data.systems_by_rank, words.of_systems, strict=True):
+        yield from (f"{system}: {sentence[0].lower()}{sentence[1:]}" for sentence in of_system)
     if original := data.original_eer.text():
         yield f"Against original speech, which is not protected, the EER is {original} %."
 
@@ -391,6 +421,8 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         "Other attackers than those named: a stronger one may find more. A number near guessing "
         "would say that these attackers failed, not that nobody can succeed."
     )
+    for model in not_evaluated_attacks(data):
+        yield f"{model.title} attacker, who {_knowledge(model)}: this one may find more."
     if not evidence.attributes:
         yield "Inference of gender, accent, age, health or origin: it may be possible."
     if not data.identified:

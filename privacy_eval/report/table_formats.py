@@ -34,7 +34,9 @@ def escape_markdown(text: str) -> str:
     'a\\\\|b\\\\*c'
     """
     line = " ".join(one_line(text).split())
-    return re.sub(r"([\\`*_{}\[\]()#+!|<>&~$^-])", r"\\\1", line) if _MARKUP.search(line) else line
+    parts = _INTERVAL.split(line)
+    parts[::2] = (_MARKUP.sub(r"\\\g<0>", part) for part in parts[::2])
+    return "".join(parts)
 
 
 def to_markdown(table: Table) -> str:
@@ -203,7 +205,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 _NUMBER = re.compile(r"[-+\u2212<]? ?[\d.]|n/a|inf|\[")
 
 
-_MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+!]")
+_MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+]")
+
+#: Brackets around two numbers that are no link.
+_INTERVAL = re.compile(r"(\[[-\u2212]?[\d.]+, [-\u2212]?[\d.]+\])(?![\[(:])")
 
 
 def _tabulate(table: Table, head: list[str], rows: Iterable[Iterable[str]], kind: str) -> str:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from support import B1, B2, cli, imported, write, write_outputs
 
+from privacy_eval.metrics.identification import SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.statement import Evidence, statement_parts
 from privacy_eval.results.records import IdentificationRecord
 
+NOT_TESTED = "What was not tested, and what follows"
 ATTRIBUTES = {
     "orig_to_orig": {
         "uar": 0.9,
@@ -81,7 +83,9 @@ def test_published_results_say_what_was_not_measured(results: Path, tmp_path: Pa
 
 
 def test_the_summary_names_the_attack_that_finds_most() -> None:
-    """Published EERs, and rates of finding a person made up here."""
+    """Published EERs, and rates of finding a person made up here: one of three is always found."""
+    speakers = [SpeakerLinkage(s, n, 1.0, 1.0, 1.0) for s, n in (("a", 7), ("b", 9))]
+    speakers.append(SpeakerLinkage("c", 8, 0.5, 0.5, 0.5))
     results = imported(B1, system="B1")
     found = {"ignorant": 0.2, "lazy-informed": 0.9}
     records = tuple(
@@ -97,7 +101,8 @@ def test_the_summary_names_the_attack_that_finds_most() -> None:
             5,
             0,
             0,
-            10,
+            speakers_size=5,
+            speakers=tuple(speakers),
         )
         for r in results.verification
         if r.condition.attack_model in found
@@ -106,9 +111,13 @@ def test_the_summary_names_the_attack_that_finds_most() -> None:
     results = replace(results, identification=records)
     data = ReportData(results, cells_from_results(results))
     parts = {part.title: part for part in statement_parts(data, Evidence())}
-    found_most, errs, missing = parts["In short"].items
+    found_most, worst, errs, untried, missing = parts["In short"].items
     assert "has the same tool" in found_most and "90 % of the time" in found_most
     assert "guessing finds 20 %" in found_most
+    assert "2 people are each found 100 % [65, 100]" in worst
+    assert "at least 7 tests" in worst and "worst of 6 results" in worst
+    assert "has trained the recognition" in untried
+    assert any(item.startswith("Semi-informed") for item in parts[NOT_TESTED].items)
     assert re.search(r"before comparing, errs in \d+\.\d\d % of cases", errs)
     assert "guessing in 50 %" in errs
     assert "singling out" in missing and "inference" in missing
@@ -125,8 +134,8 @@ def test_evidence_of_other_verbs(results: Path, tmp_path: Path) -> None:
         files += ["--evidence", write(tmp_path / f"{name}.json", json.dumps(plain))]
     text = statement(results, tmp_path / "s.md", *files)
     assert "gender: a classifier" in text
-    assert "average recall 61 % \\[47, 74\\], of original speech 90 %" in text
-    assert "0.11 \\[0.00, 0.35\\]" in text
+    assert "average recall 61 % [47, 74], of original speech 90 %" in text
+    assert "0.11 [0.00, 0.35]" in text
     assert "With 30 sentences instead of 1, the right person is found 55 % instead of 22 %" in text
     assert "Inference of gender" not in text
 
