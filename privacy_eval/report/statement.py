@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..choices import LEAST_SPEAKERS
+from ..choices import LEAST_SPEAKERS, LEVEL
 from ..errors import counted
 from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
-from ..metrics import describe
+from ..metrics import NO_WIDTH, describe
 from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.cells import system_column
@@ -67,21 +67,35 @@ _READING = (
     "probability of being found. A rate at which the right person is found is the other way round: "
     "the higher, the less privacy.",
     "Numbers in brackets are 95 % intervals: what other speakers of the same kind could have "
-    "given.",
+    "given. Those of error rates below 10 % are too short.",
 )
 _GROUPS = (
-    "A group: the people of whom the attacker has recordings, one of whom is the right one. It also "
-    "holds people who speak in no test recording, so it can be larger than the number of speakers "
-    "tested; results are for the largest size up to 20 that every test allows."
+    "A group: the people of whom the attacker has recordings, one of whom is the right one. It "
+    "also holds people who speak in no test recording, so it can be larger than the number of "
+    "speakers tested; results are for the largest size up to 20 that every test allows."
+)
+#: What the criteria of the opinion are here.
+_CRITERIA = (
+    "Singling out: a rule made from recordings of one person accepts exactly one of several "
+    "people.",
+    "Linkability: a recording is attributed to the right person, one of several or a given one.",
+    "Inference: a classifier tells an attribute of the speaker. Average recall is the share of "
+    "recordings that it recognizes rightly, averaged over the values of the attribute (two values: "
+    "guessing gives 50 %); the risk counts a speaker once, by the majority of the recordings, and "
+    "is the gain over guessing in relation to certainty.",
 )
 _STYLE = """
-@page { size: A4; margin: 18mm }
+@page { size: A4; margin: 13mm 16mm }
 body { font: 10pt/1.35 Georgia, serif; color: #111; max-width: 48em; margin: 2em auto }
-h1 { font-size: 17pt; margin-bottom: 0.2em } h2 { font-size: 12pt; margin: 1.1em 0 0.3em }
+h1 { font-size: 1.7em; margin-bottom: 0.2em } h2 { font-size: 1.2em; margin: 1em 0 0.2em }
 table { border-collapse: collapse; width: 100% } ul { margin: 0.2em 0; padding-left: 1.2em }
-th, td { text-align: left; vertical-align: top; padding: 0.25em 0.6em 0.25em 0 }
+th, td { text-align: left; vertical-align: top; padding: 0.2em 0.6em 0.2em 0 }
 th { border-bottom: 1px solid #111 } tr { border-bottom: 1px solid #bbb; break-inside: avoid }
-h2 { break-after: avoid } @media print { body { margin: 0; max-width: none } }
+h2 { break-after: avoid }
+@media print {
+  body { margin: 0; max-width: none; font-size: 8.5pt; line-height: 1.25 }
+  td:first-child { white-space: nowrap } td:nth-child(3) { width: 42% }
+}
 """
 
 
@@ -140,17 +154,19 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
     rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
     opinion = "The three criteria of Opinion 05/2014 on anonymization (WP 216)"
     reference = f"For those who check the numbers (boot: draws, not people): {data.signature}."
-    return [
+    parts = [
         Part("In short", tuple(_summary(data, evidence))),
         Part("How to read the numbers", (*_READING, *(_GROUPS,) * bool(data.identified))),
         Part("What was tested", tuple(_tested(data))),
         Part("Attackers, and what each of them knows", tuple(_attackers(data))),
-        Part(opinion, rows=rows),
+        Part(opinion, _CRITERIA[: 2 + bool(evidence.attributes)], rows),
         Part("For which groups of speakers", tuple(_groups(data, evidence))),
         Part("With how much speech", tuple(_amount(data, evidence))),
         Part("What was not tested, and what follows", tuple(_not_tested(data, evidence))),
+        Part("Reservations", tuple(f"{text}." for text, _ in front_notes(data, ()))),
         Part("Technical reference", (reference,)),
     ]
+    return [part for part in parts if part.items or part.rows]
 
 
 def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
@@ -161,17 +177,25 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         if found:
             worst, rates = max(found, key=lambda item: item[1].rate - item[1].chance)
             group = group_text(rates.size, mixed=rates.mixed)
+            original = [
+                f"{100 * of_original.rate:.0f} % of the time with unprotected speech, "
+                for one in data.attacks[system]
+                if one.model.is_original
+                and (of_original := data.identified.get(_key(one))) is not None
+                and (one.split, of_original.size) == (worst.split, rates.size)
+            ]
             yield (
                 f"{system}: an attacker who {_knowledge(worst.model)}, finds the right person in "
-                f"{group} {rate_text(rates)}, on average over the people who were tested; guessing "
-                f"finds {100 * rates.chance:.3g} %."
+                f"{group} {rate_text(rates)}, on average over the people who were tested; "
+                f"{''.join(original[:1])}{100 * rates.chance:.3g} % by guessing."
             )
-        yield from _worst(data, system)
+            yield from _worst(data, system, rates.rate)
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
-            f"{of.name}: a classifier has an average recall of {_percent(of.uar, of.interval)} on "
-            f"anonymized speech, of {_percent(of.original)} on unprotected speech."
+            f"{of.name}: a classifier, trained on {_trained(of)} speech, has an average recall of "
+            f"{_percent(of.uar, of.interval)} on anonymized speech, of {_percent(of.original)} on "
+            "unprotected speech."
         )
     if (speakers := _most_speakers(data)) is not None and speakers <= LEAST_SPEAKERS:
         yield (
@@ -186,14 +210,18 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield f"Not measured: {' and '.join(missing)}."
 
 
-def _worst(data: ReportData, system: str) -> Iterator[str]:
-    """Yield how often the person is found who is found most often."""
+def _trained(of: InferredAttribute) -> str:
+    return ANONYMIZED if of.situation == "anon_to_anon" else ORIGINAL
+
+
+def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
+    """Yield how often the person is found who is found most often, if more than on average."""
     worst = worst_protected(
         r
         for r in data.counted_identification
         if (r.condition.system, r.condition.split) == (system, data.main_split)
     )
-    if worst is None or worst.alike:
+    if worst is None or worst.rate <= average:
         return
     record = worst.record
     who, tests = "person is", counted(worst.n_tests, "test")
@@ -201,8 +229,9 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
         who, tests = f"{worst.tied} people are each", f"at least {tests} each"
     group = group_text(record.speakers_size, mixed=len(record.genders) > 1)
     yield (
-        f"{system}: the least protected {who} found {worst.text} of the time in {group}, in {tests} "
-        f"(chosen as the worst of {worst.among} results of single people, so partly by chance)."
+        f"{system}: the least protected {who} found {worst.text} of the time in {group}, in "
+        f"{tests} (chosen as the worst of {worst.among} results, one for each person and attacker, "
+        "so partly by chance)."
     )
 
 
@@ -212,14 +241,14 @@ def _errors(data: ReportData, system: str) -> Iterator[str]:
     if not pairs:
         return
     lowest = min(pairs, key=lambda one: one.eer.value or 0)
-    interval = describe(data.protocol.eer).interval(lowest.eer.interval)
+    interval = _bounds(data, lowest.eer.interval)
     text = f"{lowest.eer.text()} % of cases {interval}".rstrip()
     best = f"an attacker who {_knowledge(lowest.model)},"
     tried = data.tried.get((system, data.main_split))
     if tried is not None and tried.corrected_text:
         value, _, bounds = tried.corrected_text.partition(" ")
         text = f"{value} % of cases {bounds}".rstrip()
-        best = f"the best of {len(tried.compared)} methods"
+        best = f"the best of {len(tried.compared)} attackers"
         text += " (allowing for the luck of having been the best"
         text += "; the true uncertainty is larger than the brackets)" if tried.is_too_low else ")"
     original = data.original_eer.text()
@@ -228,6 +257,12 @@ def _errors(data: ReportData, system: str) -> Iterator[str]:
         f"{system}: deciding whether a recording is of a given person, {best} errs in "
         f"{text}{without}, by guessing in 50 %."
     )
+
+
+def _bounds(data: ReportData, interval: Sequence[float] | None) -> str:
+    """Write the interval of an EER, in words where it has no width."""
+    text = describe(data.protocol.eer).interval(interval)
+    return text.replace(NO_WIDTH, "(no interval: equal in all draws)")
 
 
 def _most_speakers(data: ReportData) -> int | None:
@@ -265,7 +300,7 @@ def _tested(data: ReportData) -> Iterator[str]:
         trials = sum((r.n_target or 0) + (r.n_nontarget or 0) for r in anonymized)
         largest = f", each with at most {speakers} speakers" if speakers is not None else ""
         yield (
-            f"{counted(len(anonymized), 'test')} of all attack models and test sets{largest}; "
+            f"{counted(len(anonymized), 'condition')}, each an attacker and a test set{largest}; "
             f"{trials} comparisons with anonymized speech in all. They are evidence for such "
             "speakers and recordings only."
         )
@@ -278,7 +313,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
     singled = _singled_out(data)
     for key, out in singled.items():
         chance = 100 * float(singling_out_chance([out.size])[0])
-        how = f"A rule for one person accepts exactly one of {out.size} people tested ({phrases[key]})"
+        how = f"A rule for one person accepts exactly one of {out.size} people ({phrases[key]})"
         without = " (no interval)" * (out.interval is None)
         result = f"{out.text}{without}; a rule that knows nothing: {chance:.0f} %"
         yield "singling out", how, result
@@ -289,7 +324,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         how = f"The right person is found in {group} ({phrases[key]}; {basis_text(rates)})"
         yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
     for one in _attacks(data):
-        interval = describe(data.protocol.eer).interval(one.eer.interval)
+        interval = _bounds(data, one.eer.interval)
         how = f"Is a recording of a given person? ({phrases[_key(one)]})"
         eer = f"errs in {one.eer.text()} % {interval}".rstrip()
         yield "linkability", how, f"{eer} (EER); guessing: 50 %" if one.eer.text() else "no value"
@@ -301,7 +336,8 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
             f"average recall {_percent(of.uar, of.interval)}, of original speech "
             f"{_percent(of.original)}; risk for a speaker {risk} (0: guessing, 1: certain)"
         )
-        yield "inference", f"{of.name}: a classifier tells it from anonymized speech", result
+        how = f"{of.name}: a classifier, trained on {_trained(of)} speech, tells it"
+        yield "inference", f"{how} from anonymized speech", result
     if not evidence.attributes:
         yield "inference", "attributes: not measured", "nothing can be said"
     for system in data.results.systems:
@@ -315,11 +351,14 @@ def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
     tried = data.tried.get((system, data.main_split))
     lowest = tried.lowest if tried is not None else None
     if tried is not None and lowest is not None and lowest.attacker != data.protocol.own_attacker:
-        strongest = f"the strongest of {len(tried.compared)} methods"
+        strongest = f"the strongest of {len(tried.compared)} attackers"
         how = f"The same, by {strongest} ({system}, {lowest.phrase})"
-        bounds = describe(data.protocol.eer).interval(lowest.eer.interval)
+        bounds = _bounds(data, lowest.eer.interval)
         eer = f"errs in {lowest.eer.text()} % {bounds}".rstrip()
-        yield "linkability", how, f"{eer} (EER); guessing: 50 %"
+        corrected = "; corrected for having been picked as the strongest: "
+        corrected += f"{tried.corrected_text.partition(' ')[0]} %"
+        eer += " (EER)" + corrected * bool(tried.corrected_text)
+        yield "linkability", how, f"{eer}; guessing: 50 %"
 
 
 def _utility(data: ReportData, system: str, metric: str) -> str:
@@ -369,7 +408,7 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
             f"{protocol.data_set(r.condition.data_set).title}, "
             f"{protocol.genders[r.condition.gender]} "
             f"{eer.format(r.values(protocol.variant)[protocol.eer])} % "
-            f"{eer.interval(r.speaker_intervals.get(protocol.variant, {}).get(protocol.eer))}"
+            f"{_bounds(data, r.speaker_intervals.get(protocol.variant, {}).get(protocol.eer))}"
             for r in picked
         ]
         which = "" if picked == ordered else f" (the lowest and the highest of {len(ordered)})"
@@ -390,9 +429,9 @@ def _compared(of: ComparedGroups) -> str:
         return f"{text}; no group has enough speakers for a test"
     return (
         f"{text}; the largest difference to the other groups is that of {of.largest}: "
-        f"{100 * of.difference:+.1f} points (standard error {100 * of.se:.1f}), p = "
-        f"{of.p_value:.3f}, corrected over the groups; no difference found is no proof of equal "
-        "protection"
+        f"{100 * of.difference:+.1f} points (standard error {100 * of.se:.1f}), "
+        + ("significant" if of.p_value < 1 - LEVEL else "not significant, which proves nothing")
+        + f" (p = {of.p_value:.3f}, corrected over the groups)"
     )
 
 
@@ -444,7 +483,10 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         "of the same session: the numbers do not carry over by themselves."
     )
     yield "People who know the speaker: no human listener tried to recognize anybody here."
-    yield from (f"{text}." for text, _ in front_notes(data, ()))
+    yield (
+        "The tool and its use: whether the voice can be restored, whether a person always gets the "
+        "same new voice, what becomes of the original recordings and of names in files."
+    )
     yield (
         "Whether the speech counts as anonymous in the sense of the law: these are measurements, "
         "not a legal assessment. No number decides it by itself, neither way."
@@ -491,5 +533,6 @@ def statement_markdown(title: str, parts: Sequence[Part]) -> str:
         for number, row in enumerate(part.rows):
             lines.append(f"| {' | '.join(map(escape_markdown, row))} |")
             lines += [f"|{' --- |' * len(row)}"] * (number == 0)
+        lines += [""] * bool(part.rows and part.items)
         lines += [f"* {escape_markdown(item)}" for item in part.items]
     return "\n".join(lines) + "\n"
