@@ -325,9 +325,9 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
     for one in _attacks(data):
         interval = _bounds(data, one.eer.interval)
-        how = f"Is a recording of a given person? ({phrases[_key(one)]})"
+        how = f"Is a recording of a given person? ({phrases[_key(one)]}; guessing errs in 50 %)"
         eer = f"errs in {one.eer.text()} % {interval}".rstrip()
-        yield "linkability", how, f"{eer} (EER); guessing: 50 %" if one.eer.text() else "no value"
+        yield "linkability", how, f"{eer} (EER)" if one.eer.text() else "no value"
     for system in data.results.systems:
         yield from _strongest(data, system)
     for of in evidence.attributes:
@@ -358,7 +358,7 @@ def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
         corrected = "; corrected for having been picked as the strongest: "
         corrected += f"{tried.corrected_text.partition(' ')[0]} %"
         eer += " (EER)" + corrected * bool(tried.corrected_text)
-        yield "linkability", how, f"{eer}; guessing: 50 %"
+        yield "linkability", how, f"{eer}"
 
 
 def _utility(data: ReportData, system: str, metric: str) -> str:
