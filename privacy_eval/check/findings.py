@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ..errors import counted, describe, printable
 from .missing import CREATABLE, stages
 
-#: Status of a team, the worst last: all expected conditions can be evaluated; something is
-#: missing; something is damaged or contradicts itself.
+#: Status of a team, the worst last: all expected conditions can be evaluated and ranked; something
+#: is missing, or keeps it out of a ranking; something is damaged or contradicts itself.
 READY, INCOMPLETE, ERROR = STATUSES = ("ready", "incomplete", "error")
 
 #: Maximum number of items in a row, and of their characters.
@@ -145,6 +145,7 @@ class Report:
         ready, expected = self.totals
         conditions = f"{counted(expected, 'condition')} of {counted(len(self.counts), 'system')}"
         errors, warnings = self.number(ERROR), self.number(READY)
+        incomplete = len({f.team for f in self.findings if f.status == INCOMPLETE} - {""})
         creatable = len({f for f in self.findings if f.remedy == CREATABLE})
         if errors:
             text = f"not ready: {counted(errors, 'error')}"
@@ -152,6 +153,9 @@ class Report:
             text = f"no scores yet of {conditions}"
         elif ready == expected:
             text = f"ready: all {conditions} have scores and a trial key"
+            if incomplete:
+                unranked = f"but {counted(incomplete, 'system')} cannot be ranked"
+                text = f"ready in part: all {conditions} have scores, {unranked}"
         else:
             text = f"ready in part: {ready} of {conditions} have scores and a trial key"
         if creatable:
@@ -167,7 +171,10 @@ def _text(findings: Iterable[Finding], details: bool) -> str:
     remedy = f" [{first.remedy}]" if first.remedy else ""
     if details:
         return f"{first.problem}: {first.item}{remedy}" + (f"; {first.detail}" * bool(first.detail))
-    items = [f.item if len(f.item) <= _LENGTH else f"{f.item[:_LENGTH]} ..." for f in findings]
+    items = [
+        f.item if len(f.item) <= _LENGTH else f"{f.item[:_LENGTH].rsplit(' ', 1)[0]} ..."
+        for f in findings
+    ]
     shown = items[:_ITEMS]
     while len(shown) > 1 and sum(map(len, shown)) > _LENGTH:
         shown.pop()

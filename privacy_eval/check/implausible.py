@@ -27,7 +27,7 @@ from ..protocol.protocol import ORIGINAL, WORDS
 from ..stages.access import TreeAccess
 from ..stages.privacy_metrics import scores_and_key
 from ..tree.conditions import ConditionFiles
-from .findings import INCOMPLETE, Finding
+from .findings import INCOMPLETE, READY, Finding
 
 #: Fraction of the original EER. Anonymization raises the EER; among the published systems only
 #: K2 falls below half of it, for a few sets.
@@ -137,7 +137,9 @@ def _implausible(
     caveats = find_caveats(eer.value, eer.n_target, eer.n_nontarget, is_original=is_baseline)
     for key, reason in caveats.items():
         if CAVEATS[key].concerns("eer"):
-            yield finding(reason, f"{100 * eer.value:.1f} %")
+            unranked = not (CAVEATS[key].ranked or c.condition.is_original)
+            status = INCOMPLETE if unranked else READY
+            yield finding(reason, f"{100 * eer.value:.1f} %", status=status)
     for problem, column in ((BY_SPEAKER, trials.speaker), (BY_UTTERANCE, trials.utterance)):
         if _constant_within(column, trials.score):
             yield finding(problem)
@@ -177,9 +179,12 @@ def _compare(
         if same is c and base is not None and _nearly_equal(scores, base):
             same = base.files
         if same is not c and c.condition.attacker != WORDS:
-            other = same.condition.system
-            name = same.condition.label if other == system else f"{other} {same.condition.label}"
-            yield Finding(SAME, f"{label} = {name}", system, file=c.scores)
+            other, its_label = same.condition.system, same.condition.label
+            if other == system:
+                yield Finding(SAME, f"{label} = {its_label}", system, file=c.scores)
+            else:
+                yield Finding(SAME, f"{label} = {other} {its_label}", system, file=c.scores)
+                yield Finding(SAME, f"{its_label} = {system} {label}", other, file=same.scores)
         if baseline is not None and _far_below(scores.eer, baseline.eer):
             values = f"{100 * scores.eer.value:.1f}, original: {100 * baseline.eer.value:.1f} %"
             yield Finding(LOW, f"{label} ({values})", system, file=c.scores)

@@ -285,11 +285,12 @@ class Metric:
         if callable(form):
             return form(value)
         if not (self.counted or mean) or not math.isfinite(value):
-            return f"{self.printed(value):.{form}f}"
+            return _unsigned_zero(f"{self.printed(value):.{form}f}")
         # repr gives back 0.10625 of 17/160: a half-way case of decimals, which goes up. The binary
         # number is a little less or more.
         with decimal.localcontext(_ROUNDING):
-            return f"{Decimal(repr(float(value))).scaleb(2 if self.percent else 0):.{form}f}"
+            scaled = Decimal(repr(float(value))).scaleb(2 if self.percent else 0)
+            return _unsigned_zero(f"{scaled:.{form}f}")
 
     def interval(
         self,
@@ -307,6 +308,10 @@ class Metric:
             return NO_WIDTH
         texts = (self.format(x, detailed=detailed, decimals=decimals) for x in (low, high))
         return f"[{', '.join(texts)}]"
+
+
+def _unsigned_zero(text: str) -> str:
+    return text if text.strip("-0.") else text.removeprefix("-")
 
 
 def _named(prefix: str, result: object, names: str) -> dict[str, FloatArray]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..choices import LEVEL
+from ..choices import LEVEL, MOST_REPLICATES
 from ..metrics.comparison import subtract
-from ..metrics.confidence import difference_p_value, expanded_interval
+from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
 from .means import Mean, MeanReplicates
 
 
@@ -30,8 +30,8 @@ class Difference:
         Whether the number of replicates only gives an upper bound.
     better : bool
         Whether the interval is on the more private side of 0.
-    too_few : bool
-        Whether no difference of so few speakers and replicates is significant.
+    too_few : {"", "speakers", "replicates"}
+        What is too few for any difference to be significant.
     """
 
     other: str
@@ -40,7 +40,7 @@ class Difference:
     p_value: float
     p_value_is_bound: bool
     better: bool
-    too_few: bool = False
+    too_few: str = ""
 
     @property
     def significant(self) -> bool:
@@ -75,7 +75,10 @@ def difference(one: Mean, other: Mean, *, named: str, sign: int = 1) -> Differen
     # The p-value is stricter than the interval only if the replicates are too few for 95 %.
     better = low > 0 and p_value < 1 - LEVEL
     least = least_p_value(first)
-    is_bound, too_few = p_value <= least, least >= 1 - LEVEL
+    needed, too_few = least_replicates(first.n_speakers, LEVEL), ""
+    if least >= 1 - LEVEL:
+        too_few = "speakers" if needed >= MOST_REPLICATES else "replicates"
+    is_bound = p_value <= least
     value = float(subtract(one.of_present, other.of_present))
     return Difference(named, value, (bounds.low, bounds.high), p_value, is_bound, better, too_few)
 

@@ -149,7 +149,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
                 f"{metric.format(tested.value)} "
                 f"{metric.interval(tested.interval) * (not tested.too_few)}".rstrip(),
                 p_value_text(tested),
-                f"{'< ' * tested.p_value_is_bound}{pair.p_holm:.3f}" * (not tested.too_few),
+                p_value_text(tested, pair.p_holm),
                 _statement(pair),
             )
             for pair in (row.pairs if row is not None else ())
@@ -184,7 +184,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
 def _statement(pair: AttackerPair) -> str:
     tested = pair.difference
     if tested.too_few:
-        return "not tested: too few speakers or replicates"
+        return f"not tested: too few {tested.too_few}"
     if not tested.significant:
         return "not significantly different"
     stated = "weaker" if tested.value > 0 else "stronger"

@@ -187,7 +187,7 @@ def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
     if other is None:
         return ranked.why_not
     how = "a significant difference" if other.better else "no significant difference"
-    how = "too few speakers or replicates to test the difference" if other.too_few else how
+    how = f"too few {other.too_few} to test the difference" if other.too_few else how
     if other.other != named:
         how += f" to {other.other}"
     text = metric.format(other.value) + " points" * metric.percent

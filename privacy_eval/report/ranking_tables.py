@@ -117,7 +117,7 @@ def _statement(ranked: RankedSystem) -> str:
     if ranked.next is None:
         return ranked.why_not
     if ranked.next.too_few:
-        return f"too few speakers or replicates to compare with {ranked.next.other}"
+        return f"too few {ranked.next.too_few} to compare with {ranked.next.other}"
     how = "better than" if ranked.next.better else "not significantly different from"
     return f"{how} {ranked.next.other}"
 
@@ -129,16 +129,17 @@ def _format_difference(metric: Metric, difference: Difference | None) -> list[st
     return [metric.format(difference.value), interval, p_value_text(difference)]
 
 
-def p_value_text(difference: Difference) -> str:
-    """Write a p-value, or its bound; "" where there are too few replicates for any."""
-    p = difference.p_value
-    text = f"< {_bound_text(p)}" if difference.p_value_is_bound else f"{p:.3f}"
-    return "" if difference.too_few else text
+def p_value_text(difference: Difference, p: float | None = None) -> str:
+    """Write a p-value, or another `p` made from it; "" where there are too few replicates."""
+    if difference.too_few:
+        return ""
+    p = difference.p_value if p is None else p
+    return f"< {_bound_text(p)}" if difference.p_value_is_bound else f"{p:.3f}"
 
 
 def _bound_text(p_value: float) -> str:
-    """Round up: a bound must stay one."""
-    return f"{math.ceil(1000 * p_value) / 1000:.3f}"
+    """Round up to a larger number, so that a bound stays one."""
+    return f"{(math.floor(1000 * p_value) + 1) / 1000:.3f}"
 
 
 def _title(ranking: Ranking) -> str:

@@ -281,7 +281,7 @@ def test_words_may_be_the_same_for_all_systems_voices_may_not(
         lines_to(folder / "scores", score_lines("of both systems"))
     same = names(items(check(tree), implausible.SAME))
     by = f"{OA} by {attacker}"
-    assert same == ([] if attacker == "words" else [f"{by} = now {by}"])
+    assert same == ([] if attacker == "words" else [f"{by} = other {by}", f"{by} = now {by}"])
 
 
 def test_scores_of_every_attacker_give_no_warning(tmp_path: Path) -> None:
@@ -766,6 +766,14 @@ def test_an_original_eer_too_high(
     assert items(check(tree), kind) == ([f"{OO} ({percent} %)"] if percent else [])
 
 
+def test_inverted_scores_of_anonymized_speech_are_not_ready(tmp_path: Path) -> None:
+    tree = scored(tmp_path)
+    with_scores(tree, "oa", separated(5, wrong=12))
+    rows = check(tree)
+    assert items(rows, INVERTED) == [f"{OA} (91.7 %)"]
+    assert {row["status"] for row in rows if row["team"]} == {"incomplete"}
+
+
 def test_an_original_eer_is_judged_with_the_original_model(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path, protocol=SMALL_PROTOCOL_2022)
     for folder in ("exp/results-anon", "exp/results-anon.orig"):
@@ -794,7 +802,7 @@ def test_scores_of_another_system(tree: SpeechTree) -> None:
         tree.results = f"exp/{team}/x/results-1"
         for which, wrong in (("oo", 0), ("oa", 3), ("aa", 2 if team == "a" else 1)):
             with_scores(tree, which, separated(5 + wrong, wrong=wrong))
-    assert items(check(tree), implausible.SAME) == [f"{OA} = a/x {OA}"]
+    assert items(check(tree), implausible.SAME) == [f"{OA} = b/x {OA}", f"{OA} = a/x {OA}"]
 
 
 def test_constant_scores(tmp_path: Path) -> None:

@@ -125,11 +125,15 @@ def test_latex_ligatures_are_kept_apart(text: str) -> None:
         ("a_b", r"a\_b"),
         ("<script>", r"\<script\>"),
         ("a & b", r"a \& b"),
-        ("[x](http://y)", r"\[x\]\(http://y\)"),
+        ("[x](http://y)", r"\[x\](http://y)"),
+        ("0.5 [-0.1, 0.9]", "0.5 [-0.1, 0.9]"),
+        ("[1, 2](http://y)", r"\[1, 2\](http://y)"),
+        ("[1, 2][x]", r"\[1, 2\]\[x\]"),
+        ("[1, 2]: http://y", r"\[1, 2\]: http://y"),
         ("# title", r"\# title"),
         ("- item", r"\- item"),
         ("+ item", r"\+ item"),
-        ("![i](j)", r"\!\[i\]\(j\)"),
+        ("![i](j)", r"!\[i\](j)"),
         ("`code`", r"\`code\`"),
         ("back\\slash", r"back\\slash"),
         ("two\nlines\r\n| x |", r"two lines \| x \|"),
@@ -144,7 +148,8 @@ def test_markdown_is_escaped(text: str, escaped: str) -> None:
 def test_markdown_of_any_text_is_one_line_without_markup(text: str) -> None:
     escaped = escape_markdown(text)
     assert len(escaped.splitlines()) <= 1
-    bare = re.sub(r"\\[\\`*_{}\[\]()#+!|<>&~$^-]", "", escaped)
+    bare = re.sub(r"\\[\\`*_{}\[\]#+|<>&~$^-]", "", escaped)
+    bare = re.sub(r"\[[-\u2212]?[\d.]+, [-\u2212]?[\d.]+\](?![\[(:])", "", bare)
     assert not re.search(r"[\\`*_\[\]#|<>&~$^]", bare)
     shown = "".join(c if c.isprintable() else " " for c in text)
     assert re.sub(r"\\(.)", r"\1", escaped) == " ".join(shown.split())

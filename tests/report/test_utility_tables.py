@@ -375,7 +375,16 @@ def test_the_plane_says_who_is_left_out_as_implausible() -> None:
     assert "uninformative: inverted" in drawing.caption
     assert "inverted" not in artists(drawing)[0]
     (drawing,) = figures(data_of(FOUR))
-    assert "uninformative" not in drawing.caption
+    assert not re.search("uninformative|average EER,|one point", drawing.caption)
+
+
+def test_the_plane_names_systems_without_values_and_those_at_one_point() -> None:
+    values = {"a": (0.12, 0.05, 0.6), "b": (0.12001, 0.05, 0.5), "bare": (0.4, 0.1, None)}
+    results = results_of(values)
+    scored = tuple(r for r in results.verification if r.condition.system != "bare")
+    (drawing,) = figures(data_of(replace(results, verification=scored)))
+    assert "average EER, and not drawn: bare." in drawing.caption
+    assert "At one point: b, a." in drawing.caption
 
 
 def test_plane_of_forty_systems_has_numbers_and_their_key() -> None:

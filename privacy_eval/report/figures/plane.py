@@ -106,10 +106,25 @@ class Plane:
             parts.append(trials)
         text = "; ".join(filter(None, parts))
         if withheld := _withheld(data, self.split):
-            text += f". Not drawn, as their values are implausible or uninformative: {withheld}"
+            why = "as their values are implausible or uninformative"
+            text += f". Not drawn, {why}: {', '.join(withheld)}"
         if absent := [t.system for t in self.systems if not {*self.metrics} <= t.utility.keys()]:
-            text += f". Without a value of one axis, and not drawn there: {abbreviate(absent)}"
+            text += f". Without a value of an axis, and not drawn there: {abbreviate(absent)}"
+        known = {t.system for t in self.systems} | {*withheld}
+        if others := [s for s in data.cells.systems if s not in known]:
+            text += f". Without an average EER, and not drawn: {abbreviate(others)}"
+        points = [at for metric in self.metrics for at in self._at_one_point(metric)]
+        if points:
+            text += f". At one point: {'; '.join(dict.fromkeys(map(', '.join, points)))}"
         return f"{text}."
+
+    def _at_one_point(self, metric: str) -> Iterator[list[str]]:
+        """Yield the systems whose points hide each other, as their values are printed alike."""
+        points: dict[tuple[str, float], list[str]] = {}
+        for one, y in self.drawn(metric):
+            x = describe(self.data.protocol.eer).format(one.eer)
+            points.setdefault((x, y), []).append(one.system)
+        yield from (systems for systems in points.values() if len(systems) > 1)
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
@@ -133,12 +148,12 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         )
 
 
-def _withheld(data: ReportData, split: str) -> str:
-    """Name the systems whose EER is withheld, such as inverted ones."""
+def _withheld(data: ReportData, split: str) -> list[str]:
+    """List the systems whose EER is withheld, such as inverted ones."""
     eer, attack = data.protocol.eer, data.protocol.average_attack_model
     means = {s: data.means.of(eer, attack, split, s) for s in data.cells.systems}
     withheld = [s for s, m in means.items() if m.value is not None and m.caveat is not None]
-    return ", ".join(s for s in withheld if means[s].caveat is not INCOMPLETE)
+    return [s for s in withheld if means[s].caveat is not INCOMPLETE]
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
