@@ -2,7 +2,8 @@
 """From scores to numbers, intervals and plots, cell by cell: docs/notebook.py [RESULTS]
 
 Jupyter, VS Code and Spyder run the cells one by one. Scores of 20 speakers are drawn at random;
-take your own instead. With the path of a results.json its values are shown, too.
+take your own instead. With the path of a results.json its values are shown, too. Writes the plots
+to notebook.png in the current folder.
 """
 
 # %% Setup

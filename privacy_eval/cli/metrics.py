@@ -111,7 +111,15 @@ def add_files(options: Options) -> None:
     shown = "print only these metrics, by their keys (as --format json prints them); default: all"
     options.add_argument("--metrics", **value("KEY,...", shown, type=_keys))
     formats = "csv: a row per system, variant and metric, rates as fractions; latex: booktabs"
-    add(options, "--format", choices=["text", "csv", "json", "latex"], help=formats)
+    printed = ["text", "csv", "json", "latex"]
+    add(options, "--format", choices=printed, type=_output_format, help=formats)
+
+
+def _output_format(text: str) -> str:
+    """Tell the format of the output from those of scores."""
+    if text in SCORE_FORMATS and text != "csv":
+        raise argparse.ArgumentTypeError(f"{text} is a format of scores: --score-format {text}")
+    return text
 
 
 def _keys(text: str) -> list[str]:

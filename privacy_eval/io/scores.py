@@ -304,7 +304,8 @@ def _other_format(content: bytes, path: Path, name: str) -> str:
         guess = guess_score_format(content, path)
     except PrivacyEvalError:
         return ""
-    return "" if guess == name else f" (looks like the format {guess}: --score-format {guess})"
+    option = f"metrics and count read it by --score-format {guess}"
+    return "" if guess == name else f" (looks like the format {guess}; {option})"
 
 
 def read_trials(path: Path | Loaded, *, format: str | None = None) -> TrialKey:

@@ -45,6 +45,7 @@ def main_results_table(data: ReportData) -> Table | None:
     )
     notes = [
         *_independent(keys),
+        *(f"{text[:1].upper()}{text[1:]}" for text in protocol.remarks),
         *data.gaps,
         *caveat_notes(records, keys, marked=True),
         *data.cells.networks,

@@ -263,6 +263,9 @@ def test_the_verb_reads_all_formats(tmp_path: Path, name: str) -> None:
     assert found.out == plain.out
     named = cli("metrics", "--scores", scores, "--score-format", name, "--trials", key)
     assert (named.out, named.err) == (plain.out, "")
+    if name != "csv":  # which the output may be as well
+        wrong = cli("metrics", "--scores", scores, "--trials", key, "--format", name)
+        assert (wrong.code, f"--score-format {name}" in wrong.err) == (2, True)
     alone = cli("metrics", "--scores", scores, "--score-format", name, "--format", "json")
     if name in LABELLED:
         assert '"n_target": 2' in alone.out
