@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import io
 import itertools
+import operator
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -25,8 +26,9 @@ MAX_DIMENSION = 1 << 16
 #: Beginning of a float32 vector: \0B, type, length of the size; bytes before its values.
 FLOAT_VECTOR, HEAD_BYTES = b"\0BFV \4", 10
 
-#: Stricter than what `read_scp` takes: an id and an archive of ASCII letters, and an offset.
-_USUAL_LINE = re.compile(rb"([!-~]{1,200}) ([!-Z\\-{}~][!-{}~]*):([0-9]{1,18})")
+#: Lines that are stricter than what `read_scp` takes: an id and an archive of ASCII letters, and an
+#: offset.
+_USUAL_LINES = re.compile(rb"^([!-~]{1,200}) ([!-Z\\-{}~][!-{}~]*):([0-9]{1,18})$", re.M)
 #: Last byte of a float32 of at least 2**127, which may be infinite or no number.
 _EXTREME = (b"\x7f", b"\xff")
 
@@ -55,13 +57,12 @@ def stored_digest(scp: Path | Loaded, *, tree: Path, roots: Sequence[Path]) -> s
         archives: `read_vectors` reads it, or reports what is wrong.
     """
     try:
-        lines = list(map(_USUAL_LINE.fullmatch, read_bytes(scp).removesuffix(b"\n").split(b"\n")))
-        usual = [line.groups() for line in lines if line is not None]
+        text = read_bytes(scp).removesuffix(b"\n")
+        usual = _USUAL_LINES.findall(text)
         ids = [name.decode() for name, _, _ in usual]
-        if len(set(ids)) < len(lines):
+        if len(set(ids)) < text.count(b"\n") + 1:
             return None
-        places = [(archive, int(offset)) for _, archive, offset in usual]
-        archives = _archives(places, tree, roots)
+        archives = _archives([(archive, int(n)) for _, archive, n in usual], tree, roots)
         dimension, values = next(archives)
         sha = begin_digest(ids, dimension)
         sha.update(values)
@@ -84,7 +85,7 @@ def _archives(
         Anything but finite float32 vectors of one dimension.
     """
     head, dimension = b"", 0
-    for archive, some in itertools.groupby(places, key=lambda place: place[0]):
+    for archive, some in itertools.groupby(places, key=operator.itemgetter(0)):
         path = tree / os.fsdecode(archive)
         check_inside([path], roots)
         with contextlib.ExitStack() as stack:
@@ -95,7 +96,7 @@ def _archives(
                 file.seek(offsets[0])
                 head, dimension = _head(file, len(places))
             vectors = _read_at(file, offsets, len(head) + 4 * dimension)
-        if not all(vector.startswith(head) for vector in vectors):
+        if {vector[: len(head)] for vector in vectors} != {head}:
             raise PrivacyEvalError(f"{path}: vectors of other dimensions or types")
         values = b"".join([vector[len(head) :] for vector in vectors])
         if len(values) < 4 * dimension * len(vectors):

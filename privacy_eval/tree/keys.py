@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable
@@ -81,10 +82,20 @@ def key_paths(
     if condition.trial == ANONYMIZED:
         own = condition.trial_set.removeprefix(usual)
         suffixes = list(dict.fromkeys(("", own, protocol.anon_suffix)))
-    paths = [data / f"{usual}{suffix}" / "trials" for suffix in suffixes] if data else []
-    for folder, suffix, name in itertools.product(key_folders, suffixes, names):
-        paths += [folder / f"{name}{suffix}", folder / f"{name}{suffix}" / "trials"]
-    return [path for p in paths for path in (p, p.with_name(f"{p.name}.gz"))]
+    usual_names = tuple(f"{usual}{suffix}" for suffix in suffixes)
+    every = tuple(f"{name}{suffix}" for suffix, name in itertools.product(suffixes, names))
+    return list(_key_paths(usual_names, every, data, tuple(key_folders)))
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _key_paths(
+    usual: tuple[str, ...], names: tuple[str, ...], data: Path | None, folders: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """List the paths of `key_paths`; cached, as conditions of all attackers share them."""
+    paths = [data / name / "trials" for name in usual] if data else []
+    for folder, name in itertools.product(folders, names):
+        paths += [folder / name, folder / name / "trials"]
+    return tuple(path for p in paths for path in (p, p.with_name(f"{p.name}.gz")))
 
 
 def find_key(candidates: Iterable[Path], inputs: Inputs) -> Path | None:
@@ -140,7 +151,7 @@ class Search:
         candidates = key_paths(condition, self.protocol, self.data, self.key_folders)
         keys = [path for path in candidates if path.is_file()]
         key = next(iter(keys), None)
-        in_data = [path for path in candidates if self.data in path.parents]
+        in_data = [path for path in candidates if str(path).startswith(f"{self.data}/")]
         chosen = next((f for f in self.key_folders if key is not None and f in key.parents), None)
         others = (p for p in candidates if p not in in_data and chosen not in p.parents)
         if chosen is not None and first_file(others) is not None:
