@@ -99,7 +99,7 @@ class Copy:
         self._done: set[str] = set()
 
     def run(self, page: str) -> None:
-        """Run the blocks of a page, then its examples in Python; once."""
+        """Run the blocks of a page, once."""
         if page in self._done:
             return
         self._done.add(page)
@@ -126,10 +126,6 @@ class Copy:
             self.printed[block] = run
             if AGAIN in block:
                 self.states.append(self.state())
-        if ">>> " in text_of(page):
-            doctest = (sys.executable, "-m", "doctest", page)
-            run = run_program(*doctest, cwd=self.root, PYTHONPATH=str(self.root))
-            assert run.code == 0, run.out + run.err
 
     def of_the_demo(self) -> dict[str, bytes]:
         """The demo's tree and results, without what other commands put beside them; without
@@ -207,8 +203,19 @@ EXTENDING = "docs/extending.md"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES[1:] if page != EXTENDING])
-def test_commands_and_examples_of_a_page_run(page: str, ran: Copy) -> None:
+def test_commands_of_a_page_run(page: str, ran: Copy) -> None:
     ran.run(page)
+
+
+def test_examples_in_python_run(ran: Copy) -> None:
+    """After the commands of their pages, all in one process."""
+    pages = [page for page in PAGES if ">>> " in text_of(page) and page != EXTENDING]
+    assert len(pages) > 3
+    for page in pages:
+        ran.run(page)
+    doctest = (sys.executable, "-m", "doctest", *pages)
+    run = run_program(*doctest, cwd=ran.root, PYTHONPATH=str(ran.root))
+    assert run.code == 0, run.out + run.err
 
 
 # Links, tables, messages

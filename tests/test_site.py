@@ -95,7 +95,6 @@ def test_all_pages_of_docs_are_in_the_navigation() -> None:
 def test_broken_links_end_the_build(copy: Path, tmp_path: Path) -> None:
     page = copy / "docs/faq.md"
     text = page.read_text()
-    assert build(copy, tmp_path / "site").returncode == 0
     page.write_text(f"{text}\n[metrics](metrics.md#no-such-heading), [page](no_such_page.md)\n")
     run = build(copy, tmp_path / "site")
     assert run.returncode != 0

@@ -157,7 +157,7 @@ def components(draw: st.DrawFn, rng: Any, columns: int) -> tuple[str, dict[str, 
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(nets(), st.integers(0, 12), st.booleans(), st.sampled_from([1, 3, 1024]))
 def test_random_networks_equal_the_slow_implementation(
     net: Net, frames: int, binary: bool, block: int
