@@ -85,7 +85,8 @@ def test_tests_of_the_kinds_pass(extended: Path) -> None:
     select = "(eers or not same_bytes and not clipped) and not tex_compiles and not kernels"
     examples = "tests/metrics/test_registry.py::test_agrees_with_reference["
     options = ("-q", "-x", "-n", 0, "-p", "no:cacheprovider", "-k", select, "--deselect", examples)
-    run = program(extended, "pytest", *options, *TESTS)
+    folder = ("--basetemp", extended / "tests/work")  # else it tidies up after earlier sessions
+    run = program(extended, "pytest", *options, *folder, *TESTS)
     assert run.code == 0, run.out
 
 

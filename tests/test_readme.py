@@ -33,7 +33,7 @@ AGAIN = "--results exp --out results"
 #: Of the bootstrap, in place of the hundreds of the pages.
 REPLICATES = "8"
 #: In place of the numbers of a challenge.
-FEWER_TRIALS = r"\1 --speakers 3 --utterances 4"
+FEWER_TRIALS = " --speakers 3 --utterances 4"
 #: Of the README's demo, whose galleries have up to 10 speakers on the pages.
 DEMO_SIZES = ("--speakers", "4", "--utterances", "6")
 #: Recipes of editions; their figures and reports are made as the README's, which has them.
@@ -118,7 +118,10 @@ class Copy:
                 flags=re.M,
             )
             fewer = re.sub(
-                r"^(privacy-eval demo-tree (?!.*--sp).*)$", FEWER_TRIALS, fewer, flags=re.M
+                r"^privacy-eval demo-tree (?!.*--sp).*$",
+                lambda run: f"{run[0]}{FEWER_TRIALS}{' --systems 1' * ('--systems' not in run[0])}",
+                fewer,
+                flags=re.M,
             )
             script = f"set -euo pipefail\n{fewer}"
             run = run_program("bash", "-c", script, cwd=self.root, PATH=path, HOME=str(self.home))
