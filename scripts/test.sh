@@ -46,5 +46,4 @@ unset PYTHONDONTWRITEBYTECODE
 wait
 # Last, so that the output ends with its summary.
 printf '== pytest\n'
-# One process more than processors: some tests wait for clusters and programs.
-exec pytest --numprocesses "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder "$@"
+exec pytest --numprocesses "$(nproc)" --dist loadfile --no-loadscope-reorder "$@"
