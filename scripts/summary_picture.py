@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import io
 import re
+import textwrap
 from pathlib import Path
 
 from matplotlib import font_manager
@@ -20,11 +21,13 @@ from PIL import Image
 BACKGROUND, TEXT, FAINT, GREEN, RED = "#1e2230", "#d8dee9", "#7f8aa3", "#a3d977", "#f08080"
 #: Size of a character (13 pixels) and of a line, in inches at a font of 10 points.
 WIDTH, HEIGHT = 0.0867, 0.19
+#: Longer notes go on in the next line.
+COLUMNS = 132
 
 
 def draw(lines: list[str]) -> Image.Image:
     """Draw lines of text, EERs in colours from no to much privacy."""
-    columns = min(max(map(len, lines)), 116) + 5
+    columns = max(map(len, lines)) + 5
     size = (columns * WIDTH, (len(lines) + 2) * HEIGHT)
     figure = Figure(figsize=size, dpi=150, facecolor=BACKGROUND)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, columns), ylim=(len(lines) + 1, -1))
@@ -63,7 +66,8 @@ def main() -> None:
     arguments = parser.parse_args()
     text = (arguments.results / "tables/summary.txt").read_text(encoding="utf-8")
     title, *rows = text.splitlines()
-    lines = [title.partition(" with ")[0], *rows]
+    lines = [title.partition(" with ")[0]]
+    lines += [part for row in rows for part in textwrap.wrap(row, COLUMNS) or [""]]
     lines += ["", *(f"{n:<13} {arguments.results}/{n}" for n in ("results.json", "report.html"))]
     draw(lines).save(arguments.out, optimize=True)
 

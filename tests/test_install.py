@@ -175,13 +175,16 @@ def test_the_demo_of_a_new_recipe_runs_with_the_installed_package(
     done = run(installed, str(installed / "bin/privacy-eval"), "init", str(own), "--demo")
     assert done.returncode == 0, done.stderr
     script = own / "run.sh"
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(installed)}
+    shown = subprocess.run([script, "--help"], env=environment, capture_output=True, check=True)
+    assert b"--bootstrap" in shown.stdout and not (own / "tree").exists()
     small = script.read_text().replace('/tree" --conf', '/tree" --speakers 4 --utterances 4 --conf')
     script.write_text(small.replace("--bootstrap 500", "--stop-stage 9 --nj 1"))
     (own / "protocol.yaml").write_text("extends: vpc2020\nname: mine\nsplits: [test]\n")
     done = subprocess.run(
         [script],
         cwd="/",
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(installed)},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,

@@ -81,6 +81,7 @@ def test_the_site_has_all_pages_and_loads_nothing(tmp_path: Path) -> None:
     assert not [name for name in public if getattr(pe, name).__name__ not in interface]
     index = (site / "search/search_index.js").read_text(encoding="utf-8")
     assert index.startswith("var __index = ") and "linkability" in index
+    assert '"location":"metrics.html' in index and '"location":"repository/' not in index
     assert 'href="participants.html#' in texts[site / "index.html"]  # as README's links
     assert "repository/LICENSE.html" in texts[site / "index.html"]
 

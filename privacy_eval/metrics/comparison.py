@@ -115,6 +115,19 @@ class Comparison:
     n_speakers: int
     least_p_value: float
 
+    def is_bound(self, difference: Difference) -> bool:
+        """Tell whether the p-values of a difference are bounds, as no smaller ones can be reached.
+
+        Parameters
+        ----------
+        difference : Difference
+
+        Returns
+        -------
+        bool
+        """
+        return difference.p_value <= self.least_p_value
+
     def to_rows(self, other: int = 0, keys: Iterable[str] | None = None) -> list[dict[str, str]]:
         """Format the comparison with one other system: a row per metric, or for those of `keys`."""
         rows = []
@@ -139,7 +152,7 @@ class Comparison:
         """Format a difference with its interval and p-values."""
         metric, bounds = METRICS[key], difference.interval
         # Rounded up: a bound must stay one, also times Holm's factor.
-        bound = "<= " if difference.p_value <= self.least_p_value else ""
+        bound = "<= " if self.is_bound(difference) else ""
         p_values = {"p": difference.p_value}
         if len(self.differences) > 1:
             p_values["p (Holm)"] = difference.p_value_holm

@@ -25,7 +25,8 @@ _IDENTITY = "identity"
 
 _HEAD = "system variant metric value low_95 high_95 caveat".split()
 _DIFFERENCE = (
-    "difference difference_low_95 difference_high_95 p_value p_value_holm difference_caveat".split()
+    *("difference", "difference_low_95", "difference_high_95", "p_value", "p_value_holm"),
+    *("p_value_is_bound", "difference_caveat"),
 )
 
 
@@ -52,7 +53,7 @@ def _difference_cells(comparison: Comparison, place: int, key: str) -> list[obje
         return [None] * len(_DIFFERENCE)
     d = comparison.differences[place - 1][key]
     numbers = (d.difference, d.interval.low, d.interval.high, d.p_value, d.p_value_holm)
-    return [*map(to_plain, numbers), d.caveat]
+    return [*map(to_plain, numbers), "yes" if comparison.is_bound(d) else "no", d.caveat]
 
 
 def score_files_latex(evaluations: Evaluations, comparisons: Comparisons) -> str:

@@ -10,7 +10,10 @@ here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 set -- --conf "$here/protocol.yaml" --cmd "$cmd" "$@"
 
 # --- demo: two simulated systems; without this block, name your own tree by --tree DIR
-privacy-eval demo-tree "$here/tree" --conf "$here/protocol.yaml"
+case " $* " in
+    *" --help "*) ;;
+    *) privacy-eval demo-tree "$here/tree" --conf "$here/protocol.yaml" ;;
+esac
 set -- --tree "$here/tree" --out "$here/results" --bootstrap 500 "$@"
 # --- end of demo
 

@@ -27,6 +27,8 @@ DOCUMENTED = ("metrics", "asv", "attackers", "speech")
 #: Pictures of each kind of figure.
 _PICTURES = 3
 
+_NOT_FOUND = "---\nsearch:\n  exclude: true\n---\n\n"
+
 _LOG = logging.getLogger("mkdocs.hooks")
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -86,7 +88,13 @@ def _targets(path: str) -> list[str]:
 
 
 def _page(path: str) -> str:
-    """Return a file as a page: text files as they are, folders by their descriptions."""
+    """Return a file as a page: text files as they are, folders by their descriptions; the search
+    finds the pages of docs/ alone."""
+    hidden = page_of(path).startswith("repository/")
+    return f"{_NOT_FOUND if hidden else ''}{_content(path)}"
+
+
+def _content(path: str) -> str:
     file = ROOT / path
     if file.is_dir():
         folder = posixpath.dirname(path)

@@ -145,6 +145,9 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
         assert f" & {of_other} [" in table.out
     assert table.out.count(r"\begin{tabular}") == table.out.count(r"\begin{table") == 1
     text = cli(*options)
+    bounds = [row["p_value_is_bound"] for row in rows]
+    assert (bounds[:2], {*bounds[2:]} <= {"yes", "no"}) == (["", ""], True)
+    assert text.out.count("<= ") == bounds.count("yes") > 0
     assert "min Cllr" in text.out and "inkability" not in text.out + table.out
     assert "SpeechBrain" not in text.out + table.out
 
