@@ -75,6 +75,17 @@ def abbreviate(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
+def enumerated(words: Sequence[str]) -> str:
+    """Join words as an enumeration.
+
+    Examples
+    --------
+    >>> enumerated(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def counted(number: int, noun: str) -> str:
     """Format a number with its noun.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from ..io.files import digest
 from ..io.score_formats import line_limit
 from ..io.scores import (
@@ -128,7 +129,8 @@ def _implausible(
     for file in trials.ends_open:
         yield replace(finding(OPEN_END), file=file)
     if trials.missing or trials.extra:
-        yield finding(LEFT_OUT, f"{trials.missing} and {trials.extra}", status=INCOMPLETE)
+        left_out = f"{counted(trials.missing, 'trial')}, {counted(trials.extra, 'score')}"
+        yield finding(LEFT_OUT, left_out, status=INCOMPLETE)
     if np.all(trials.score == trials.score[0]):
         yield finding(CONSTANT, f"{trials.score[0]:g}")
         return

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from ..errors import enumerated
 from ..io.files import file_names
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
@@ -434,7 +435,3 @@ def weights_text(protocol: Protocol) -> str:
 def row_title(title: str) -> str:
     """Return a data set's title as in the supplement's tables: without parentheses."""
     return re.sub(r"[()]", "", title)
-
-
-def enumerated(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

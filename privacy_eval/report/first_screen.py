@@ -18,7 +18,7 @@ from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
 from .identification_tables import basis_text, group_text, rate_text
-from .notes import averaged_text, front_notes, interval_notes
+from .notes import averaged_text, front_notes, interval_notes, too_few_replicates
 from .page import Front
 
 #: Measures that are in tables only.
@@ -75,6 +75,7 @@ def text_for_a_paper(data: ReportData) -> str:
         f"{describe(protocol.eer).name}: {averaged_text(protocol)}, "
         f"{protocol.average_attack.phrase} attack model, {protocol.split_name(data.main_split)}.",
         *(f"{note}." for note in interval_notes(data.results, [protocol.eer] * drawn)),
+        *(f"{note}." for note in too_few_replicates(data.lacking_replicates.values())),
         f"Computed with privacy_eval {__version__}, protocol {protocol.title}.",
         *(f"{note}." for note in data.unsigned),
     ]
@@ -166,7 +167,7 @@ def _verdict(data: ReportData) -> str:
     )
     if first.mean.text() == second.mean.text():
         sentence = f"{first.system} and {second.system} leave the same EER, {first.mean.text()} %"
-    elif first.next is not None and first.next.too_few:
+    elif first.next is not None and not first.next.better:
         sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
     compared = first.next is not None or second.interval is not None

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..choices import LEVEL, MOST_REPLICATES
-from ..errors import abbreviate, counted
+from ..errors import abbreviate, counted, enumerated
 from ..metrics import CAVEATS, METRICS, Metric, Variant
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..numbers.cells import system_column
@@ -225,10 +225,26 @@ def front_notes(data: ReportData, not_evaluated: Iterable[str]) -> tuple[Note, .
     notes: list[Note] = [(text[:1].upper() + text[1:], ()) for text in data.protocol.remarks]
     notes += [*((text, ()) for text in data.unsigned), *grouped_cautions(data)]
     if data.results.systems:
-        notes += omissions(data)
+        notes += [*((text, ()) for text in identical_scores(data.results)), *omissions(data)]
         few = too_few_replicates(data.lacking_replicates.values())
         notes += ((text, ()) for text in (*not_evaluated, *few))
     return tuple(dict.fromkeys(notes))
+
+
+def identical_scores(results: Results) -> Iterator[str]:
+    """Name systems that share scores of anonymized speech, to the byte; the words of all systems
+    are those of original speech."""
+    owners: dict[str, dict[str, None]] = {}
+    for r in results.verification:
+        inputs, c = r.provenance.get("inputs"), r.condition
+        entry = inputs.get("scores") if isinstance(inputs, Mapping) else None
+        sha256 = entry.get("sha256") if isinstance(entry, Mapping) else None
+        by_voice = c.attacker not in results.protocol.word_attackers
+        if isinstance(sha256, str) and sha256 and by_voice and not c.is_original:
+            owners.setdefault(sha256, {})[c.system] = None
+    shared = Counter(tuple(systems) for systems in owners.values() if len(systems) > 1)
+    for systems, number in shared.items():
+        yield f"Identical scores of {enumerated(systems)}: {counted(number, 'score file')}"
 
 
 def omissions(data: ReportData) -> Iterator[Note]:

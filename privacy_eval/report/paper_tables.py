@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..choices import LEVEL
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, enumerated
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import note_of
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey
@@ -20,7 +20,6 @@ from .attackers_in_words import overestimates
 from .comparison_tables import (
     best_columns,
     cell_text,
-    enumerated,
     exact_cells,
     heading_of,
     row_title,

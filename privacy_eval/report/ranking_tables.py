@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..errors import enumerated
 from ..io.files import file_names
 from ..metrics import METRICS, NOT_AVAILABLE, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
@@ -11,7 +12,6 @@ from ..numbers.cells import system_column
 from ..numbers.paired import Difference
 from ..numbers.rankings import RankedSystem, Ranking
 from .attackers_in_words import strongest_notes
-from .comparison_tables import enumerated
 from .notes import averaged_text, bias_notes, caveat_notes, too_few_replicates
 from .table import SIDE_BY_SIDE, Column, Table
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..errors import enumerated
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
 from ..metrics import Comparison, Evaluation, Label, Variant
 from ..metrics.caveats import withholding_key
-from .comparison_tables import enumerated
 from .latex import to_latex
 from .notes import bias_notes
 from .table import Column, Table

@@ -523,7 +523,7 @@ def test_scores_that_lack_trials_or_the_last_line_end(tmp_path: Path) -> None:
     path = changed(tree, "oa", lambda lines: lines[2:])
     path.write_text(path.read_text()[:-3])
     rows = check(tree, "--allow-missing")
-    assert items(rows, implausible.LEFT_OUT) == [f"{OA} (2 and 0)"]
+    assert items(rows, implausible.LEFT_OUT) == [f"{OA} (2 trials, 0 scores)"]
     assert items(rows, OPEN_END) == [OA]
     assert {row["status"] for row in rows if row["team"]} == {"incomplete"}
     assert {row["file"] for row in rows if row["team"]} == {str(path)}

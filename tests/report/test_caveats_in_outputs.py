@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from support import (
@@ -24,10 +25,12 @@ from support import (
 from privacy_eval.metrics import CAVEATS, METRICS
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.report.notes import front_notes, identical_scores
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
+from privacy_eval.results.records import Results, merge
 
 #: Of few nontarget scores.
 FEW = ["few_nontargets_0.01", "few_nontargets_0.001"]
@@ -168,3 +171,28 @@ def test_one_inverted_system_leaves_the_others_alone() -> None:
     assert {r.condition.system for r in results.verification if r.caveats} == {"mine"}
     assert all(r.caveats for r in results.verification if r.condition.system == "mine")
     assert not any(r.caveats for r in inverted().verification)
+
+
+def test_scores_that_two_systems_share_are_named() -> None:
+    """Of anonymized speech; each file of the third system has a digest of its own."""
+
+    def scored(system: str, number: int) -> Results:
+        results = imported(B1, system=system)
+        records = tuple(
+            replace(r, provenance={"inputs": {"scores": {"sha256": f"{n % 9 and number}-{n}"}}})
+            for n, r in enumerate(results.verification)
+        )
+        return replace(results, verification=records)
+
+    results = merge([scored("a", 1), scored("b", 2), scored("c", 3)])
+    assert results.verification
+    shared = [
+        r
+        for n, r in enumerate(scored("a", 1).verification)
+        if not (n % 9 or r.condition.is_original)
+    ]
+    (text,) = identical_scores(results)
+    assert text == f"Identical scores of a, b and c: {len(shared)} score files"
+    data = ReportData(results, cells_from_results(results))
+    assert (text, ()) in front_notes(data, ())
+    assert not list(identical_scores(merge([scored("a", 1)])))
