@@ -10,10 +10,9 @@ here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 set -- --conf "$here/protocol.yaml" --cmd "$cmd" "$@"
 
 # --- demo: two simulated systems; without this block, name your own tree by --tree DIR
-case " $* " in
-    *" --help "*) ;;
-    *) privacy-eval demo-tree "$here/tree" --conf "$here/protocol.yaml" ;;
-esac
+if [[ " $* " != *" --help "* ]]; then
+    privacy-eval demo-tree "$here/tree" --conf "$here/protocol.yaml"
+fi
 set -- --tree "$here/tree" --out "$here/results" --bootstrap 500 "$@"
 # --- end of demo
 
