@@ -182,10 +182,9 @@ def _compare(
             same = base.files
         if same is not c and c.condition.attacker != WORDS:
             other, its_label = same.condition.system, same.condition.label
-            if other == system:
-                yield Finding(SAME, f"{label} = {its_label}", system, file=c.scores)
-            else:
-                yield Finding(SAME, f"{label} = {other} {its_label}", system, file=c.scores)
+            name = its_label if other == system else f"{other} {its_label}"
+            yield Finding(SAME, f"{label} = {name}", system, file=c.scores)
+            if other != system:
                 yield Finding(SAME, f"{its_label} = {system} {label}", other, file=same.scores)
         if baseline is not None and _far_below(scores.eer, baseline.eer):
             values = f"{100 * scores.eer.value:.1f}, original: {100 * baseline.eer.value:.1f} %"

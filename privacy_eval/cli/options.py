@@ -386,12 +386,12 @@ def _position(done: int, total: int, name: str) -> str:
 
 def few_replicates(replicates: int, n_speakers: int) -> list[str]:
     """Return a caveat if intervals over speakers need more bootstrap replicates."""
-    from ..metrics.confidence import least_replicates
+    from ..metrics.confidence import least_replicates, what_is_too_few
 
     least = least_replicates(n_speakers)
     if replicates >= least:
         return []
-    if least >= MOST_REPLICATES:
+    if what_is_too_few(least) == "speakers":
         return [
             f"too few speakers ({n_speakers}) for a 95 % interval: those printed are too narrow"
         ]

@@ -17,6 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError
 from .curves import batch_miss_rates
 from .pav import FloatArray, IntArray
@@ -311,6 +312,27 @@ def least_replicates(n: int, level: float = 0.95) -> float:
     """
     tail = expanded_tail((1 - level) / 2, n)
     return float(math.floor(1 / tail)) if tail > 1e-300 else math.inf
+
+
+def what_is_too_few(needed: float) -> str:
+    """Tell what is too few where intervals need more bootstrap replicates.
+
+    Parameters
+    ----------
+    needed : float
+        As `least_replicates` gives it.
+
+    Returns
+    -------
+    {"speakers", "replicates"}
+        Speakers where no number of replicates that can be drawn is enough.
+
+    Examples
+    --------
+    >>> what_is_too_few(least_replicates(2)), what_is_too_few(least_replicates(6))
+    ('speakers', 'replicates')
+    """
+    return "speakers" if needed >= MOST_REPLICATES else "replicates"
 
 
 def expanded_tail(tail: float, n: int) -> float:

@@ -278,8 +278,8 @@ class Metric:
         --------
         >>> METRICS["eer"].format(0.086648), METRICS["eer"].format(0.086648, detailed=True)
         ('8.66', '8.665')
-        >>> METRICS["eer"].format(17 / 160)
-        '10.63'
+        >>> METRICS["eer"].format(17 / 160), METRICS["eer"].format(-0.00001)
+        ('10.63', '0.00')
         """
         form = decimals if decimals is not None else self.detail if detailed else self.decimals
         if callable(form):

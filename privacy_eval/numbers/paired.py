@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..choices import LEVEL, MOST_REPLICATES
+from ..choices import LEVEL
 from ..metrics.comparison import subtract
-from ..metrics.confidence import difference_p_value, expanded_interval, least_replicates
+from ..metrics.confidence import (
+    difference_p_value,
+    expanded_interval,
+    least_replicates,
+    what_is_too_few,
+)
 from .means import Mean, MeanReplicates
 
 
@@ -75,10 +80,8 @@ def difference(one: Mean, other: Mean, *, named: str, sign: int = 1) -> Differen
     # The p-value is stricter than the interval only if the replicates are too few for 95 %.
     better = low > 0 and p_value < 1 - LEVEL
     least = least_p_value(first)
-    needed, too_few = least_replicates(first.n_speakers, LEVEL), ""
-    if least >= 1 - LEVEL:
-        too_few = "speakers" if needed >= MOST_REPLICATES else "replicates"
-    is_bound = p_value <= least
+    needed = least_replicates(first.n_speakers, LEVEL)
+    is_bound, too_few = p_value <= least, what_is_too_few(needed) if least >= 1 - LEVEL else ""
     value = float(subtract(one.of_present, other.of_present))
     return Difference(named, value, (bounds.low, bounds.high), p_value, is_bound, better, too_few)
 

@@ -13,7 +13,7 @@ from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import measured
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
-from ..results.records import IdentificationRecord, Results
+from ..results.records import IdentificationRecord, Results, input_of
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
@@ -134,9 +134,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
 def _folders(results: Results) -> Iterator[str]:
     """Folders of the systems' scores, relative to the tree."""
     for r in results.verification:
-        inputs = r.provenance.get("inputs")
-        entry = inputs.get("scores") if isinstance(inputs, dict) else None
-        path = str(entry.get("path", "")) if isinstance(entry, dict) else ""
+        path = str(input_of(r.provenance, "scores").get("path", ""))
         if path.count("/") > 1:
             yield path.rsplit("/", 2)[0]
 

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..choices import LEVEL, MOST_REPLICATES
+from ..choices import LEVEL
 from ..errors import abbreviate, counted, enumerated
 from ..metrics import CAVEATS, METRICS, Metric, Variant
 from ..metrics.caveats import WEAK_ATTACKER, note_of
+from ..metrics.confidence import what_is_too_few
 from ..numbers.cells import system_column
+from ..results.records import input_of
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -203,7 +205,7 @@ def too_few_replicates(least: Iterable[float]) -> list[str]:
         f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
         f"at least {most:.0f}): intervals are too narrow"
     )
-    if most >= MOST_REPLICATES:
+    if what_is_too_few(most) == "speakers":
         note = f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow"
     return [note] if most else []
 
@@ -236,11 +238,9 @@ def identical_scores(results: Results) -> Iterator[str]:
     are those of original speech."""
     owners: dict[str, dict[str, None]] = {}
     for r in results.verification:
-        inputs, c = r.provenance.get("inputs"), r.condition
-        entry = inputs.get("scores") if isinstance(inputs, Mapping) else None
-        sha256 = entry.get("sha256") if isinstance(entry, Mapping) else None
+        c, sha256 = r.condition, str(input_of(r.provenance, "scores").get("sha256", ""))
         by_voice = c.attacker not in results.protocol.word_attackers
-        if isinstance(sha256, str) and sha256 and by_voice and not c.is_original:
+        if sha256 and by_voice and not c.is_original:
             owners.setdefault(sha256, {})[c.system] = None
     shared = Counter(tuple(systems) for systems in owners.values() if len(systems) > 1)
     for systems, number in shared.items():

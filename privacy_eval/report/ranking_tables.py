@@ -134,12 +134,9 @@ def p_value_text(difference: Difference, p: float | None = None) -> str:
     if difference.too_few:
         return ""
     p = difference.p_value if p is None else p
-    return f"< {_bound_text(p)}" if difference.p_value_is_bound else f"{p:.3f}"
-
-
-def _bound_text(p_value: float) -> str:
-    """Round up to a larger number, so that a bound stays one."""
-    return f"{(math.floor(1000 * p_value) + 1) / 1000:.3f}"
+    if not difference.p_value_is_bound:
+        return f"{p:.3f}"
+    return f"< {(math.floor(1000 * p) + 1) / 1000:.3f}"  # p is below, also where it is a thousandth
 
 
 def _title(ranking: Ranking) -> str:
@@ -190,11 +187,12 @@ def _tests(ranking: Ranking) -> str:
         return f"Order and values only: {why} no significance test is possible."
     numbers = " or ".join(map(str, ranking.replicates))
     units = " in percentage points" if metric.percent else ""
+    least = math.ceil(1000 * ranking.least_p_value) / 1000
     return (
         f"Intervals from {numbers} bootstrap replicates of speakers. Each system that "
         "has them is compared only with the next one of the same draws, which the statement names "
         f"(difference{units}, paired by replicate, two-sided p-value): tests of pairs, not "
         "corrected for their number. Intervals and p-values are widened for few speakers (expanded "
         f"percentiles, Hesterberg 2015): with {ranking.n_speakers} speakers and {numbers} "
-        f"replicates no p-value can fall below {_bound_text(ranking.least_p_value)}."
+        f"replicates no p-value can fall below {least:.3f}."
     )

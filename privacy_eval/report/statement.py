@@ -17,7 +17,7 @@ from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.cells import system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import SingledOut, worst_protected
+from ..numbers.identification import Identified, SingledOut, worst_protected
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
@@ -177,17 +177,10 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         if found:
             worst, rates = max(found, key=lambda item: item[1].rate - item[1].chance)
             group = group_text(rates.size, mixed=rates.mixed)
-            original = [
-                f"{100 * of_original.rate:.0f} % of the time with unprotected speech, "
-                for one in data.attacks[system]
-                if one.model.is_original
-                and (of_original := data.identified.get(_key(one))) is not None
-                and (one.split, of_original.size) == (worst.split, rates.size)
-            ]
             yield (
                 f"{system}: an attacker who {_knowledge(worst.model)}, finds the right person in "
                 f"{group} {rate_text(rates)}, on average over the people who were tested; "
-                f"{''.join(original[:1])}{100 * rates.chance:.3g} % by guessing."
+                f"{_of_original(data, worst, rates)}{100 * rates.chance:.3g} % by guessing."
             )
             yield from _worst(data, system, rates.rate)
         yield from _errors(data, system)
@@ -208,6 +201,15 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     missing += ["inference of attributes"] * (not evidence.attributes)
     if missing:
         yield f"Not measured: {' and '.join(missing)}."
+
+
+def _of_original(data: ReportData, attack: Attack, rates: Identified) -> str:
+    """Write how often original speech is attributed rightly, in groups of the same size."""
+    for one in data.attacks[attack.system]:
+        of_original = data.identified.get(_key(one)) if one.model.is_original else None
+        if of_original is not None and (one.split, of_original.size) == (attack.split, rates.size):
+            return f"{100 * of_original.rate:.0f} % of the time with unprotected speech, "
+    return ""
 
 
 def _trained(of: InferredAttribute) -> str:
@@ -358,7 +360,7 @@ def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
         corrected = "; corrected for having been picked as the strongest: "
         corrected += f"{tried.corrected_text.partition(' ')[0]} %"
         eer += " (EER)" + corrected * bool(tried.corrected_text)
-        yield "linkability", how, f"{eer}"
+        yield "linkability", how, eer
 
 
 def _utility(data: ReportData, system: str, metric: str) -> str:

@@ -81,6 +81,14 @@ GROUP_METRICS = ("eer", "cllr_min", "linkability", "rank1")
 Place = tuple[str, ...]
 
 
+def input_of(provenance: Mapping[str, Any], role: str) -> Mapping[str, Any]:
+    """Return path and SHA-256 of an input by its role; empty if unknown, or not what it should be,
+    as provenance may be untrusted."""
+    inputs = provenance.get("inputs")
+    entry = inputs.get(role) if isinstance(inputs, Mapping) else None
+    return entry if isinstance(entry, Mapping) else {}
+
+
 @dataclass(frozen=True)
 class Record:
     """Base of the kinds of records: what is asked of each of them.

@@ -10,7 +10,13 @@ from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
 from ..protocol.protocol import Protocol
 from ..version import __version__
-from .records import IdentificationRecord, Results, SimilarityRecord, VerificationRecord
+from .records import (
+    IdentificationRecord,
+    Results,
+    SimilarityRecord,
+    VerificationRecord,
+    input_of,
+)
 
 _OfVectors = VerificationRecord | SimilarityRecord | IdentificationRecord
 
@@ -85,9 +91,7 @@ def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
 def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
     """Return the digest of a record's x-vector network and its mismatch ("" for the protocol's);
     None if the network is unknown. The record may be untrusted."""
-    inputs = record.provenance.get("inputs")
-    extractor = inputs.get("extractor") if isinstance(inputs, Mapping) else None
-    digest = str(extractor.get("sha256", "")) if isinstance(extractor, Mapping) else ""
+    digest = str(input_of(record.provenance, "extractor").get("sha256", ""))
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
         return None
     model_of = record if isinstance(record, SimilarityRecord) else record.condition

@@ -151,7 +151,8 @@ class Search:
         candidates = key_paths(condition, self.protocol, self.data, self.key_folders)
         keys = [path for path in candidates if path.is_file()]
         key = next(iter(keys), None)
-        in_data = [path for path in candidates if str(path).startswith(f"{self.data}/")]
+        below = f"{self.data}/"
+        in_data = [path for path in candidates if self.data and str(path).startswith(below)]
         chosen = next((f for f in self.key_folders if key is not None and f in key.parents), None)
         others = (p for p in candidates if p not in in_data and chosen not in p.parents)
         if chosen is not None and first_file(others) is not None:

@@ -27,7 +27,8 @@ DOCUMENTED = ("metrics", "asv", "attackers", "speech")
 #: Pictures of each kind of figure.
 _PICTURES = 3
 
-_NOT_FOUND = "---\nsearch:\n  exclude: true\n---\n\n"
+#: At the beginning of pages that the search leaves out.
+_NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
 _LOG = logging.getLogger("mkdocs.hooks")
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -91,7 +92,7 @@ def _page(path: str) -> str:
     """Return a file as a page: text files as they are, folders by their descriptions; the search
     finds the pages of docs/ alone."""
     hidden = page_of(path).startswith("repository/")
-    return f"{_NOT_FOUND if hidden else ''}{_content(path)}"
+    return f"{_NOT_SEARCHED if hidden else ''}{_content(path)}"
 
 
 def _content(path: str) -> str:

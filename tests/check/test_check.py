@@ -772,6 +772,8 @@ def test_inverted_scores_of_anonymized_speech_are_not_ready(tmp_path: Path) -> N
     rows = check(tree)
     assert items(rows, INVERTED) == [f"{OA} (91.7 %)"]
     assert {row["status"] for row in rows if row["team"]} == {"incomplete"}
+    text = summary(tree)
+    assert text.startswith("ready in part: all 3 ") and "1 system cannot be ranked" in text
 
 
 def test_an_original_eer_is_judged_with_the_original_model(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from privacy_eval.numbers.cells import (
     merge_cells,
 )
 from privacy_eval.numbers.means import Means
+from privacy_eval.numbers.paired import Difference
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.published import load_published_results
@@ -131,6 +132,25 @@ def test_intervals_that_are_absent_or_too_narrow_are_explained(tree: Tree) -> No
     assert table is not None and not any(row[5] for row in table.rows)
     assert any("95 % interval: only where every condition" in note for note in table.notes)
     assert any("Too few bootstrap replicates" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("better", "too_few", "said"),
+    [
+        (True, "", "a significant difference"),
+        (False, "", "no significant difference"),
+        (False, "speakers", "too few speakers to test"),
+    ],
+)
+def test_only_a_significant_difference_is_no_perhaps(better: bool, too_few: str, said: str) -> None:
+    results = merge([imported(B1, system="one"), imported(B2, system="two")])
+    data = ReportData(results, cells_from_results(results))
+    first, second = data.main_ranking.ranked
+    tested = Difference(second.system, 0.1, (0.01, 0.2), 0.03, False, better, too_few)
+    ranked = (replace(first, next=tested), second)
+    vars(data)["main_ranking"] = replace(data.main_ranking, ranked=ranked)
+    verdict = report_sections(data)[0].verdict
+    assert (said in verdict, verdict.startswith("Perhaps ")) == (True, not better)
 
 
 def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
