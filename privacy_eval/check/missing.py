@@ -24,7 +24,7 @@ def stages(*names: str | int) -> str:
 
 
 #: Remedy for scores whose inputs are all in the tree.
-CREATABLE = f"{stages('asv_scores')} creates them"
+CREATABLE = f"{stages('asv_scores')} creates them, or says why not"
 
 
 class Remedies:

@@ -94,5 +94,9 @@ def _next(arguments: argparse.Namespace, new: NewTree) -> list[str]:
     command += ["--attackers", "all"] if arguments.encoders else []
     command += ["--allow-outside"] if new.is_outside else []
     first = [f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}"]
-    other = "or compare x-vectors of an extractor of yours by cosine: docs/extractors.md"
+    other = (
+        "or, without them, `backend: cosine` at the model in protocol.yaml, and add --extractor "
+        "'COMMAND {in} {out}' to the next command (docs/extractors.md); or begin again with "
+        "--encoders ge2e, whose vectors need nothing trained"
+    )
     return [*((*first, other) if missing else ()), f"Next: {shlex.join(command)}"]

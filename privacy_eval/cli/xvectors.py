@@ -107,7 +107,11 @@ def _stage(arguments: argparse.Namespace) -> int:
     outcome = make_vectors(asv, run, attackers, command, encoder, arguments.cache)
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
-        log("privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor")
+        log(
+            "privacy-eval: stage 1 of the recipe prints where to get an x-vector extractor; "
+            "--extractor 'COMMAND {in} {out}' or --encoder ge2e takes its place, compared with "
+            "`backend: cosine` in the protocol (docs/extractors.md)"
+        )
     return code
 
 

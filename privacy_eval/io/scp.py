@@ -127,8 +127,16 @@ class Vectors:
         if zeros:
             names = abbreviate([self.ids[row] for row in zeros])
             raise PrivacyEvalError(
-                f"{self.path}: {len(zeros)} vectors are zero and have no direction: {names}"
+                f"{self.path}: {len(zeros)} vectors are zero and have no direction: {names} "
+                "(silent recordings? --allow-missing leaves them out)"
             )
+
+    def without_zeros(self) -> Vectors:
+        """Leave out the ids whose vectors are zeros, as if they had none."""
+        kept = np.flatnonzero(self.matrix.any(axis=1))
+        if len(kept) == len(self.ids):
+            return self
+        return Vectors(self.path, tuple(self.ids[row] for row in kept), self.matrix[kept])
 
 
 def read_vectors(

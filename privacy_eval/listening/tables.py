@@ -228,9 +228,14 @@ def with_interval(
     --------
     >>> with_interval(3.416, 2.9, 3.93), with_interval(0.5, None, None, signed=True)
     ('3.42 [2.90, 3.93]', '+0.50')
+    >>> with_interval(-0.001, -0.5, 0.5)
+    '0.00 [-0.50, 0.50]'
     """
-    text = f"{value:+.2f}" if signed else f"{value:.2f}"
-    return text if low is None or high is None else f"{text} [{low:.2f}, {high:.2f}]"
+    # No zero has a minus sign.
+    text = f"{round(value, 2) + 0.0:{'+' * signed}.2f}"
+    if low is None or high is None:
+        return text
+    return f"{text} [{round(low, 2) + 0.0:.2f}, {round(high, 2) + 0.0:.2f}]"
 
 
 def _units(test: ListeningTest) -> str:
@@ -439,8 +444,9 @@ def summary(test: ListeningTest) -> list[str]:
     )
     lines = [
         f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
-        f"ratings: {rated}. Ratings were converted to normalized ranks per evaluator; tables and "
-        f"figures show the variant {VARIANT}."
+        f"ratings: {rated}. Mean opinion scores and their tests are of the ratings as given "
+        "(tables/subjective_opinions.*, subjective_opinion_tests.*); other tables and the figures, "
+        f"of normalized ranks per evaluator, variant {VARIANT}."
     ]
     if test.evaluators_left_out:
         lines.append(f"Left out on request: {', '.join(test.evaluators_left_out)}.")

@@ -518,6 +518,7 @@ METRICS: dict[str, Metric] = {
             meaning="mean of miss and false-alarm rates at the lowest threshold where they differ "
             "least, of all scores and the midpoints between neighbouring ones",
             source="SpeechBrain, EER",
+            counted=True,
             decimals=2,
             line="EER (SpeechBrain): {eer_speechbrain}%",
             line_number=lambda value: f"{100 * value:.3f}",

@@ -445,17 +445,20 @@ def system_column(system: str) -> str:
 def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[str]:
     """Return notes on original speech of several sources."""
     originals = [
-        p for p in chosen if p.system == ORIGINAL_COLUMN and p.attack_model == ORIGINAL_ATTACK
+        p
+        for p in chosen
+        if p.system == ORIGINAL_COLUMN and p.attack_model in (ORIGINAL_ATTACK, None)
     ]
     objective = [p for p in originals if not p.metric.startswith(SUBJECTIVE)]
     elsewhere = [p for p in objective if 0 not in chosen[p].sources]
     others = [part.values for part in parts[1:]]
-    differ = [p for p in originals if any(p in o and _differ(o[p], chosen[p]) for o in others)]
+    several = [p for p in originals if sum(p in part.values for part in parts) > 1]
+    differ = [p for p in several if any(p in o and _differ(o[p], chosen[p]) for o in others)]
     notes = []
     if differ:
         notes.append(
-            f"Original speech: sources differ in {len(differ)} of {len(originals)} values; those "
-            f"of {parts[0].sources[0] or 'the first'} are shown"
+            f"Original speech: sources differ in {len(differ)} of the {len(several)} values that "
+            f"several have; those of {parts[0].sources[0] or 'the first'} are shown"
         )
     if elsewhere and len(elsewhere) < len(originals):
         notes.append(_other_source_note(elsewhere, [s for part in parts for s in part.sources]))

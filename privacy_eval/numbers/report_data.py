@@ -13,7 +13,8 @@ from ..io.user_metrics import register
 from ..metrics import METRICS
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
-from ..protocol.protocol import Protocol
+from ..protocol.protocol import Protocol, bundled
+from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
 from ..results.outputs import made_by_user
@@ -308,6 +309,13 @@ def read_report_data(sources: ReportSources) -> ReportData:
     cells = cells_from_results(results)
     if sources.published_results is not None:
         beside = cells_from_published(sources.published_results, beside=cells.systems)
+        if protocol.name in published_names() and sources.published in {*bundled()} - {
+            protocol.name
+        }:
+            other = (
+                f"Published results {sources.published} are of another edition than the protocol"
+            )
+            beside = replace(beside, notes=(*beside.notes, f"{other}: --published {protocol.name}"))
         cells = merge_cells([cells, beside])
     read = list(zip(sources.results, sources.paths, strict=False))
     unsigned = tuple(

@@ -168,11 +168,20 @@ class PublishedSystems:
         Style of names by family; families without one are left out.
     note : str
         Warning on the values.
+    source : str
+        Whose values they are, and the document.
     """
 
     systems: tuple[PublishedSystem, ...]
     families: Mapping[str, Family]
     note: str = ""
+    source: str = ""
+
+    @property
+    def noun(self) -> str:
+        """What they are called together."""
+        only = all(system.role == "baseline" for system in self.systems)
+        return "published baseline" if only else "published system"
 
 
 @dataclass(frozen=True)

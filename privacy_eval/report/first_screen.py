@@ -43,7 +43,10 @@ def front(data: ReportData) -> Front:
     )
     warnings, attackers = front_notes(data, not_evaluated), attackers_in_words(data)
     if not data.results.systems:
-        sources = (("Published results", data.sources.published), ("Protocol", data.protocol.title))
+        published = data.sources.published
+        if data.sources.published_results is not None:
+            published = f"{published}: {data.sources.published_results.systems.source}"
+        sources = (("Published results", published), ("Protocol", data.protocol.title))
         return Front(sources, _published_verdict(data), warnings=warnings, notes=words)
     split = data.main_split
     answers = tuple(
@@ -93,8 +96,10 @@ def _published_verdict(data: ReportData) -> str:
     if not ranking.ranked:
         return ""
     first, attack = ranking.ranked[0], protocol.average_attack
+    results = data.sources.published_results
+    noun = "published system" if results is None else results.systems.noun
     sentence = (
-        f"Of {counted(len(ranking.ranked), 'published system')}, {first.system} leaves the highest "
+        f"Of {counted(len(ranking.ranked), noun)}, {first.system} leaves the highest "
         f"EER against an attacker {attacker(attack)}: {first.mean.text()} % "
         f"({protocol.split_name(data.main_split)}; differences are not tested)"
     )

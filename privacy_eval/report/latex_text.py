@@ -43,7 +43,7 @@ _LATEX = {
 #: Numbers, alone, with an interval or with a standard error: `-1.5`, `-1.5 [-2.0, inf]`, and
 #: `+1.5 2.0` with the sign for plus or minus between.
 _NUMBERS = re.compile(
-    r"-?(?:\d[\d.]*|inf)|(?:-?(?:\d[\d.]*|inf) )?"
+    r"[-+]?(?:\d[\d.]*|inf)|(?:[-+]?(?:\d[\d.]*|inf) )?"
     r"\[(?:n/a|-?(?:\d[\d.]*|inf), -?(?:\d[\d.]*|inf))\]"
     r"|[-+]\d[\d.]* \u00b1 \d[\d.]*"
 )
@@ -62,7 +62,13 @@ def _typesettable(character: str) -> bool:
 
 
 def latex_cell(cell: str) -> str:
-    """Escape a cell; minus signs and infinity of numbers are set as mathematics."""
+    """Escape a cell; minus signs and infinity of numbers are set as mathematics.
+
+    Examples
+    --------
+    >>> latex_cell("+0.79 [-0.12, inf]"), latex_cell("a-b")
+    ('+0.79 [$-$0.12, $\\\\infty$]', 'a-b')
+    """
     if _NUMBERS.fullmatch(cell):
         signs = {"-": "$-$", "inf": r"$\infty$", "\u00b1": r"$\pm$"}
         return re.sub("|".join(signs), lambda sign: signs[sign[0]], cell)

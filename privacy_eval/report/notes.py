@@ -193,7 +193,10 @@ def words_not_resampled(data: ReportData, systems: Iterable[str]) -> list[str]:
         system_column(r.condition.system) for r in data.results.verification if r.speaker_intervals
     }
     names = [s for s in systems if s in asked]
-    why = "without interval: no transcripts, or kaldialign was not installed"
+    why = (
+        "without interval: no transcripts, or kaldialign was not installed when they were "
+        "evaluated (pip install 'privacy_eval[wer]', then again from stage 6 on)"
+    )
     return [f"WER of {abbreviate(names)} {why}"][: len(names)]
 
 
@@ -206,7 +209,10 @@ def too_few_replicates(least: Iterable[float]) -> list[str]:
         f"at least {most:.0f}): intervals are too narrow"
     )
     if what_is_too_few(most) == "speakers":
-        note = f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow"
+        note = (
+            f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow, "
+            "even widened"
+        )
     return [note] if most else []
 
 

@@ -66,7 +66,7 @@ const glyphs = {"\n": " ", "\r": " ", "\t": " ", "\\": "\\textbackslash{}",
 const code = c => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`;
 const glyph = c => glyphs[c] || (/[{}$&#%_]/.test(c) ? "\\" + c
   : /[ -~\u00c0-\u00ff]/.test(c) ? c : code(c));
-const value = "-?(?:\\d[\\d.]*|inf)";
+const value = "[-+]?(?:\\d[\\d.]*|inf)";
 const numeric = new RegExp(`^(?:${value}|(?:${value} )?\\[(?:n/a|${value}, ${value})\\])$`);
 const latex = cell => numeric.test(cell)
   ? cell.replaceAll("-", () => "$-$").replaceAll("inf", () => "$\\infty$")

@@ -164,7 +164,7 @@ def check_encoders(choices: Iterable[EncoderChoice]) -> None:
     """
     choices = list(choices)
     if missing := missing_packages(LIBRARIES.get(choice.name, _ONNX) for choice in choices):
-        raise missing_library("speaker encoders", " ".join(missing))
+        raise missing_library("audio files and speaker encoders", " ".join(missing))
     absent = [c for c in choices if c.name in ENCODERS and not c.path.is_file()]
     if absent:
         models = dict.fromkeys(ENCODERS[choice.name] for choice in absent)

@@ -179,7 +179,7 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     tree = Path(os.path.abspath(tree))
     files = _data_folders(sets, speech, audio, tree)
     files |= _model_files(source)
-    remarks = _remarks(speech, sets) if source.utt2spk is None else ()
+    remarks = _remarks(speech, sets)
     files[PROTOCOL] = _protocol(source, speech, sets, is_informed, remarks).encode()
     everything = [path for paths in audio.values() for path in paths.values()]
     return NewTree(
@@ -327,7 +327,9 @@ def _split(sessions: Mapping[str, list[str]], enroll: int | None) -> tuple[list[
 
 def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
     """Say what the trials can carry, and where enrollment and trials share a session."""
-    tried = sets[_WHOLE].speaker_of
+    tried: dict[str, str] = {}
+    for name, one in sets.items():
+        tried |= one.speaker_of if "_trials_" in name else {}
     speakers = len(set(tried.values()))
     per_speaker = len(tried) / speakers
 
@@ -342,6 +344,9 @@ def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
     )
     if speakers < LEAST_SPEAKERS:
         carried = f"so few speakers carry no claim about an anonymizer: {carried}"
+    if not speech.session_of:
+        unknown = "sessions of the recordings are not known; where enrollment and trials share one"
+        return carried, f"{unknown}, linking is easier than across sessions"
     sessions: dict[str, set[str]] = {}
     for utterance, speaker in speech.speaker_of.items():
         sessions.setdefault(speaker, set()).add(speech.session_of[utterance])
@@ -439,12 +444,12 @@ def _protocol(
     if source.utt2spk is None:
         rule = f"the first sessions with {enrolled} of the utterances (of a single session: these)"
         of_gender = " (f, m: of the same gender)" * bool(parts)
-        notes = (f"  - {json.dumps(note, ensure_ascii=False)}\n" for note in remarks)
         # Averages are over all trials, of which those within a gender are a part.
         more = "gender_weights: {f: 0, m: 0}\n" * bool(parts)
-        more += "# What the report says on its first screen:\nremarks:\n" + "".join(notes)
     elif speech.gender_of:
         of_gender = " of the same gender"
+    notes = (f"  - {json.dumps(note, ensure_ascii=False)}\n" for note in remarks)
+    more += "# What the report says on its first screen:\nremarks:\n" + "".join(notes)
     all_parts = {u for part in parts for u in sets[part].speaker_of}
     whole = len(tried) > 1 and tried[-1] == _ALL and all_parts == {*sets[_WHOLE].speaker_of}
     return _PROTOCOL_TEXT.format(

@@ -340,6 +340,7 @@ def test_metrics_do_not_depend_on_the_kernels_of_blas() -> None:
         ("eer", 17 / 160, {}, "10.63"),  # 10.625 %
         ("eer", 1 / 32, {"decimals": 2}, "3.13"),  # 3.125 %
         ("eer", 0.29995, {}, "30.00"),  # 29.995 %, whose double is 29.994999999999997
+        ("eer_speechbrain", 9 / 32, {}, "28.13"),  # 28.125 %
         ("eer", 1 / 3, {}, "33.33"),
         ("eer", 2 / 3, {"detailed": True}, "66.667"),
         ("wer", 0.0125, {"decimals": 1}, "1.3"),

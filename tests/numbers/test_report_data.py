@@ -106,3 +106,14 @@ def test_results_files_are_read_once(tmp_path: Path) -> None:
     assert sources.digest() == sources.digest()
     path.write_text("{}")
     assert read_report_data(sources).results == imported(B1)
+
+
+def test_published_results_of_another_edition_are_noted() -> None:
+    """But not the similarity paper's, which are of 2020."""
+
+    def notes(published: str, conf: str) -> list[str]:
+        cells = read_report_data(ReportSources((), conf, published=published)).cells
+        return [note for note in cells.notes if "another edition" in note]
+
+    assert "--published vpc2024" in notes("vpc2020", "vpc2024")[0]
+    assert notes("vpc2020", "vpc2020") == notes("voice_similarity", "vpc2020") == []

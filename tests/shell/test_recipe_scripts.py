@@ -298,6 +298,8 @@ def test_data_are_asked_for_and_never_fetched(recipe: Recipe) -> None:
     (recipe.tree / "data").mkdir()
     assert "password" not in recipe.stages(1, 1).out
     (recipe.tree / "exp/models").mkdir()
+    assert "--extractor" in recipe.stages(1, 1).out
+    (recipe.tree / "exp/models/final.raw").touch()
     assert recipe.stages(1, 1).out.count("\n") == 1
 
 

@@ -173,6 +173,8 @@ def test_vectors_of_zeros_are_an_error(tree: SpeechTree) -> None:
         run = tree.run(verb, "--details")
         named = f"1 vectors are zero and have no direction: {vectors.ids[2]}"
         assert run.code == 1 and named in run.err
+    run = tree.run("asv-scores", "--allow-missing", "--details")
+    assert run.code == 0 and "4 trials and 0 enrollment utterances without x-vectors" in run.err
 
 
 def test_torch_files_of_a_tree(tree: SpeechTree) -> None:

@@ -73,6 +73,9 @@ def test_half_of_the_utterances_enroll_and_the_others_are_trials_within_a_gender
     ]
     assert audio.lines("speech_trials_m/spk2utt") == ["c c3 c4 c5", "d d3 d4 d5"]
     assert audio.lines("speech_trials_m/spk2gender") == ["c m", "d m"]
+    speakers, sessions = load_protocol("protocol.yaml", base=audio.tree).remarks
+    assert "with 4 speakers and 3 trials of each" in speakers and "carry no claim" in speakers
+    assert "sessions of the recordings are not known" in sessions
     for name in ("speech_enrolls", "speech_trials_f", "speech_trials_m"):
         lists = {p.name: p.read_bytes() for p in (audio.tree / "data" / name).iterdir()}
         copied = {p.name: p.read_bytes() for p in (audio.tree / f"data/{name}_anon").iterdir()}
