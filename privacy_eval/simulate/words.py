@@ -20,6 +20,7 @@ _SKEW = 4
 _MOST_WORDS = 24
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def simulate_words(speaker: str, utterance: str, seed: int) -> str:
     """Simulate the words of an utterance, which its id and its speaker determine."""
     generator = np.random.default_rng([seed, zlib.crc32(f"words {utterance}".encode())])
