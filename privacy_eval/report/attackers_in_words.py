@@ -18,7 +18,7 @@ from ..results.attacker_costs import duration_text
 LIKE_LOWEST = "\u2248"
 
 #: Mark of attackers that were not tested against the strongest.
-UNTESTED = "?"
+UNTESTED = "#"
 
 #: Mark of attackers without scores of all trial sets.
 PARTIAL = " (part)"
