@@ -43,6 +43,8 @@ _Z_SERIES = (0.0, 1 / 6, -1 / 24, 1 / 360, 1 / 1440, -1 / 10080, -1 / 60480, 1 /
 _Z_SERIES_BELOW = 0.05
 _Z_FLAT_ABOVE = 300.0
 
+# Values of which softplus is computed at once.
+_CACHED = 1 << 13
 # Width of the score bins for actual ECE; see `_binned_softplus`.
 _BIN_WIDTH = 1 / 32
 _SOFTPLUS_TAIL = 30.0
@@ -355,22 +357,19 @@ def _ece(
     held_t, held_n = target_weight > 0, nontarget_weight > 0
     t, t_weight = target_llr[held_t], target_weight[held_t] / target_weight.sum()
     n, n_weight = nontarget_llr[held_n], nontarget_weight[held_n] / nontarget_weight.sum()
-    values = []
-    for log_odds in grid:  # over the curve's points, never over trials
-        prior = float(scipy.special.expit(log_odds))
-        miss = float((softplus(-(t + log_odds)) * t_weight).sum())
-        false_alarm = float((softplus(n + log_odds) * n_weight).sum())
-        values.append(
-            (prior * miss + float(scipy.special.expit(-log_odds)) * false_alarm) / math.log(2)
-        )
-    return np.array(values)
+    miss = _weighted_softplus(-t, -grid, t_weight)
+    false_alarm = _weighted_softplus(n, grid, n_weight)
+    return _in_bits(grid, miss, false_alarm)
+
+
+def _in_bits(grid: FloatArray, miss: FloatArray, false_alarm: FloatArray) -> FloatArray:
+    bits = scipy.special.expit(grid) * miss + scipy.special.expit(-grid) * false_alarm
+    return np.asarray(bits / math.log(2), dtype=np.float64)
 
 
 def _actual_ece(grid: FloatArray, scores: TrialScores) -> FloatArray:
     miss = _mean_softplus(-scores.target[::-1], -grid)
-    false_alarm = _mean_softplus(scores.nontarget, grid)
-    bits = scipy.special.expit(grid) * miss + scipy.special.expit(-grid) * false_alarm
-    return np.asarray(bits / math.log(2), dtype=np.float64)
+    return _in_bits(grid, miss, _mean_softplus(scores.nontarget, grid))
 
 
 def _mean_softplus(ascending: FloatArray, shift: FloatArray) -> FloatArray:
@@ -382,8 +381,20 @@ def _mean_softplus(ascending: FloatArray, shift: FloatArray) -> FloatArray:
     if ascending.size > bins:
         return _binned_softplus(ascending, shift, low, bins)
     # Divide before summing: the sum of the largest floats overflows.
-    values, weight = ascending.astype(np.float64), 1 / ascending.size
-    return np.array([(softplus(values + x) * weight).sum() for x in shift])
+    return _weighted_softplus(ascending.astype(np.float64), shift, 1 / ascending.size)
+
+
+def _weighted_softplus(
+    values: FloatArray, shift: FloatArray, weight: FloatArray | float
+) -> FloatArray:
+    """Sum softplus(value + shift) times the weights of the values, for every shift; of as many
+    shifts at once as fit into the cache."""
+    rows = max(_CACHED // max(values.size, 1), 1)
+    sums = [np.zeros(0)]
+    for start in range(0, shift.size, rows):
+        costs = softplus(values + shift[start : start + rows, np.newaxis])
+        sums.append((costs * weight).sum(axis=1))
+    return np.concatenate(sums)
 
 
 def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins: int) -> FloatArray:
