@@ -13,8 +13,9 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 # shellcheck source=scripts/parse_options.sh
 . "$root/scripts/parse_options.sh"
 
-vectors=$(find -L "$tree/exp/models" '(' -name final.raw -o -name 'xvector.*' ')' -print -quit 2>/dev/null || :)
-if [ -d "$tree/data" ] && [ -d "$tree/exp/models" ] && [ -n "$vectors" ]; then
+vectors=$(find -L "$tree/exp/models" '(' -name final.raw -o -name 'xvector.*' -o -name speaker_vectors.pt ')' \
+    -print -quit 2>/dev/null || :)
+if [ -d "$tree/data" ] && [ -n "$vectors" ]; then
     printf '%s/data and exp/models exist; stage 0 lists what is missing.\n' "$tree"
     exit
 fi

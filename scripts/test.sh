@@ -46,7 +46,7 @@ unset PYTHONDONTWRITEBYTECODE
 wait
 # The tests write hundreds of thousands of small files: into memory, where that has room for them
 # and may hold programs.
-if memory=$(mktemp -d /dev/shm/XXXXXX 2>/dev/null); then
+if [ -z "${TMPDIR:-}" ] && memory=$(mktemp -d /dev/shm/XXXXXX 2>/dev/null); then
     trap 'rm -rf -- "$memory"' EXIT
     printf '#!/bin/sh\n' >"$memory/program" && chmod +x "$memory/program"
     room=$(df -Pk "$memory" | awk 'NR == 2 { print $4 }')

@@ -169,7 +169,7 @@ class PublishedSystems:
     note : str
         Warning on the values.
     source : str
-        Whose values they are, and the document.
+        The document, unless it is what all systems refer to.
     """
 
     systems: tuple[PublishedSystem, ...]
@@ -182,6 +182,12 @@ class PublishedSystems:
         """What they are called together."""
         only = all(system.role == "baseline" for system in self.systems)
         return "published baseline" if only else "published system"
+
+    @property
+    def origin(self) -> str:
+        """Whose values they are, and of which document."""
+        documents = dict.fromkeys(system.reference for system in self.systems)
+        return f"{self.noun}s ({self.source or '; '.join(documents)})"
 
 
 @dataclass(frozen=True)

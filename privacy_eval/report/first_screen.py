@@ -45,7 +45,7 @@ def front(data: ReportData) -> Front:
     if not data.results.systems:
         published = data.sources.published
         if data.sources.published_results is not None:
-            published = f"{published}: {data.sources.published_results.systems.source}"
+            published = f"{published}: {data.sources.published_results.systems.origin}"
         sources = (("Published results", published), ("Protocol", data.protocol.title))
         return Front(sources, _published_verdict(data), warnings=warnings, notes=words)
     split = data.main_split
