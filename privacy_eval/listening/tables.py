@@ -495,16 +495,21 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
         if d.data_set is not None and d.gender is not None:
             at = (test.split, d.data_set, d.gender, listening_column(d.system))
             for metric, value in d.metrics[VARIANT].items():
-                text, counts = format_metric(metric, value), (d.n_target, d.n_nontarget)
                 key = CellKey(f"{PREFIX}{metric}", None, *at)
-                values[key] = Cell(value, text, None, None, *counts)
+                values[key] = Cell(
+                    key.metric,
+                    value,
+                    n_target=d.n_target,
+                    n_nontarget=d.n_nontarget,
+                    printed=format_metric(metric, value),
+                )
     return Cells(values, systems, frozenset(systems), notes=notes)
 
 
 def _three_decimals(values: Mapping[CellKey, Cell]) -> dict[CellKey, Cell]:
     """Print values as in the supplement's Table 18."""
     return {
-        key: replace(cell, text=format_metric(key.metric, cell.value))
+        key: replace(cell, printed=format_metric(key.metric, cell.value))
         for key, cell in values.items()
     }
 

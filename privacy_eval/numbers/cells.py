@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate, counted
-from ..metrics import Caveat, describe
+from ..metrics import Caveat, describe, of_kind
 from ..metrics.caveats import CAVEATS, INCOMPLETE, OTHER_WORDS, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..metrics.wer import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
-from ..results.signature import network_notes
 from ..results.word_counts import other_words
 from ..tree.conditions import MeasureCondition, RecognitionCondition, TrialCondition
+from .comparability import not_comparable
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
@@ -43,12 +44,13 @@ class Cell:
 
     Attributes
     ----------
+    metric : str
     value : float
         In the unit of records (rates are fractions).
-    text : str
-        With the metric's decimals.
+    printed : str
+        The digits to print, if not the metric's decimals of the value.
     exact : str
-        Digits of a published value as printed there, where there are more; else "".
+        Digits of a published value whose tables have more decimals than the metric; else "".
     tag : str or None
         ZEBRA category.
     interval : (float, float) or None
@@ -69,8 +71,8 @@ class Cell:
         Counts of a word error rate or measure, from which replicates are drawn.
     """
 
+    metric: str
     value: float
-    text: str
     tag: str | None = None
     interval: tuple[float, float] | None = None
     n_target: int | None = None
@@ -79,9 +81,22 @@ class Cell:
     caveat: Caveat | None = None
     other_source: str = ""
     conditions: tuple[TrialCondition, ...] = ()
+    printed: str = ""
     exact: str = ""
     speaker_sums: SpeakerSums | None = None
     sources: frozenset[int] = frozenset()
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The value without its unit: as printed, or with the metric's decimals."""
+        # Published digits are decimals: half-way cases go up.
+        form = describe(self.metric).format
+        return self.printed or form(self.value, mean=bool(self.exact))
+
+    @property
+    def is_longer(self) -> bool:
+        """Whether more decimals are printed than the metric has."""
+        return len(self.printed.partition(".")[2]) > describe(self.metric).decimals
 
     @property
     def withheld(self) -> bool:
@@ -126,10 +141,10 @@ class Cells:
         Columns by attack model, if a source has another order.
     sources : tuple of str
         The sources by number, in words.
-    not_comparable : tuple of str
-        Notes on values that must not be compared.
-    networks : tuple of str
-        Those of them that name x-vector networks other than the protocol's.
+    results : tuple of Results
+        What values of evaluated systems are from.
+    unlike_sources : tuple of str
+        Notes on sources whose values must not be compared.
     """
 
     values: Mapping[CellKey, Cell]
@@ -140,8 +155,8 @@ class Cells:
     notes: tuple[str, ...] = ()
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     sources: tuple[str, ...] = ("",)
-    not_comparable: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
+    results: tuple[Results, ...] = ()
+    unlike_sources: tuple[str, ...] = ()
 
     def style(self, system: str) -> Family | None:
         """Style of a system's name; None of one without."""
@@ -163,6 +178,18 @@ class Cells:
         if cell is None or len(self.sources) == 1 or not cell.sources or of_columns in cell.sources:
             return cell
         return replace(cell, other_source=self.sources[min(cell.sources)])
+
+    @functools.cached_property
+    def not_comparable(self) -> tuple[str, ...]:
+        """Notes on values that must not be compared."""
+        of_results = (note for results in self.results for note in not_comparable(results))
+        return (*of_results, *self.unlike_sources)
+
+    @functools.cached_property
+    def measures(self) -> list[str]:
+        """The measures of speech that have values."""
+        present = {key.metric for key in self.values}
+        return [key for key in of_kind("measures") if key in present]
 
     def has(self, metric: str, attack_model: str | None = None) -> bool:
         """Whether any system has the metric (under an attack model)."""
@@ -192,7 +219,7 @@ def cells_from_results(results: Results) -> Cells:
             system = system_column(s.system)
             key = CellKey(metric, None, s.split, s.data_set, s.gender, system)
             if key not in values or preferred:
-                values[key] = Cell(value, describe(metric).format(value))
+                values[key] = Cell(metric, value)
     utility, conflicts = _utility_cells(results)
     values |= utility
     notes = []
@@ -204,15 +231,13 @@ def cells_from_results(results: Results) -> Cells:
             f"{abbreviate(disagree)}"
         )
     systems = tuple(system_column(s) for s in results.systems)
-    networks = tuple(network_notes(results))
     return Cells(
         values,
         systems,
         frozenset(systems),
         notes=tuple(notes),
         sources=(OWN_SOURCE,),
-        not_comparable=(*_other_trials(results), *_other_words(results), *networks),
-        networks=networks,
+        results=(results,),
     )
 
 
@@ -233,8 +258,8 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
             key = CellKey(metric, c.attack_model, c.split, c.data_set, c.gender, system)
             bounds = intervals.get(metric)
             cell = Cell(
+                metric,
                 value,
-                describe(metric).format(value),
                 r.tag(variant) if metric == "zebra_individual" else None,
                 (bounds[0], bounds[1]) if bounds else None,
                 r.n_target,
@@ -243,10 +268,10 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
                 r.caveat(metric) or incomplete or weak.get(c.system),
                 conditions=(c,),
             )
-            if values.setdefault(key, cell).text != cell.text and c.is_original:
-                disagree.setdefault(c.system, set()).add(c.name)
-            elif not c.is_original:
+            if not c.is_original:
                 values[key] = cell
+            elif values.setdefault(key, cell).text != cell.text:
+                disagree.setdefault(c.system, set()).add(c.name)
     return values, [f"{counted(len(c), 'condition')} of {s}" for s, c in disagree.items()]
 
 
@@ -296,8 +321,7 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         key = CellKey(metric, None, c.split, c.data_set, gender, column)
         interval = (bounds[0], bounds[1]) if bounds else None
         caveat = CAVEATS[OTHER_WORDS] if c in incomparable else None
-        text = describe(metric).format(value)
-        cell = Cell(value, text, interval=interval, caveat=caveat, speaker_sums=sums)
+        cell = Cell(metric, value, interval=interval, caveat=caveat, speaker_sums=sums)
         stored.setdefault((c.system, key), []).append(cell)
     cells: dict[CellKey, Cell] = {}
     conflicts = []
@@ -308,32 +332,6 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
             name = describe(key.metric).name
             conflicts.append(f"{name} of {system} on {key.data_set} {key.split}")
     return cells, conflicts
-
-
-def _other_trials(results: Results) -> Iterator[str]:
-    """Yield a note if systems have different numbers of trials in a condition."""
-    counts: dict[str, dict[tuple[int | None, int | None], str]] = {}
-    for r in results.verification:
-        c = r.condition
-        if r.n_target is not None:
-            name = f"{c.attack_model or c.asv_model} {c.trial_set}"
-            counts.setdefault(name, {}).setdefault((r.n_target, r.n_nontarget), c.system)
-    differ = [
-        f"{name} ({', '.join(f'{s} {t} + {n}' for (t, n), s in of_name.items())})"
-        for name, of_name in counts.items()
-        if len(of_name) > 1
-    ]
-    if differ:
-        yield (
-            "Not comparable: systems with different numbers of trials (target + nontarget): "
-            f"{abbreviate(differ)}"
-        )
-
-
-def _other_words(results: Results) -> Iterator[str]:
-    """Yield a note if word error rates of the same set are of different numbers of words."""
-    if differ := [f"{c.system} {text}" for c, text in other_words(results).items()]:
-        yield f"Not comparable: word error rates of other numbers of words: {abbreviate(differ)}"
 
 
 def cells_from_published(
@@ -367,14 +365,13 @@ def cells_from_published(
         key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, system)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
         values.setdefault(key, p)
-    metrics = {p.metric: describe(p.metric) for p in values.values()}
-    longer = {p.metric for p in values.values() if p.decimals > metrics[p.metric].decimals}
-    cells = {}
-    for key, p in values.items():  # printed digits, or rounded ones, half-way cases up
-        text = metrics[p.metric].format(p.number, mean=True) if p.metric in longer else p.value
-        cells[key] = Cell(p.number, text, exact=p.value if text != p.value else "")
+    cells = {key: Cell(p.metric, p.number, printed=p.value) for key, p in values.items()}
+    longer = {cell.metric for cell in cells.values() if cell.is_longer}
     return Cells(
-        cells,
+        {
+            key: replace(cell, printed="", exact=cell.printed) if cell.metric in longer else cell
+            for key, cell in cells.items()
+        },
         tuple(columns),
         family={names[s.id]: s.family for s in systems.systems},
         families=systems.families,
@@ -406,10 +403,10 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
                 values[place] = replace(chosen, sources=chosen.sources | {number})
     attack_models = {a for part in parts for a in part.orders}
     of_sources = tuple(source for part in parts for source in part.sources)
-    not_comparable = [note for part in parts for note in part.not_comparable]
+    unlike = [note for part in parts for note in part.unlike_sources]
     having = dict.fromkeys(s for part in parts if part.values for s in part.sources if s)
     if len(having) > 1:
-        not_comparable.append(
+        unlike.append(
             f"Values of {' and '.join(having)} are comparable only for the "
             "same trials and the same back end of the attacker"
         )
@@ -422,8 +419,8 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
         (*(note for part in parts for note in part.notes), *_originals_note(parts, values)),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
         of_sources,
-        tuple(not_comparable),
-        tuple(note for part in parts for note in part.networks),
+        tuple(results for part in parts for results in part.results),
+        tuple(unlike),
     )
 
 

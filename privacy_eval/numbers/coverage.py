@@ -1,10 +1,12 @@
-"""Describe in sentences which conditions and averages of a protocol are missing."""
+"""Describe in sentences what is missing: conditions, averages, replicates."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ..choices import LEVEL
+from ..metrics.confidence import what_is_too_few
 from ..results.records import Results
 from .challenge_averages import ChallengeAverage
 
@@ -33,3 +35,19 @@ def coverage(results: Results, averages: Mapping[str, Sequence[ChallengeAverage]
             text = "no table of averages, as values of some data sets or genders are missing"
             lacking.setdefault(text, []).append(system)
     return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]
+
+
+def too_few_replicates(least: Iterable[float]) -> list[str]:
+    """Return a note on intervals from fewer bootstrap replicates than their level needs, by the
+    numbers needed."""
+    most = max(least, default=0.0)
+    note = (
+        f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
+        f"at least {most:.0f}): intervals are too narrow"
+    )
+    if what_is_too_few(most) == "speakers":
+        note = (
+            f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow, "
+            "even widened"
+        )
+    return [note] if most else []

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ..choices import SITUATIONS
 from ..io.evidence import InferredAttribute, SpeechAmount
 from ..metrics.amount import Amount
-from ..results.records import AmountRecord, AttributeRecord
+from ..protocol.protocol import Protocol
+from ..results.records import AmountRecord, AttributeRecord, Results
 from .groups import main_split
-from .report_data import ReportData
 
 #: What to know of tests whose speakers have a single session.
 ONE_SESSION = (
@@ -17,12 +17,12 @@ ONE_SESSION = (
 )
 
 
-def with_most_speech(data: ReportData) -> Iterator[tuple[AmountRecord, int]]:
+def with_most_speech(results: Results) -> Iterator[tuple[AmountRecord, int]]:
     """Yield, of each system, the attack on anonymized speech of the main split that finds the right
     person most often in the longest tests, and the number of attacks that it was picked from."""
-    records = [r for r in data.results.amounts if not r.condition.is_original]
-    split = main_split(data.protocol, records)
-    for system in data.results.systems:
+    records = [r for r in results.amounts if not r.condition.is_original]
+    split = main_split(results.protocol, records)
+    for system in results.systems:
         own = [
             r
             for r in records
@@ -38,9 +38,9 @@ def _gain(amount: Amount, n_enrolled: int) -> float:
     return (amount.rank1 or 0.0) - 1 / n_enrolled
 
 
-def condition_text(data: ReportData, record: AmountRecord) -> str:
+def condition_text(protocol: Protocol, record: AmountRecord) -> str:
     """Name the attacker and the trial set of a record."""
-    c, protocol = record.condition, data.protocol
+    c = record.condition
     attacks = {a.id: a.phrase for a in protocol.attack_models}
     titles = {a.id: a.title for a in protocol.other_attackers}
     by = "" if c.is_by_challenge else f", {titles.get(c.attacker, c.attacker)}"
@@ -49,13 +49,13 @@ def condition_text(data: ReportData, record: AmountRecord) -> str:
     return f"{attacks.get(c.attack_model or '', '')} attacker{by}{averaged}, {place}"
 
 
-def speech_amounts(data: ReportData) -> list[SpeechAmount]:
+def speech_amounts(results: Results) -> list[SpeechAmount]:
     """Return the amounts that a statement is about: of each system the attack that gains most."""
     found = []
-    for record, number in with_most_speech(data):
+    for record, number in with_most_speech(results):
         first, last = record.equal[0], record.equal[-1]
         if first.rank1 is not None and last.rank1 is not None:
-            of = f"{record.condition.system}, {condition_text(data, record)}"
+            of = f"{record.condition.system}, {condition_text(results.protocol, record)}"
             found.append(
                 SpeechAmount(
                     (first.length, last.length),
@@ -70,24 +70,24 @@ def speech_amounts(data: ReportData) -> list[SpeechAmount]:
     return found
 
 
-def attribute_records(data: ReportData) -> list[AttributeRecord]:
+def attribute_records(results: Results) -> list[AttributeRecord]:
     """Return the attributes of the main split."""
-    records = data.results.attributes
-    split = main_split(data.protocol, records)
+    records = results.attributes
+    split = main_split(results.protocol, records)
     return [r for r in records if r.condition.split == split]
 
 
-def inferred_attributes(data: ReportData) -> list[InferredAttribute]:
+def inferred_attributes(results: Results) -> list[InferredAttribute]:
     """Return the attributes that a statement is about: the main split's, of each system, attribute
     and results folder the data set with the highest risk."""
     of_attribute: dict[tuple[str, str], list[AttributeRecord]] = {}
-    for r in attribute_records(data):
+    for r in attribute_records(results):
         of_attribute.setdefault((r.condition.system, r.condition.attribute), []).append(r)
     found = []
     for of_system in of_attribute.values():
         r = max(of_system, key=lambda r: r.strongest.risk)
         c, highest = r.condition, f", the highest risk of {len(of_system)}" * (len(of_system) > 1)
-        title = data.protocol.data_set(c.data_set).title
+        title = results.protocol.data_set(c.data_set).title
         found.append(
             InferredAttribute(
                 f"{c.attribute} ({c.system}, {title}{highest})",

@@ -116,12 +116,13 @@ class Mean:
         if self.value is None:
             return None
         return Cell(
+            self.metric,
             self.value,
-            self.plain_text(),
             tag="",
             left_out=any(cell.left_out for cell in self.parts),
             caveat=self.caveat,
             conditions=tuple(c for cell in self.parts for c in cell.conditions),
+            printed=self.plain_text(),
         )
 
 

@@ -18,8 +18,15 @@ from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
 from ..results.outputs import made_by_user
-from ..results.records import IdentificationRecord, Results, VerificationRecord, merge
-from ..results.signature import signature
+from ..results.records import (
+    AmountRecord,
+    AttributeRecord,
+    IdentificationRecord,
+    Results,
+    VerificationRecord,
+    merge,
+)
+from ..results.signature import network_notes, signature
 from .attackers import Tried, tried
 from .attacks import Attack, attacks, strongest
 from .cells import (
@@ -32,13 +39,23 @@ from .cells import (
     system_column,
 )
 from .challenge_averages import ChallengeAverage, challenge_averages
-from .coverage import coverage
-from .groups import main_split
-from .identification import Identified, Overlap, counted_once, identified, mean_halves, overlaps
-from .means import Mean, Means
+from .coverage import coverage, too_few_replicates
+from .disclosures import attribute_records, with_most_speech
+from .groups import group_columns, lacking_groups, main_split
+from .identification import (
+    Identified,
+    Overlap,
+    WorstProtected,
+    counted_once,
+    identified,
+    mean_halves,
+    overlaps,
+    worst_protected,
+)
+from .means import Mean, Means, averaged_conditions
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import TradeOff, measured, trade_offs, utility_means, utility_metrics
+from .trade_offs import TradeOff, trade_offs, utility_means, utility_metrics
 from .trade_offs import with_attackers as attacked
 
 #: Intervals that bars are drawn with.
@@ -128,7 +145,7 @@ class ReportData:
         """Rankings by every measure of speech, where replicates allow to compare systems."""
         of_measures = (
             rank(self.means, metric=metric, split=split)
-            for metric in measured(self.cells)
+            for metric in self.cells.measures
             for split in self.protocol.splits
             if METRICS[metric].best is not None
         )
@@ -192,6 +209,11 @@ class ReportData:
         return signature(results, variant=self.protocol.variant) if results.systems else ""
 
     @functools.cached_property
+    def networks(self) -> tuple[str, ...]:
+        """Notes that name x-vector networks other than the protocol's."""
+        return tuple(network_notes(self.results))
+
+    @functools.cached_property
     def unpublished(self) -> ReportData:
         """The evaluated systems without published ones."""
         return replace(self, cells=cells_from_results(self.results))
@@ -237,6 +259,15 @@ class ReportData:
         return identified(self.counted_identification)
 
     @functools.cached_property
+    def worst_protected(self) -> Mapping[str, WorstProtected | None]:
+        """The speaker of the main split who is identified most often, by system."""
+        of_split = [r for r in self.counted_identification if r.condition.split == self.main_split]
+        return {
+            s: worst_protected(r for r in of_split if r.condition.system == s)
+            for s in self.results.systems
+        }
+
+    @functools.cached_property
     def halves(self) -> tuple[float, float] | None:
         """How often the speakers found most often in one half of the tests are found in each."""
         return mean_halves(self.counted_identification)
@@ -257,6 +288,31 @@ class ReportData:
         return {s: challenge_averages(data.results) for s, data in self.by_system.items()}
 
     @functools.cached_property
+    def averaged_conditions(self) -> int:
+        """Number of conditions of an attack model and split that averages are over."""
+        return averaged_conditions(self.protocol)
+
+    @functools.cached_property
+    def with_most_speech(self) -> list[tuple[AmountRecord, int]]:
+        """The attack on the longest tests that finds most, by system, of how many attacks."""
+        return list(with_most_speech(self.results))
+
+    @functools.cached_property
+    def main_attributes(self) -> list[AttributeRecord]:
+        """What vectors give away about attributes on the main split."""
+        return attribute_records(self.results)
+
+    @functools.cached_property
+    def group_columns(self) -> list[str]:
+        """The columns of metadata by whose groups there are values."""
+        return group_columns(self.results)
+
+    @functools.cached_property
+    def lacking_groups(self) -> Mapping[str, list[str]]:
+        """What cannot be computed by the groups of columns from what the tree has."""
+        return {c: list(lacking_groups(self.results, c)) for c in self.group_columns}
+
+    @functools.cached_property
     def gaps(self) -> list[str]:
         """Sentences on conditions and averages that are missing."""
         return coverage(self.results, self.challenge_averages)
@@ -275,6 +331,11 @@ class ReportData:
                 system = r.condition.system
                 needed[system] = max(needed.get(system, 0.0), least_replicates(speakers))
         return needed
+
+    @functools.cached_property
+    def narrow_intervals(self) -> list[str]:
+        """A note if intervals are too narrow, for want of replicates or speakers."""
+        return too_few_replicates(self.lacking_replicates.values())
 
     @property
     def missing_arrays(self) -> tuple[str, ...]:
@@ -301,11 +362,11 @@ def read_report_data(sources: ReportSources) -> ReportData:
     protocol = sources.named_protocol or results.protocol
     protocol = replace(protocol, variant=sources.variant or protocol.variant)
     results = results if protocol == results.protocol else results.under(protocol)
-    register(results.described)
     if unknown := [m for m in sources.utility if m not in (expected := utility_metrics())]:
         raise UsageError(f"--utility: no utility {unknown[0]!r}, only {', '.join(expected)}")
     others = tuple(r for r in results.verification if not r.condition.is_by_challenge)
     results = results.by_challenge()
+    register(results.described)
     cells = cells_from_results(results)
     if sources.published_results is not None:
         beside = cells_from_published(sources.published_results, beside=cells.systems)

@@ -9,7 +9,7 @@ from ..attackers.strongest import Strongest
 from ..metrics import of_kind
 from ..metrics.caveats import INCOMPLETE
 from .attackers import Tried
-from .cells import ORIGINAL_COLUMN, Cells, system_column
+from .cells import ORIGINAL_COLUMN, system_column
 from .means import Mean, Means
 
 #: Utility that editions weigh.
@@ -76,16 +76,10 @@ def utility_metrics() -> list[str]:
     return [*UTILITY, *of_kind("measures")]
 
 
-def measured(cells: Cells) -> list[str]:
-    """List the measures of speech that have values."""
-    present = {key.metric for key in cells.values}
-    return [key for key in of_kind("measures") if key in present]
-
-
 def utility_means(means: Means, split: str) -> dict[str, dict[str, Mean]]:
     """Average word error rates, recalls of emotions and measures, by system and metric; original
     speech first."""
-    columns, metrics = (ORIGINAL_COLUMN, *means.cells.systems), (*UTILITY, *measured(means.cells))
+    columns, metrics = (ORIGINAL_COLUMN, *means.cells.systems), (*UTILITY, *means.cells.measures)
     return {s: {m: means.of(m, None, split, s) for m in metrics} for s in columns}
 
 

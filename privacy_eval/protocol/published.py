@@ -64,11 +64,6 @@ class PublishedValue:
     table: int
 
     @property
-    def decimals(self) -> int:
-        """Return the number of decimals that are printed."""
-        return len(self.value.partition(".")[2])
-
-    @property
     def number(self) -> float:
         """Return the value in the unit of records: rates are fractions.
 

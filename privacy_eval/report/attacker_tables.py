@@ -13,8 +13,8 @@ from ..results.records import VerificationRecord
 from .attackers_in_words import LIKE_LOWEST, PARTIAL, UNTESTED, attacker_notes
 from .notes import averaged_text
 from .ranking_tables import p_value_text
-from .split_tables import Key, nonempty, set_groups
-from .table import ANSWER, Column, Table, aligned
+from .record_tables import RecordTable
+from .table import ANSWER, Column, Key, Table, aligned, nonempty
 
 #: Follows statements that are of a single pair, and do not hold among all pairs.
 _SINGLE = " (this pair alone)"
@@ -106,7 +106,7 @@ def _texts(
     return *texts, *[row.corrected_text or NOT_AVAILABLE] * (len(columns) - len(texts))
 
 
-def sessions_table(data: ReportData, system: str) -> Table:
+def sessions_table(data: ReportData, system: str) -> RecordTable[VerificationRecord]:
     """Return the EERs by words of targets who enrolled the trial's session, and of the others."""
     eer = describe("eer")
 
@@ -119,20 +119,19 @@ def sessions_table(data: ReportData, system: str) -> Table:
 
     records = [r for r in data.others if r.condition.system == system and r.sessions]
     heading = "Words, by session"
-    identity = (
-        Column("Trial set", align="l", sparse=True),
-        Column("Gen", sparse=True),
-        Column("Attacker", align="l", sparse=True),
-        Column("Session", align="l"),
-    )
-    return Table(
+    identity = (Column("Attacker", align="l", sparse=True), Column("Session", align="l"))
+    return RecordTable(
+        data.protocol,
         "sessions",
         f"{heading}: {system} (EER of target trials by whether their speaker enrolled other speech "
         "of the trial's session, with all nontarget trials; variant exact).",
         (*identity, *aligned("r", "Speakers", "Targets", "Nontargets", "EER, %")),
-        set_groups(data.protocol, records, rows),
+        records,
+        rows,
+        by_attack=False,
         notes=("Session: the id of an utterance without its last part, such as a chapter",),
         title=heading,
+        fit="as is",
     )
 
 

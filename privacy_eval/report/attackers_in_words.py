@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..attackers.strongest import TOO_LOW
-from ..errors import counted, printable, shorten
+from ..errors import abbreviate, counted, printable, shorten
 from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
 from ..numbers.attackers import Tried
@@ -282,6 +282,19 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     if any(row.partial for row in rows):
         notes.append(f"{PARTIAL.strip()}: of some trial sets only, so not compared with the others")
     return notes
+
+
+def strongest_in_words(data: ReportData) -> list[str]:
+    """Explain the strongest of several attackers in a table of all systems, and name them."""
+    rows = [row for row in data.tried.values() if row.lowest is not None]
+    of_attacker: dict[str, list[str]] = {}
+    for row in rows:
+        if row.lowest is not None:
+            place = f"{row.system}, {data.protocol.split_name(row.split)}"
+            of_attacker.setdefault(row.lowest.phrase, []).append(place)
+    named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())
+    names = [f"The strongest: {'; '.join(named)}"] if of_attacker else []
+    return [*strongest_notes(rows), *names]
 
 
 def overestimates(

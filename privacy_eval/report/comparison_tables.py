@@ -49,14 +49,18 @@ class TableLayout:
         Name of their files, before the split.
     metrics : tuple of str
         Metrics in order; each has a block for every attack model.
-    asv_model : str or None
-        Training speech of the attack models' ASV model; None for metrics without attack
-        models.
+    training : str or None
+        Training speech of the attack models' ASV model; None for metrics without attack models.
     """
 
     name: str
     metrics: tuple[str, ...]
-    asv_model: str | None
+    training: str | None
+
+    def attacks(self, protocol: Protocol) -> list[AttackModel]:
+        """List the attack models of anonymized speech that have a block for each metric."""
+        models = protocol.attack_models
+        return [a for a in models if a.asv_model == self.training and not a.is_original]
 
 
 #: Metrics that share a table.
@@ -216,12 +220,8 @@ class _SplitTable:
     def table(self, name: str) -> Table | None:
         """Make the table; None if no system has a value."""
         attacks: list[AttackModel | None] = [None]
-        if self.layout.asv_model is not None:
-            attacks = [
-                a
-                for a in self.means.protocol.attack_models
-                if a.asv_model == self.layout.asv_model and not a.is_original
-            ]
+        if self.layout.training is not None:
+            attacks = [*self.layout.attacks(self.means.protocol)]
         blocks = [
             (METRICS[key], attack)
             for key, attack in itertools.product(self.layout.metrics, attacks)
@@ -343,7 +343,7 @@ class _SplitTable:
     ) -> Iterator[str]:
         if directions := directions_text(metric for metric, _ in pairs):
             yield directions
-        model = self.layout.asv_model
+        model = self.layout.training
         asv_models = [model] if model else ()
         yield evaluated_text(self.means.protocol.variant, asv_models=asv_models).removesuffix(".")
         if any(attack for _, attack in pairs):
@@ -403,7 +403,7 @@ def exact_cells(
         Of the row, and of the first system's column.
     """
     return {
-        (number, first + column): cell_text(metric, replace(cell, text=cell.exact))
+        (number, first + column): cell_text(metric, replace(cell, printed=cell.exact))
         for column, s in enumerate(systems)
         if (cell := row.get(s)) is not None and cell.exact
     }

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..choices import AMOUNT, SITUATIONS
 from ..errors import counted
 from ..metrics import METRICS, NOT_AVAILABLE
 from ..metrics.amount import Amount
-from ..numbers.disclosures import (
-    ONE_SESSION,
-    attribute_records,
-    condition_text,
-    with_most_speech,
-)
+from ..numbers.disclosures import ONE_SESSION, condition_text
 from ..numbers.report_data import ReportData
 from ..results.records import AmountRecord, AttributeRecord, Results
-from .split_tables import Key, nonempty, set_groups
-from .table import INFERENCE, Column, Table, aligned
+from .record_tables import RecordTable
+from .table import INFERENCE, Column, Key, Table, aligned, nonempty
 
 _BY_SCORES = (
     "* Of the sentences of a test, scores were averaged, otherwise x-vectors; ranks of averaged "
@@ -39,19 +34,12 @@ _SITUATIONS = (
     "Risk: share of what a control that says the most frequent label misses that the stronger of "
     "o-a and a-a guesses, a vote per speaker (anonymeter)",
 )
-_IDENTITY = (
-    Column("Trial set", align="l", sparse=True),
-    Column("Gen", sparse=True),
-    Column("Attack model", align="l", sparse=True),
-)
 _SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
 
 
-def amount_table(results: Results, title: str) -> Table:
+def amount_table(results: Results, title: str) -> RecordTable[AmountRecord]:
     """Tabulate error rates by the number of sentences of a test: a row per condition, attacker and
     number."""
-    attacks = {a.id: a.title for a in results.protocol.attack_models}
-
     has_seconds = any(a.seconds is not None for r in results.amounts for a in r.equal)
 
     def rows(r: AmountRecord) -> Iterator[Key]:
@@ -60,53 +48,54 @@ def amount_table(results: Results, title: str) -> Table:
             speakers = f"{a.speakers}/{remaining[a.length]}/{r.n_enrolled}"
             seconds = [_mean_seconds(a)] if has_seconds else []
             counts = speakers, str(a.length), *seconds, str(a.conversations)
-            yield _attack(r, attacks), *counts, *_rates(a)
+            yield *counts, *_rates(a)
 
     by_scores = any(r.averaged == "scores" for r in results.amounts)
     counts = "Speakers", "Sentences", *(["Seconds"] if has_seconds else []), "Tests"
     notes = (_EQUAL, *([_SECONDS] if has_seconds else []), *([_BY_SCORES] if by_scores else ()))
-    return Table(
+    return RecordTable(
+        results.protocol,
         "amount_of_speech",
         f"Error rates by the number of sentences per test: {title}.",
-        (*_IDENTITY, *aligned("r", *counts, "EER, %", "Rank-1, %")),
-        set_groups(results.protocol, results.amounts, rows),
+        aligned("r", *counts, "EER, %", "Rank-1, %"),
+        results.amounts,
+        rows,
+        flag=_of_scores,
         notes=notes,
-        fit="landscape",
         section=AMOUNT,
         title="By the number of sentences",
     )
 
 
-def amount_by_session_table(results: Results, title: str) -> Table:
+def amount_by_session_table(results: Results, title: str) -> RecordTable[AmountRecord]:
     """Tabulate error rates of tests within one session beside all tests of the same speakers: a row
     per condition, attacker, number of sentences and kind."""
-    attacks = {a.id: a.title for a in results.protocol.attack_models}
 
     def rows(r: AmountRecord) -> Iterator[Key]:
         both = zip(r.one_session, r.any_session, strict=True)
         for of_length in (pair for pair in both if pair[0].length > 1):  # one is of one session
             for kind, a in zip(("one", "any"), of_length, strict=True):
                 counts = str(a.speakers), str(a.length), kind, str(a.conversations)
-                yield _attack(r, attacks), *counts, *_rates(a)
+                yield *counts, *_rates(a)
 
     columns = aligned("r", "Speakers", "Sentences", "Session", "Tests", "EER, %", "Rank-1, %")
-    return Table(
+    return RecordTable(
+        results.protocol,
         "amount_by_session",
         f"Error rates of tests within one session and of all tests: {title}.",
-        (*_IDENTITY, *columns),
-        set_groups(results.protocol, [r for r in results.amounts if r.one_session], rows),
+        columns,
+        [r for r in results.amounts if r.one_session],
+        rows,
+        flag=_of_scores,
         notes=(_SESSIONS,),
-        fit="landscape",
         section=AMOUNT,
         title="By session",
     )
 
 
-def _attack(record: AmountRecord, titles: Mapping[str, str]) -> str:
-    """Name the attack model and the attacker."""
-    c = record.condition
-    by = "" if c.is_by_challenge else f" ({c.attacker})"
-    return f"{titles.get(c.attack_model or '', '')}{by}{'*' * (record.averaged == 'scores')}"
+def _of_scores(record: AmountRecord) -> str:
+    """Flag records of averaged scores."""
+    return "*" * (record.averaged == "scores")
 
 
 def _mean_seconds(amount: Amount) -> str:
@@ -164,7 +153,7 @@ def attribute_table(results: Results, title: str) -> Table:
 def amount_sentences(data: ReportData) -> list[str]:
     """Say of each system how much more an attacker with more speech finds."""
     sentences = []
-    for record, number in with_most_speech(data):
+    for record, number in data.with_most_speech:
         first, last = record.equal[0], record.equal[-1]
         if first.length == last.length or first.rank1 is None or last.rank1 is None:
             continue
@@ -173,8 +162,8 @@ def amount_sentences(data: ReportData) -> list[str]:
             f"{record.condition.system}: with {counted(last.length, 'sentence')}{_seconds(last)} "
             f"instead of {first.length}{_seconds(first)}, the right one of {record.n_enrolled} "
             f"enrolled people is found {more} instead of {less} of the time "
-            f"({condition_text(data, record)}; {counted(last.speakers, 'speaker')}; the attack "
-            f"that finds most of {number}, so partly by chance{_by_session(record)})"
+            f"({condition_text(data.protocol, record)}; {counted(last.speakers, 'speaker')}; the "
+            f"attack that finds most of {number}, so partly by chance{_by_session(record)})"
         )
     return sentences
 
@@ -210,7 +199,7 @@ def _found(amount: Amount) -> str:
 def attribute_sentences(data: ReportData) -> list[str]:
     """Say of each system, attribute and data set what vectors give away."""
     sentences = []
-    for r in attribute_records(data):
+    for r in data.main_attributes:
         c, of = r.condition, r.strongest
         knows = "anonymized" if r.reported == SITUATIONS[2] else "original"
         bounds = "[{:.0f}, {:.0f}]".format(*(100 * b for b in of.interval))

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Iterator
 from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.identification import worst_protected
-from ..numbers.means import averaged_conditions
 from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import measured
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
-from ..results.records import IdentificationRecord, Results, input_of
+from ..results.records import Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
 from .identification_tables import basis_text, group_text, rate_text
-from .notes import averaged_text, front_notes, interval_notes, too_few_replicates
+from .notes import averaged_text, front_notes, interval_notes
 from .page import Front
 
 #: Measures that are in tables only.
@@ -77,8 +74,8 @@ def text_for_a_paper(data: ReportData) -> str:
         _verdicts(data, attackers_in_words(data)),
         f"{describe(protocol.eer).name}: {averaged_text(protocol)}, "
         f"{protocol.average_attack.phrase} attack model, {protocol.split_name(data.main_split)}.",
-        *(f"{note}." for note in interval_notes(data.results, [protocol.eer] * drawn)),
-        *(f"{note}." for note in too_few_replicates(data.lacking_replicates.values())),
+        *(f"{note}." for note in interval_notes(data.results.records(), [protocol.eer] * drawn)),
+        *(f"{note}." for note in data.narrow_intervals),
         f"Computed with privacy_eval {__version__}, protocol {protocol.title}.",
         *(f"{note}." for note in data.unsigned),
     ]
@@ -139,7 +136,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
 def _folders(results: Results) -> Iterator[str]:
     """Folders of the systems' scores, relative to the tree."""
     for r in results.verification:
-        path = str(input_of(r.provenance, "scores").get("path", ""))
+        path = str(r.scores_file.get("path", ""))
         if path.count("/") > 1:
             yield path.rsplit("/", 2)[0]
 
@@ -220,14 +217,9 @@ def _sentences(
 ) -> Iterator[str]:
     """Describe a system; `by_others`: sentences on attackers beside the challenge's own."""
     protocol = data.protocol
-    conditions = averaged_conditions(protocol)
+    conditions = data.averaged_conditions
     evaluated = [a for a in data.attacks[system] if a.split == split]
     original = any(a.model.is_original for a in evaluated)
-    records = [
-        r
-        for r in data.counted_identification
-        if r.condition.system == system and r.condition.split == split
-    ]
     for one in (a for a in evaluated if not a.model.is_original):
         eer = f"{one.eer.text()} % {describe(protocol.eer).interval(one.eer.interval)}"
         sentence = f"Against an attacker {attacker(one.model)}, {system} leaves an EER of "
@@ -252,13 +244,13 @@ def _sentences(
             f"{_of_folds(data, system, split)})."
         )
     yield from _measured(data, system, split)
-    yield from _worst(data, system, split, records)
+    yield from _worst(data, system, split)
 
 
 def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:
     """Describe the measures of a system's speech."""
     change = "original \u2192 anonymized"
-    for key in measured(data.cells):
+    for key in data.cells.measures:
         metric, values = describe(key), _change(data, system, split, key)
         if not values or key in _PARTS:
             continue
@@ -314,11 +306,9 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
     return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
 
 
-def _worst(
-    data: ReportData, system: str, split: str, records: list[IdentificationRecord]
-) -> Iterator[str]:
+def _worst(data: ReportData, system: str, split: str) -> Iterator[str]:
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
-    worst = worst_protected(records)
+    worst = data.worst_protected[system]
     if worst is not None:
         record = worst.record
         who, tests = f"speaker {worst.speaker}", counted(worst.n_tests, "test")

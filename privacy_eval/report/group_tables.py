@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
 
 from ..choices import GROUPS
 from ..metrics import METRICS, NOT_AVAILABLE
 from ..metrics.groups import FEW_SPEAKERS, MIN_TESTED, GroupSummary
 from ..metrics.identification import GroupLinkage
 from ..metrics.wer import GroupRate
-from ..numbers.groups import group_columns, lacking_groups, recognizer
+from ..numbers.groups import recognizer
+from ..numbers.report_data import ReportData
 from ..results.records import (
     IdentificationRecord,
     RecognitionRecord,
     Results,
     VerificationRecord,
 )
-from .split_tables import Key, nonempty, set_groups
-from .table import Column, Table, aligned
-
-Attacked = TypeVar("Attacked", bound=VerificationRecord | IdentificationRecord)
+from .record_tables import RecordTable
+from .table import Column, Key, Table, aligned, nonempty
 
 _NOTES = (
     "Trials within the group: both speakers belong to it; against all others, large groups would "
@@ -50,28 +48,22 @@ _OWN_GALLERY = (
 #: Groups beyond which a matrix is left to files.
 _MOST = 6
 
-#: Identity of a condition: trial set, gender, attack model.
-_CONDITION = (
-    Column("Trial set", align="l", sparse=True),
-    Column("Gen", align="l", sparse=True),  # as those before it, repeated where a table is divided
-    Column("Attack model", align="l", sparse=True),
-)
 
-
-def group_tables(results: Results, title: str) -> list[Table]:
+def group_tables(data: ReportData, title: str) -> list[Table]:
     """Return the tables of each column of metadata: a row per condition and group, but one of
     disparities a row per condition; those without rows are left out."""
+    results = data.results
     tables = []
-    for number, column in enumerate(group_columns(results)):
+    for number, column in enumerate(data.group_columns):
         of_column = [
-            _eer_table(results, column),
-            _disparity_table(results, column),
-            _false_match_table(results, column),
-            _identification_table(results, column),
+            _eer_table(results, column).table(),
+            _disparity_table(results, column).table(),
+            _false_match_table(results, column).table(),
+            _identification_table(results, column).table(),
             _wer_table(results, column),
         ]
         of_column = [table for table in of_column if table.groups]
-        lacking = tuple(lacking_groups(results, column))
+        lacking = data.lacking_groups[column]
         tables += [
             replace(
                 table,
@@ -86,27 +78,7 @@ def group_tables(results: Results, title: str) -> list[Table]:
     return tables
 
 
-def _of_conditions(
-    results: Results,
-    records: Iterable[Attacked],
-    columns: Iterable[Column],
-    rows: Callable[[Attacked], Iterable[Key]],
-) -> Table:
-    """Make a table of rows of the conditions under attack, a group per trial set."""
-    attacks = {a.id: a.title for a in results.protocol.attack_models}
-
-    def with_attack(r: Attacked) -> Iterator[Key]:
-        c = r.condition
-        by = "" if c.is_by_challenge else f" ({c.attacker})"
-        if c.attack_model:
-            for row in rows(r):
-                yield f"{attacks.get(c.attack_model, '')}{by}", *row
-
-    groups = set_groups(results.protocol, records, with_attack)
-    return Table("", "", (*_CONDITION, *columns), groups, fit="landscape")
-
-
-def _eer_table(results: Results, column: str) -> Table:
+def _eer_table(results: Results, column: str) -> RecordTable[VerificationRecord]:
     """EER within each group, its test, and more."""
 
     def rows(r: VerificationRecord) -> Iterator[Key]:
@@ -114,13 +86,23 @@ def _eer_table(results: Results, column: str) -> Table:
 
     values = aligned("r", "Speakers", "Targets", "Nontargets", "EER within, %", "min Cllr")
     values += aligned("r", "Rank-1, %", "Difference", "p")
-    table = _of_conditions(
-        results, results.verification, (Column(column, align="l"), *values), rows
+    return RecordTable(
+        results.protocol,
+        "",
+        "trials within each group; variant exact",
+        (Column(column, align="l"), *values),
+        _attacked(results),
+        rows,
+        notes=_NOTES,
     )
-    return replace(table, caption="trials within each group; variant exact", notes=_NOTES)
 
 
-def _disparity_table(results: Results, column: str) -> Table:
+def _attacked(results: Results) -> list[VerificationRecord]:
+    """Select the conditions that are attacks."""
+    return [r for r in results.verification if r.condition.attack_model]
+
+
+def _disparity_table(results: Results, column: str) -> RecordTable[VerificationRecord]:
     """Gaps and ratios of the error rates within groups at common thresholds."""
     keys = ("fmr_gap", "fmr_ratio", "fnmr_gap", "fnmr_ratio")
 
@@ -134,13 +116,15 @@ def _disparity_table(results: Results, column: str) -> Table:
                 yield _threshold(rate), str(both), *(_disparity(of, key) for key in keys)
 
     values = aligned("r", "Groups", "FMR gap", "FMR ratio", "FNMR gap", "FNMR ratio")
-    table = _of_conditions(results, results.verification, (_THRESHOLD, *values), rows)
     gaps = "Gap: largest less smallest rate within groups, in points; ratio: largest by smallest, "
     more = "FDR, inequity and GARBE are in results.json and results.csv"
-    return replace(
-        table,
-        name="_disparities",
-        caption="how far error rates within groups are apart at common thresholds",
+    return RecordTable(
+        results.protocol,
+        "_disparities",
+        "how far error rates within groups are apart at common thresholds",
+        (_THRESHOLD, *values),
+        _attacked(results),
+        rows,
         notes=(_FMR, f"{gaps}n/a if that is 0; {more}", _BY_CHANCE),
         title=": gaps and ratios",
     )
@@ -157,9 +141,9 @@ def _disparity(of: object, key: str) -> str:
     return f"{value:.2f}" if key.endswith("ratio") else f"{100 * value:.1f}"
 
 
-def _false_match_table(results: Results, column: str) -> Table:
+def _false_match_table(results: Results, column: str) -> RecordTable[VerificationRecord]:
     """False-match rates of enrolled by tested group at common thresholds."""
-    records = [r for r in results.verification if column in r.group_errors]
+    records = [r for r in _attacked(results) if column in r.group_errors]
     names = sorted({name for r in records for name in r.groups[column]})
     records = records if len(names) <= _MOST else []
 
@@ -174,11 +158,14 @@ def _false_match_table(results: Results, column: str) -> Table:
                 yield _threshold(rate), enrolled, n, *texts, _rate(missed)
 
     columns = (_THRESHOLD, Column(column, align="l"), *aligned("r", "Nontargets", *names, "FNMR"))
-    return replace(
-        _of_conditions(results, records, columns, rows),
-        name="_false_match",
-        caption="false-match rates, %, of enrolled (rows) against tested groups (columns) at "
-        "common thresholds",
+    return RecordTable(
+        results.protocol,
+        "_false_match",
+        "false-match rates, %, of enrolled (rows) against tested groups (columns) at common "
+        "thresholds",
+        columns,
+        records,
+        rows,
         notes=(
             _FMR,
             "Nontargets: those of the smallest and the largest cell of the row",
@@ -188,7 +175,7 @@ def _false_match_table(results: Results, column: str) -> Table:
     )
 
 
-def _identification_table(results: Results, column: str) -> Table:
+def _identification_table(results: Results, column: str) -> RecordTable[IdentificationRecord]:
     """Rates at which speakers are identified among those of their group."""
 
     def rows(r: IdentificationRecord) -> Iterator[Key]:
@@ -198,20 +185,19 @@ def _identification_table(results: Results, column: str) -> Table:
             yield name, *map(str, counts), _linkage(of, -1), size, _linkage(of, 0)
 
     values = aligned("r", "Speakers", "Tests", "Own gallery", "Found, %", "N", "Found among N, %")
-    table = _of_conditions(
-        results, results.identification, (Column(column, align="l"), *values), rows
-    )
     ranks = sorted({r.rank for r in results.identification})
     notes: tuple[str, ...] = _OWN_GALLERY
     if any(len(r.genders) > 1 for r in results.identification):
         notes += ("Galleries are of both genders",)
     if ranks != [1]:
         notes += (f"Found: among the {' or '.join(map(str, ranks))} highest scores",)
-    return replace(
-        table,
-        name="_identification",
-        caption="how often the right speaker scores highest among the enrolled speakers of the "
-        "own group",
+    return RecordTable(
+        results.protocol,
+        "_identification",
+        "how often the right speaker scores highest among the enrolled speakers of the own group",
+        (Column(column, align="l"), *values),
+        [r for r in results.identification if r.condition.attack_model],
+        rows,
         notes=notes,
         title=": identification",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ..metrics import METRICS
 from ..metrics.groups import MIN_TESTED, GroupSummary
 from ..metrics.identification import GroupLinkage
-from ..numbers.groups import group_columns, lacking_groups, main_split
+from ..numbers.groups import main_split
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL
 from ..results.records import VerificationRecord
@@ -22,9 +22,9 @@ def group_sentences(data: ReportData) -> list[str]:
     """Say of each column of metadata where groups differ most, and how surely, and of what the tree
     does not tell."""
     sentences = privacy_sentences(data)
-    for column in group_columns(data.results):
+    for column in data.group_columns:
         sentences += _wer_sentence(data, column)
-        sentences += lacking_groups(data.results, column)
+        sentences += data.lacking_groups[column]
     return sentences
 
 
@@ -32,7 +32,7 @@ def privacy_sentences(data: ReportData) -> list[str]:
     """Say of each column of metadata which group's privacy differs most, and how surely."""
     sentences: list[str] = []
     tested = _eer_sentences(data)
-    for column in group_columns(data.results):
+    for column in data.group_columns:
         sentences += filter(None, (tested.get(column, ""),))
         sentences += _identification_sentence(data, column)
     return sentences

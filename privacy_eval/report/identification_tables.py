@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import counted
 from ..metrics.identification import SpeakerLinkage, singling_out_chance
@@ -16,18 +15,20 @@ from ..results.records import (
     IdentificationRecord,
     Results,
 )
-from .split_tables import WORST_SPEAKERS, Key, set_groups
-from .table import AMONG_MANY, Column, Table, aligned
+from .record_tables import WORST_SPEAKERS, RecordTable
+from .table import AMONG_MANY, Column, Key, aligned
 
 #: A group that people ask about.
 _LARGE = 1000
 
 _OVERLAP = "Statistics of the quarters found most often"
 
+IdentificationTable = RecordTable[IdentificationRecord]
+
 _NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
 
 
-def identification_tables(data: ReportData, title: str) -> list[Table]:
+def identification_tables(data: ReportData, title: str) -> list[IdentificationTable]:
     """Return all tables of identification of one results folder of a system."""
     return [
         identification_table(data.results, title),
@@ -36,7 +37,7 @@ def identification_tables(data: ReportData, title: str) -> list[Table]:
     ]
 
 
-def identification_table(results: Results, title: str) -> Table:
+def identification_table(results: Results, title: str) -> IdentificationTable:
     """Identification rates in galleries: a row per trial set and attack model."""
     records = results.identification
     sizes = sorted({size for r in records for size in r.sizes} - {1})
@@ -70,12 +71,20 @@ def identification_table(results: Results, title: str) -> Table:
             f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
             f"{', '.join(sorted({r.distractors for r in more}))}"
         )
-    columns = aligned("r", "Tests", "Enrolled", *(f"N = {n}" for n in sizes))
-    table = _gallery_table(results.protocol, records, columns, rows)
-    return replace(table, name="identification", caption=caption, notes=tuple(notes))
+    columns = [*aligned("r", "Tests", "Enrolled"), *_of_sizes(sizes)]
+    return RecordTable(
+        results.protocol,
+        "identification",
+        caption,
+        columns,
+        records,
+        rows,
+        notes=notes,
+        section=AMONG_MANY,
+    )
 
 
-def singling_out_table(results: Results, title: str) -> Table:
+def singling_out_table(results: Results, title: str) -> IdentificationTable:
     """Tabulate how often exactly one person is accepted for an enrolled one; never ranked."""
     records = [r for r in results.identification if r.singling_out.sizes]
     sizes = sorted({n for r in records for n in r.singling_out.sizes})
@@ -96,12 +105,20 @@ def singling_out_table(results: Results, title: str) -> Table:
         r.singling_out.refused for r in results.identification if r.singling_out.refused
     ):
         notes += [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items()]
-    columns = aligned("r", "Speakers", *(f"N = {n}" for n in sizes))
-    table = _gallery_table(results.protocol, records, columns, rows)
-    return replace(table, name="identification_singling_out", caption=caption, notes=tuple(notes))
+    columns = [*aligned("r", "Speakers"), *_of_sizes(sizes)]
+    return RecordTable(
+        results.protocol,
+        "identification_singling_out",
+        caption,
+        columns,
+        records,
+        rows,
+        notes=notes,
+        section=AMONG_MANY,
+    )
 
 
-def identification_speakers_table(data: ReportData, title: str) -> Table:
+def identification_speakers_table(data: ReportData, title: str) -> IdentificationTable:
     """The most often found speakers of every trial set and attack model, hidden in averages."""
     records = [r for r in data.results.identification if r.speakers]
 
@@ -130,8 +147,20 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
         f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
     )
-    table = _gallery_table(data.protocol, records, columns, rows)
-    return replace(table, name="identification_speakers", caption=caption, notes=tuple(notes))
+    return RecordTable(
+        data.protocol,
+        "identification_speakers",
+        caption,
+        columns,
+        records,
+        rows,
+        notes=notes,
+        section=AMONG_MANY,
+    )
+
+
+def _of_sizes(sizes: Iterable[int]) -> Iterator[Column]:
+    return (Column(f"N = {n}", align="r") for n in sizes)
 
 
 def _most_often_found(speakers: Sequence[SpeakerLinkage]) -> Iterator[Sequence[SpeakerLinkage]]:
@@ -148,27 +177,6 @@ def _span(texts: Iterable[str]) -> str:
     """Write the first and last of sorted values, or what they have in common."""
     first, *_, last = [*texts] * 2
     return first if first == last else f"{first} to {last}"
-
-
-def _gallery_table(
-    protocol: Protocol,
-    records: Iterable[IdentificationRecord],
-    columns: Iterable[Column],
-    rows: Callable[[IdentificationRecord], Iterable[Key]],
-) -> Table:
-    """Make a table of rows of records, a group per trial set."""
-    attacks = {a.id: a.title for a in protocol.attack_models}
-
-    def with_attack(r: IdentificationRecord) -> list[Key]:
-        return [(attacks.get(r.condition.attack_model or "", ""), *cells) for cells in rows(r)]
-
-    identity = (
-        Column("Trial set", align="l", sparse=True),
-        Column("Gen", sparse=True),
-        Column("Attack model", align="l", sparse=True),
-    )
-    groups = set_groups(protocol, records, with_attack)
-    return Table("", "", (*identity, *columns), groups, fit="landscape", section=AMONG_MANY)
 
 
 def _overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[list[str], list[str]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..errors import abbreviate
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.means import Mean, averaged_conditions
+from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from .attackers_in_words import strongest_notes
-from .notes import averaged_text, caveat_notes, too_few_replicates, words_not_resampled
+from .attackers_in_words import strongest_in_words
+from .notes import averaged_text, caveat_notes, words_not_resampled
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar", "dnsmos_ovrl", "per", "per_original")
@@ -41,22 +40,20 @@ def main_results_table(data: ReportData) -> Table | None:
         of_system += _strongest_rows(system, len(others), data)
     caption = (
         f"{protocol.title}: {averaged_text(protocol)}, of "
-        f"the available conditions (all: {averaged_conditions(protocol)})."
+        f"the available conditions (all: {data.averaged_conditions})."
     )
     notes = [
         *_independent(keys),
         *(f"{text[:1].upper()}{text[1:]}" for text in protocol.remarks),
         *data.gaps,
         *caveat_notes(records, keys, marked=True),
-        *data.cells.networks,
+        *data.networks,
     ]
     if not all(a.eer.replicates for a, _ in evaluated) and any(
         r.speaker_intervals for r in records
     ):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
-    notes += too_few_replicates(data.lacking_replicates.values())
-    notes += strongest_notes([tried for tried in data.tried.values() if tried.lowest is not None])
-    notes += _strongest_names(data)
+    notes += data.narrow_intervals
     resampled = {
         key
         for _, means in evaluated
@@ -66,6 +63,7 @@ def main_results_table(data: ReportData) -> Table | None:
     titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
     unresampled = [a.system for a, m in evaluated if m["wer"].value and not m["wer"].interval]
     notes += words_not_resampled(data, map(system_column, dict.fromkeys(unresampled)))
+    notes += strongest_in_words(data)
     titles.insert(1, Column("95 % interval"))
     columns = (
         Column("System", align="l"),
@@ -122,17 +120,6 @@ def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tupl
             place = (system, data.protocol.split_title(split), title)
             number = str(len(tried.lowest.eer.parts))
             yield (*place, number, eer or tried.lowest.eer.text(), bounds, *[""] * others)
-
-
-def _strongest_names(data: ReportData) -> list[str]:
-    """Name the strongest attackers of all systems in a note, if there are any."""
-    of_attacker: dict[str, list[str]] = {}
-    for tried in data.tried.values():
-        if tried.lowest is not None:
-            place = f"{tried.system}, {data.protocol.split_name(tried.split)}"
-            of_attacker.setdefault(tried.lowest.phrase, []).append(place)
-    named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())
-    return [f"The strongest: {'; '.join(named)}"] if of_attacker else []
 
 
 def _independent(keys: Sequence[str]) -> list[str]:

@@ -10,14 +10,12 @@ from ..choices import LEVEL
 from ..errors import abbreviate, counted, enumerated
 from ..metrics import CAVEATS, METRICS, Metric, Variant
 from ..metrics.caveats import WEAK_ATTACKER, note_of
-from ..metrics.confidence import what_is_too_few
 from ..numbers.cells import system_column
-from ..results.records import input_of
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
     from ..protocol.protocol import Protocol
-    from ..results.records import Results, VerificationRecord
+    from ..results.records import AnyRecord, Results, VerificationRecord
     from ..tree.conditions import TrialCondition
 
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
@@ -155,10 +153,10 @@ def directions_text(metrics: Iterable[Metric]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def interval_notes(results: Results, metrics: Sequence[str]) -> list[str]:
+def interval_notes(records: Iterable[AnyRecord], metrics: Sequence[str]) -> list[str]:
     """Return notes on the intervals in brackets of metrics, if there are any: what they are, and
     which are biased."""
-    given = (r.provenance.get("options") for r in results.records())
+    given = (r.provenance.get("options") for r in records)
     numbers = {o.get("bootstrap") for o in given if isinstance(o, Mapping)}
     drawn = " or ".join(str(n) for n in sorted(n for n in numbers if isinstance(n, int) and n > 0))
     of = f" ({drawn} replicates)" if drawn else ""
@@ -200,22 +198,6 @@ def words_not_resampled(data: ReportData, systems: Iterable[str]) -> list[str]:
     return [f"WER of {abbreviate(names)} {why}"][: len(names)]
 
 
-def too_few_replicates(least: Iterable[float]) -> list[str]:
-    """Return a note on intervals from fewer bootstrap replicates than their level needs, by the
-    numbers needed."""
-    most = max(least, default=0.0)
-    note = (
-        f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
-        f"at least {most:.0f}): intervals are too narrow"
-    )
-    if what_is_too_few(most) == "speakers":
-        note = (
-            f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow, "
-            "even widened"
-        )
-    return [note] if most else []
-
-
 def cautions(data: ReportData) -> list[str]:
     """Return notes on values that are uninformative or must not be compared."""
     return [
@@ -234,8 +216,7 @@ def front_notes(data: ReportData, not_evaluated: Iterable[str]) -> tuple[Note, .
     notes += [*((text, ()) for text in data.unsigned), *grouped_cautions(data)]
     if data.results.systems:
         notes += [*((text, ()) for text in identical_scores(data.results)), *omissions(data)]
-        few = too_few_replicates(data.lacking_replicates.values())
-        notes += ((text, ()) for text in (*not_evaluated, *few))
+        notes += ((text, ()) for text in (*not_evaluated, *data.narrow_intervals))
     return tuple(dict.fromkeys(notes))
 
 
@@ -244,7 +225,7 @@ def identical_scores(results: Results) -> Iterator[str]:
     are those of original speech."""
     owners: dict[str, dict[str, None]] = {}
     for r in results.verification:
-        c, sha256 = r.condition, str(input_of(r.provenance, "scores").get("sha256", ""))
+        c, sha256 = r.condition, str(r.scores_file.get("sha256", ""))
         by_voice = c.attacker not in results.protocol.word_attackers
         if sha256 and by_voice and not c.is_original:
             owners.setdefault(sha256, {})[c.system] = None

@@ -28,7 +28,7 @@ from .comparison_tables import (
     weights_text,
     with_bounds,
 )
-from .notes import directions_text, interval_notes, too_few_replicates
+from .notes import directions_text, interval_notes
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import recalls_of_folds, threshold_note, utility_rank
 
@@ -227,8 +227,8 @@ def _table(
         keys = dict.fromkeys(b.metric.key for b in blocks if b.metric and b.resampled)
         if keys:
             caption = f"{caption.removesuffix('.')}, with {100 * LEVEL:g} % intervals."
-        of_intervals = interval_notes(data.results, list(keys))
-        of_intervals += too_few_replicates(data.lacking_replicates.values())
+        of_intervals = interval_notes(data.results.records(), list(keys))
+        of_intervals += data.narrow_intervals
     table = Table(
         name,
         caption,

@@ -54,16 +54,15 @@ def _without_published(table: Table) -> Table:
 
 def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
     """Begin with the tables of the attack model that systems are ranked under, then utility."""
-    ranked = data.protocol.average_attack.asv_model
+    protocol = data.protocol
     (first,) = (
-        lay
-        for lay in layouts(data.protocol)
-        if data.protocol.eer in lay.metrics and lay.asv_model == ranked
+        layout
+        for layout in layouts(protocol)
+        if protocol.eer in layout.metrics and protocol.average_attack in layout.attacks(protocol)
     )
-    names = {split: f"comparison_{first.name}_{split}" for split in data.protocol.splits}
-    models = [a for a in data.protocol.attack_models if a.asv_model == ranked]
+    names = {split: f"comparison_{first.name}_{split}" for split in protocol.splits}
     lead = [
-        replace(table, notes=(*table.notes, *overestimates(data, [split], models)))
+        replace(table, notes=(*table.notes, *overestimates(data, [split], first.attacks(protocol))))
         for split, name in names.items()
         for table in tables
         if table.name == name

@@ -4,42 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import counted
 from ..metrics import NOT_AVAILABLE
-from ..numbers.groups import OfSet
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.records import VerificationRecord
-from .notes import evaluated_note
-from .table import Column, Fit, Table
+from .notes import caveat_notes, evaluated_note, interval_notes
+from .table import Column, Fit, Key, Table, nonempty
 
-Key = tuple[str, ...]
 LETTER = {speech: speech[0] for speech in SPEECH}
-
-#: Speakers in a table of the least protected ones.
-WORST_SPEAKERS = 3
-
-
-def set_groups(
-    protocol: Protocol, records: Iterable[OfSet], rows: Callable[[OfSet], Iterable[Key]]
-) -> tuple[tuple[Key, ...], ...]:
-    """Make a group of rows per trial set, which begin with its name and gender."""
-    records = list(records)
-    data_sets = {d.id: d for d in protocol.data_sets}
-    return nonempty(
-        [
-            (data_sets[data_set].row_name(split), gender, *row)
-            for r in records
-            for c in (r.condition,)
-            if (c.split, c.data_set, c.gender) == (split, data_set, gender)
-            for row in rows(r)
-        ]
-        for split, data_set, gender in itertools.product(
-            protocol.splits, protocol.table_rows, protocol.genders
-        )
-    )
 
 
 @dataclass(frozen=True)
@@ -64,6 +39,10 @@ class SplitTable:
         Data sets with the names of rows; by default those of trials.
     records : sequence of VerificationRecord
         What the values are of: their trials, speakers and model are named in the first note.
+    metrics : sequence of str
+        Those whose caveats in these records are noted.
+    resampled : collection of str
+        Metrics of these with intervals, which are explained.
     notes : sequence of str
     tells_nothing : mapping
         Reasons to leave out the rows that have no other values than one text, by this text; in
@@ -84,6 +63,8 @@ class SplitTable:
     flagged: Collection[Key] = frozenset()
     data_sets: Sequence[DataSet | RecognitionSet] | None = None
     records: Sequence[VerificationRecord] = ()
+    metrics: Sequence[str] = ()
+    resampled: Collection[str] = ()
     notes: Sequence[str] = ()
     tells_nothing: Mapping[str, str] = field(default_factory=dict)
     section: str = ""
@@ -128,6 +109,8 @@ class SplitTable:
             nonempty(rows),
             notes=(
                 *([evaluated_note(self.records, self.protocol.variant)] if self.records else ()),
+                *interval_notes(self.records, [k for k in self.metrics if k in self.resampled]),
+                *caveat_notes(self.records, self.metrics, marked=True),
                 *self.notes,
                 *(f"Left out: {counted(n, 'row')} with {why}" for why, n in left_out.items()),
             ),
@@ -142,7 +125,3 @@ class SplitTable:
         texts = {cell.partition(" [")[0] for cell in cells if cell}
         reasons = {NOT_AVAILABLE: "no value (n/a)", **self.tells_nothing}
         return reasons.get(texts.pop(), "") if len(texts) == 1 else ""
-
-
-def nonempty(groups: Iterable[Iterable[tuple[str, ...]]]) -> tuple[tuple[Key, ...], ...]:
-    return tuple(rows for group in groups if (rows := tuple(group)))

@@ -17,7 +17,7 @@ from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.cells import system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import Identified, SingledOut, worst_protected
+from ..numbers.identification import Identified, SingledOut
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..version import __version__
@@ -147,8 +147,8 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
     evidence : Evidence
     """
     evidence = Evidence(
-        (*inferred_attributes(data), *evidence.attributes),
-        (*speech_amounts(data), *evidence.amounts),
+        (*inferred_attributes(data.results), *evidence.attributes),
+        (*speech_amounts(data.results), *evidence.amounts),
         evidence.groups,
     )
     rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
@@ -218,11 +218,7 @@ def _trained(of: InferredAttribute) -> str:
 
 def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     """Yield how often the person is found who is found most often, if more than on average."""
-    worst = worst_protected(
-        r
-        for r in data.counted_identification
-        if (r.condition.system, r.condition.split) == (system, data.main_split)
-    )
+    worst = data.worst_protected[system]
     if worst is None or worst.rate <= average:
         return
     record = worst.record

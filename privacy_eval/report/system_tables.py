@@ -36,17 +36,19 @@ from .notes import (
     averaged_text,
     caveat_notes,
     interval_notes,
-    too_few_replicates,
 )
-from .split_tables import (
-    LETTER,
-    WORST_SPEAKERS,
+from .record_tables import WORST_SPEAKERS, RecordTable
+from .split_tables import LETTER, SplitTable
+from .table import (
+    FILES_ONLY,
+    LEAST_PROTECTED,
+    VARIANTS_DIFFER,
+    Column,
     Key,
-    SplitTable,
+    Table,
+    aligned,
     nonempty,
-    set_groups,
 )
-from .table import FILES_ONLY, LEAST_PROTECTED, VARIANTS_DIFFER, Column, Table, aligned
 
 #: Verification tables of several metrics or with a special caption: caption and metrics. Every
 #: other metric on scores gets a separate table.
@@ -107,38 +109,32 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     whole, name = data.by_system[system], data.evaluations[system, results_folder]
     folder = data.by_folder[system, results_folder]
     part = folder.results
-    split_tables = [
-        *_verification_tables(part, name),
-        _recognition(part, name),
-        _emotion(part, name),
-        _measures(part, name),
-        _trial_sets(part, name),
-    ]
-    over_folders = []
-    if results_folder == next(f for s, f in data.by_folder if s == system):
-        split_tables.append(_strongest_attacks(whole, system))
-        over_folders = [averages_table(data, system), attack_table(data, system)]
-    too_few = too_few_replicates([data.lacking_replicates.get(system, 0.0)])
-    variants, speakers = variants_table(part, name), speakers_table(part, name)
+    is_first = results_folder == next(f for s, f in data.by_folder if s == system)
     tables = [
-        *(split_table.table() for split_table in split_tables),
-        speakers,
-        *group_tables(part, name),
-        *identification_tables(folder, name),
-        amount_table(part, name),
-        amount_by_session_table(part, name),
+        *(of_splits.table() for of_splits in _verification_tables(part, name)),
+        _recognition(part, name).table(),
+        _emotion(part, name).table(),
+        _measures(part, name).table(),
+        _trial_sets(part, name).table(),
+        *([_strongest_attacks(whole, system).table()] if is_first else ()),
+        speakers_table(part, name).table(),
+        *group_tables(folder, name),
+        *(of_galleries.table() for of_galleries in identification_tables(folder, name)),
+        amount_table(part, name).table(),
+        amount_by_session_table(part, name).table(),
         attribute_table(part, name),
-        variants,
-        *over_folders,
-        *([pairs_table(data, system), sessions_table(data, system)] if over_folders else ()),
+        variants_table(part, name),
     ]
+    if is_first:
+        tables += [averages_table(data, system), attack_table(data, system)]
+        tables += [pairs_table(data, system), sessions_table(data, system).table()]
 
     def notes(table: Table) -> list[str]:
         has_intervals = any(column.interval for column in table.columns)
         return [
             *table.notes,
-            *(whole.cells.networks if table.name not in _WITHOUT_NETWORK else ()),
-            *(too_few if has_intervals else ()),
+            *(whole.networks if table.name not in _WITHOUT_NETWORK else ()),
+            *(whole.narrow_intervals if has_intervals else ()),
         ]
 
     section = f"System {name}"
@@ -224,10 +220,8 @@ def _verification(
         [[keys for keys in group if keys[0][2:] in pairs] for group in _condition_groups(protocol)],
         flagged=partial.keys(),
         records=records,
-        notes=(
-            *interval_notes(results, [key for key in keys if key in resampled]),
-            *caveat_notes(records, keys, marked=True),
-        ),
+        metrics=keys,
+        resampled=resampled,
         tells_nothing=tells_nothing,
         fit="shrunk" if has_intervals else "as is",
     )
@@ -460,7 +454,7 @@ def _of_sets() -> list[str]:
     return [key for key, metric in metrics.items() if metric.tabled]
 
 
-def speakers_table(results: Results, title: str) -> Table:
+def speakers_table(results: Results, title: str) -> RecordTable[SimilarityRecord]:
     """The least protected speakers of every trial set, hidden in averages."""
 
     def rows(r: SimilarityRecord) -> list[Key]:
@@ -468,8 +462,6 @@ def speakers_table(results: Results, title: str) -> Table:
         return [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
 
     columns = (
-        Column("Trial set", align="l"),
-        Column("Gen"),
         Column("Speaker", align="l"),
         *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
     )
@@ -479,8 +471,17 @@ def speakers_table(results: Results, title: str) -> Table:
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
-    groups = set_groups(results.protocol, results.similarity, rows)
-    return Table("speakers", caption, columns, groups, section=LEAST_PROTECTED)
+    return RecordTable(
+        results.protocol,
+        "speakers",
+        caption,
+        columns,
+        results.similarity,
+        rows,
+        by_attack=False,
+        section=LEAST_PROTECTED,
+        fit="as is",
+    )
 
 
 def averages_table(data: ReportData, system: str) -> Table:
@@ -524,7 +525,7 @@ def attack_table(data: ReportData, system: str) -> Table:
     heading = averaged_text(protocol)
     heading = heading[:1].upper() + heading[1:]
     notes = (
-        *interval_notes(data.results, [key for key in keys if key in resampled]),
+        *interval_notes(data.results.records(), [key for key in keys if key in resampled]),
         *caveat_notes(data.by_system[system].results.verification, keys, marked=True),
     )
     rows = nonempty(groups.values())

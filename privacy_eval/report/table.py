@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -12,6 +12,9 @@ Style = Literal["challenge", "booktabs"]
 Fit = Literal["as is", "shrunk", "landscape"]
 
 Item = TypeVar("Item")
+
+#: Cells of a row, or its first ones, which identify it.
+Key = tuple[str, ...]
 
 #: Sections of the report, by which tables and figures are placed in it.
 ANSWER = "Answer"
@@ -118,7 +121,7 @@ class Table:
     name: str
     caption: str
     columns: tuple[Column, ...]
-    groups: tuple[tuple[tuple[str, ...], ...], ...]
+    groups: tuple[tuple[Key, ...], ...]
     headings: tuple[Label, ...] = ()
     bold: frozenset[tuple[int, int]] = frozenset()
     bold_means: str = ""
@@ -134,7 +137,7 @@ class Table:
     front: bool = False
 
     @property
-    def rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[Key]:
         """Rows of all groups."""
         return [row for group in self.groups for row in group]
 
@@ -170,6 +173,11 @@ def marked_cells(
             yield cells
             above = row
             number += 1
+
+
+def nonempty(groups: Iterable[Iterable[Key]]) -> tuple[tuple[Key, ...], ...]:
+    """Return the groups that have rows."""
+    return tuple(rows for group in groups if (rows := tuple(group)))
 
 
 def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -11,7 +11,7 @@ from ..metrics.caveats import Caveat, note_of
 from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select, system_column
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY, TradeOff, measured
+from ..numbers.trade_offs import UTILITY, TradeOff
 from ..protocol.protocol import ORIGINAL, Protocol
 from .attackers_in_words import overestimates
 from .comparison_tables import table_of_systems, text_with_interval, with_bounds
@@ -22,7 +22,7 @@ from .table import SIDE_BY_SIDE, Column, Table
 def utility_tables(data: ReportData) -> list[Table]:
     """Make the tables of utility and of the thresholds, for each split with values; under a
     protocol that does not weigh utility, only where speech was measured."""
-    if not (data.protocol.weighs_utility or measured(data.cells)):
+    if not (data.protocol.weighs_utility or data.cells.measures):
         return []
     tables = (f(data, split) for split in data.protocol.splits for f in (_utility, _thresholds))
     return [table for table in tables if table is not None]
@@ -35,7 +35,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     exact: dict[tuple[int, int], str] = {}
     resampled: set[str] = set()
     systems = [ORIGINAL_COLUMN, *cells.systems]
-    measures = measured(cells)
+    measures = cells.measures
     metrics = (*UTILITY, *measures)
     present = {k.system for k in cells.values if k.metric in metrics and k.split == split}
     systems = [s for s in systems if s in present]
@@ -56,11 +56,11 @@ def _utility(data: ReportData, split: str) -> Table | None:
     if not rows or set(systems) <= {ORIGINAL_COLUMN}:
         return None
     notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
-    notes += interval_notes(data.results, ["wer"] if resampled else [])
+    notes += interval_notes(data.results.records(), ["wer"] if resampled else [])
     rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
     notes += [describe(m).explanation.rstrip(".") for m in measures if m in rows]
-    notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
+    notes += [*map(note_of, caveats), *(data.cells.not_comparable if caveats else ())]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "

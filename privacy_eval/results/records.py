@@ -324,6 +324,11 @@ class VerificationRecord(Record):
         )
         object.__setattr__(self, "caveats", caveats)
 
+    @property
+    def scores_file(self) -> Mapping[str, Any]:
+        """Path and SHA-256 of the scores, as far as they are known."""
+        return input_of(self.provenance, "scores")
+
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         return self.metrics
 

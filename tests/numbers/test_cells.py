@@ -120,7 +120,9 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
         """Cllr of original speech of test, by data set and gender."""
         return Cells(
             {
-                CellKey("cllr", "original", "test", *at.split("__"), "Orig"): Cell(float(v), v)
+                CellKey("cllr", "original", "test", *at.split("__"), "Orig"): Cell(
+                    "cllr", float(v), printed=v
+                )
                 for at, v in of.items()
             },
             (),
@@ -149,7 +151,7 @@ def test_a_system_called_like_original_speech_is_kept_apart() -> None:
 
 def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> None:
     values = {
-        CellKey("cllr", "a", "dev", d.id, g, "s"): Cell(value, "")
+        CellKey("cllr", "a", "dev", d.id, g, "s"): Cell("cllr", value)
         for (d, g), value in zip(
             ((d, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders), range(6), strict=True
         )
@@ -161,7 +163,7 @@ def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> No
     for place in values:
         rest = {p: c for p, c in values.items() if p != place}
         assert Means(Cells(rest, ("s",)), PROTOCOL).of("cllr", "a", "dev", "s").value is None
-    abbreviate = {**values, CellKey("cllr", "a", "dev", "libri", "f", "s"): Cell(math.inf, "inf")}
+    abbreviate = {**values, CellKey("cllr", "a", "dev", "libri", "f", "s"): Cell("cllr", math.inf)}
     assert Means(Cells(abbreviate, ("s",)), PROTOCOL).of("cllr", "a", "dev", "s").value == math.inf
     weightless = replace(
         PROTOCOL, data_sets=(replace(PROTOCOL.data_sets[0], weight=0.0), *PROTOCOL.data_sets[1:])

@@ -42,7 +42,7 @@ def test_a_half_way_mean_is_rounded_up_in_any_order() -> None:
         pairs = [(float(WEIGHTS[i]), float(values[i])) for i in order]
         sums.add(sum(w * v for w, v in pairs))
         cells = {
-            CellKey("eer", "a", "dev", str(i), "f", "s"): Cell(v, "")
+            CellKey("eer", "a", "dev", str(i), "f", "s"): Cell("eer", v)
             for i, (_, v) in enumerate(pairs)
         }
         weights = {key: w for key, (w, _) in zip(cells, pairs, strict=True)}
@@ -52,7 +52,7 @@ def test_a_half_way_mean_is_rounded_up_in_any_order() -> None:
 
 
 def test_a_missing_part_is_named() -> None:
-    whole = [Cell(v / 10, "") for v in range(1, 7)]
+    whole = [Cell("eer", v / 10) for v in range(1, 7)]
     for index, of_set in enumerate(SETS):
         of_rest = mean(*whole[:index], None, *whole[index + 1 :])
         assert of_rest.missing == (" ".join(of_set),)
@@ -69,14 +69,14 @@ def test_a_missing_part_is_named() -> None:
 
 def test_a_part_without_weight_is_neither_averaged_nor_missing() -> None:
     keys = [CellKey("cllr", None, "dev", name, "f", "s") for name in "abc"]
-    cells = Cells({keys[0]: Cell(0.5, ""), keys[1]: Cell(math.inf, "inf")}, ("s",))
+    cells = Cells({keys[0]: Cell("eer", 0.5), keys[1]: Cell("eer", math.inf)}, ("s",))
     of_one = mean_of_keys(cells, "cllr", {keys[0]: 2.0, keys[1]: 0.0, keys[2]: 0.0})
     assert of_one.value == 0.5 and len(of_one.parts) == 1
     assert mean_of_keys(cells, "cllr", dict.fromkeys(keys[:2], 1.0)).value == math.inf
 
 
 def test_the_strictest_caveat_of_the_parts_counts() -> None:
-    plain = Cell(0.1, "0.100")
+    plain = Cell("eer", 0.1)
     few = replace(plain, caveat=CAVEATS["few_targets"])
     weak = replace(plain, caveat=CAVEATS["weak_attacker"])
     inverted = replace(plain, caveat=CAVEATS["inverted"])

@@ -187,14 +187,14 @@ def table_of(metric: str, *rows: list[Cell]) -> Table:
 
 
 def test_equal_printed_values_are_not_bold() -> None:
-    alike = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30003)]
-    apart = [Cell(v, f"{100 * v:.2f}") for v in (0.30001, 0.30002, 0.30013)]
+    alike = [Cell("eer", v) for v in (0.30001, 0.30002, 0.30003)]
+    apart = [Cell("eer", v) for v in (0.30001, 0.30002, 0.30013)]
     assert table_of("eer", alike, apart).bold == {(1, 4)}
 
 
 def test_linkability_of_few_targets_is_flagged_and_not_bold() -> None:
-    few, enough = Cell(0.0, "0.000", caveat=CAVEATS["few_targets"]), Cell(0.1, "0.100")
-    published = Cell(0.2, "0.200")
+    few, enough = Cell("linkability", 0.0, caveat=CAVEATS["few_targets"]), Cell("linkability", 0.1)
+    published = Cell("linkability", 0.2)
     table = table_of("linkability", [few, enough, published])
     assert table.rows[0][2:] == ("n/a", "0.100", "0.200")
     assert table.bold == {(0, 3)}
@@ -205,10 +205,10 @@ def test_linkability_of_few_targets_is_flagged_and_not_bold() -> None:
 
 
 def test_an_average_over_linkability_of_few_targets_is_not_best() -> None:
-    rows = [[Cell(v, f"{v:.3f}") for v in (0.1, 0.2, 0.3)] for _ in range(6)]
+    rows = [[Cell("linkability", v) for v in (0.1, 0.2, 0.3)] for _ in range(6)]
     average = table_of("linkability", *rows)
     assert average.rows[6][0] == "Weighted average" and (6, 2) in average.bold
-    rows[4][0] = Cell(0.0, "0.000", caveat=CAVEATS["few_targets"])
+    rows[4][0] = Cell("linkability", 0.0, caveat=CAVEATS["few_targets"])
     table = table_of("linkability", *rows)
     assert table.rows[6][2:4] == ("n/a", "0.200")
     assert {column for row, column in table.bold if row == 6} == {3}
@@ -425,16 +425,16 @@ def test_a_split_of_an_odd_name_names_no_file_elsewhere() -> None:
     split = "x/../../y}"
     protocol = replace(PROTOCOL, splits=(split,))
     place = CellKey("eer", "ignorant", split, "libri", "f", "s")
-    (table,) = comparison_tables(Means(Cells({place: Cell(0.5, "50.00")}, ("s",)), protocol))
+    (table,) = comparison_tables(Means(Cells({place: Cell("eer", 0.5)}, ("s",)), protocol))
     assert re.fullmatch(r"[A-Za-z0-9._+-]+", table.name)
 
 
 def test_tags_of_published_values_are_what_their_digits_decide() -> None:
-    assert zebra_category(Cell(3.979, "3.979")) == "C"
-    assert zebra_category(Cell(0.0, "0.000")) is None  # 0 and 0.0004 print the same
-    assert zebra_category(Cell(2.0, "2.000")) is None
-    assert zebra_category(Cell(2.001, "2.001")) == "C"
-    assert zebra_category(Cell(2.0, "2.000", "B")) == "B"
+    assert zebra_category(Cell("zebra_individual", 3.979)) == "C"
+    assert zebra_category(Cell("zebra_individual", 0.0)) is None  # 0 and 0.0004 print the same
+    assert zebra_category(Cell("zebra_individual", 2.0)) is None
+    assert zebra_category(Cell("zebra_individual", 2.001)) == "C"
+    assert zebra_category(Cell("zebra_individual", 2.0, "B")) == "B"
 
 
 def test_left_out_trials_are_named() -> None:

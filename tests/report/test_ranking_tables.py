@@ -162,7 +162,7 @@ def test_systems_are_paired_across_published_ones(protocol: Protocol) -> None:
     stored = stored_of(a=replicates(shared), b=replicates(shared + 0.2))
     results = results_of(protocol, {"a": 0.3, "b": 0.5})
     place = CellKey("eer", "ignorant", "dev", "libri", "f", "P1")
-    cells = merge_cells([cells_from_results(results), Cells({place: Cell(0.4, "40.00")}, ("P1",))])
+    cells = merge_cells([cells_from_results(results), Cells({place: Cell("eer", 0.4)}, ("P1",))])
     b, p1, a = ranked(results, stored, cells=cells).ranked
     assert (b.system, p1.system, a.system) == ("b", "P1", "a")
     assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from matplotlib.figure import Figure as Canvas
 
-from ...numbers.groups import group_columns, main_split, recognizer
+from ...numbers.groups import main_split, recognizer
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import ORIGINAL, Protocol
 from ...results.records import IdentificationRecord, VerificationRecord
@@ -55,7 +55,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     with groups: EERs, identification and word error rates."""
     for kind in _KINDS:
         for system in data.results.systems:
-            for column in group_columns(data.results):
+            for column in data.group_columns:
                 split, rows = kind.rows(data, system, column)
                 for number, page in enumerate(style.split_evenly(rows, _MOST), start=1):
                     yield Drawing(

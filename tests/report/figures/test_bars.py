@@ -27,7 +27,7 @@ SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
 
 def submitted(name: str = ODD, **changes: object) -> Cells:
     """A system with EERs of female speakers of LibriSpeech test only."""
-    cell = replace(Cell(0.2, "20.00", n_target=100, n_nontarget=900), **changes)
+    cell = replace(Cell("eer", 0.2, n_target=100, n_nontarget=900), **changes)
     values = {
         CellKey("eer", attack, "test", "libri", "f", name): cell
         for attack in ("ignorant", "lazy-informed")
@@ -169,7 +169,7 @@ def with_original(*, as_published: bool) -> Cells:
     values = dict(submitted().values)
     for gender in CONFIG.genders:
         place = CellKey("eer", "original", "test", "libri", gender, "Orig")
-        values[place] = PUBLISHED.values[place] if as_published else Cell(0.01, "1.00")
+        values[place] = PUBLISHED.values[place] if as_published else Cell("eer", 0.01)
     return merge_cells([replace(submitted(), values=values), PUBLISHED_EER])
 
 

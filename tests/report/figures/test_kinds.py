@@ -70,14 +70,14 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     )
     points = Cells(
         {
-            CellKey(metric, "ignorant", "test", "libri", "f", ODD): Cell(0.3, "")
+            CellKey(metric, "ignorant", "test", "libri", "f", ODD): Cell(metric, 0.3)
             for metric in ("eer", "cllr_min")
         },
         (ODD,),
     )
     plane = Cells(
         {
-            CellKey(metric, attack, "test", data_set, gender, ODD): Cell(0.3, "")
+            CellKey(metric, attack, "test", data_set, gender, ODD): Cell(metric, 0.3)
             for metric, attack, data_set, genders in (
                 ("eer_speechbrain", "semi-informed", "libri", "fm"),
                 ("wer", None, "libri", [""]),

@@ -49,7 +49,7 @@ def expected(x: Axis, y: Axis) -> list[Point]:
 def few(value: float = 0.3, systems: tuple[str, ...] = (ODD, "B")) -> Cells:
     return Cells(
         {
-            CellKey(metric, "ignorant", split, "libri", "f", system): Cell(value, "")
+            CellKey(metric, "ignorant", split, "libri", "f", system): Cell(metric, value)
             for metric in ("eer", "cllr_min", "cllr")
             for split in CONFIG.splits
             for system in systems
@@ -112,7 +112,7 @@ def test_a_split_without_points_is_not_named(split: str, title: str) -> None:
 def test_infinite_values_are_counted() -> None:
     cells = few()
     place = CellKey("cllr", "ignorant", "test", "libri", "f", "B")
-    cells = replace(cells, values={**cells.values, place: Cell(math.inf, "inf")})
+    cells = replace(cells, values={**cells.values, place: Cell(place.metric, math.inf)})
     (axes,) = drawings(cells)["scatter_eer_cllr"].canvas.axes
     assert [t.get_text() for t in axes.texts] == ["infinite, not drawn: 1"]
     assert len(points(axes)) == 3
@@ -129,7 +129,7 @@ def test_figures_are_those_with_points() -> None:
 def test_captions_note_original_speech_of_several_sources(mixed: bool) -> None:
     first, second = (
         {
-            CellKey(metric, "original", "test", data_set, "f", "Orig"): Cell(0.3, "0.300")
+            CellKey(metric, "original", "test", data_set, "f", "Orig"): Cell(metric, 0.3)
             for metric in ("eer", "cllr_min")
         }
         for data_set in ("libri", "vctk_common")

@@ -1,0 +1,43 @@
+"""Describe in sentences which values of several systems must not be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import abbreviate
+from ..results.records import Results
+from ..results.signature import network_notes
+from ..results.word_counts import other_words
+
+
+def not_comparable(results: Results) -> Iterator[str]:
+    """Yield notes on other trials, words and x-vector networks than those of the other systems."""
+    yield from _other_trials(results)
+    yield from _other_words(results)
+    yield from network_notes(results)
+
+
+def _other_trials(results: Results) -> Iterator[str]:
+    """Yield a note if systems have different numbers of trials in a condition."""
+    counts: dict[str, dict[tuple[int | None, int | None], str]] = {}
+    for r in results.verification:
+        c = r.condition
+        if r.n_target is not None:
+            name = f"{c.attack_model or c.asv_model} {c.trial_set}"
+            counts.setdefault(name, {}).setdefault((r.n_target, r.n_nontarget), c.system)
+    differ = [
+        f"{name} ({', '.join(f'{s} {t} + {n}' for (t, n), s in of_name.items())})"
+        for name, of_name in counts.items()
+        if len(of_name) > 1
+    ]
+    if differ:
+        yield (
+            "Not comparable: systems with different numbers of trials (target + nontarget): "
+            f"{abbreviate(differ)}"
+        )
+
+
+def _other_words(results: Results) -> Iterator[str]:
+    """Yield a note if word error rates of the same set are of different numbers of words."""
+    if differ := [f"{c.system} {text}" for c, text in other_words(results).items()]:
+        yield f"Not comparable: word error rates of other numbers of words: {abbreviate(differ)}"

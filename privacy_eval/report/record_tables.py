@@ -1,0 +1,97 @@
+"""Tables of rows of records, grouped by trial set."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from ..numbers.groups import OfSet, by_trial_set
+from ..protocol.protocol import Protocol
+from ..tree.conditions import TrialCondition
+from .table import Column, Fit, Key, Table, nonempty
+
+_TRIAL_SET = (
+    Column("Trial set", align="l", sparse=True),
+    Column("Gen", align="l", sparse=True),  # as those before it, repeated where a table is divided
+)
+_ATTACK = Column("Attack model", align="l", sparse=True)
+
+#: Speakers in a table of the least protected ones.
+WORST_SPEAKERS = 3
+
+
+@dataclass(frozen=True)
+class RecordTable(Generic[OfSet]):
+    """A table of rows of records, which begin with the trial set and the gender.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        Its trial sets are the groups of rows, in its order.
+    name, caption : str
+    columns : sequence of Column
+        After those of the trial set and the attack.
+    records : iterable of records
+    rows : callable
+        The rows of a record, without trial set and attack.
+    by_attack : bool
+        Whether rows, of trial conditions, name the attack model, and the attacker if it is not the
+        challenge's own.
+    flag : callable
+        What follows the name of a record's attack.
+    notes, section, title, fit
+        As of `Table`.
+    """
+
+    protocol: Protocol
+    name: str
+    caption: str
+    columns: Sequence[Column]
+    records: Iterable[OfSet]
+    rows: Callable[[OfSet], Iterable[Key]]
+    by_attack: bool = True
+    flag: Callable[[OfSet], str] = lambda _: ""
+    notes: Sequence[str] = ()
+    section: str = ""
+    title: str = ""
+    fit: Fit = "landscape"
+
+    def table(self) -> Table:
+        """Make the table; without records it has no rows."""
+        protocol, of_sets = self.protocol, by_trial_set(self.records)
+        data_sets = {d.id: d.row_name for d in protocol.data_sets}
+        groups = [
+            [
+                (data_sets[data_set](split), gender, *row)
+                for r in of_sets.get((split, data_set, gender), ())
+                for row in self._rows(r)
+            ]
+            for split, data_set, gender in itertools.product(
+                protocol.splits, protocol.table_rows, protocol.genders
+            )
+        ]
+        identity = (*_TRIAL_SET, _ATTACK) if self.by_attack else _TRIAL_SET
+        return Table(
+            self.name,
+            self.caption,
+            (*identity, *self.columns),
+            nonempty(groups),
+            notes=tuple(self.notes),
+            section=self.section,
+            title=self.title,
+            fit=self.fit,
+        )
+
+    def _rows(self, record: OfSet) -> Iterator[Key]:
+        if not self.by_attack:
+            yield from self.rows(record)
+            return
+        titles = {a.id: a.title for a in self.protocol.attack_models}
+        c = record.condition
+        assert isinstance(c, TrialCondition)
+        by = "" if c.is_by_challenge else f" ({c.attacker})"
+        attack = f"{titles.get(c.attack_model or '', '')}{by}{self.flag(record)}"
+        for row in self.rows(record):
+            yield attack, *row
