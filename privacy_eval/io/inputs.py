@@ -30,6 +30,7 @@ class Inputs:
         self.roots = roots
         self._sha256: dict[Path, str] = {}
         self._content: dict[Path, bytes] = {}
+        self._kept = 0
 
     def sha256(self, path: Path, limit: LineLimit | None = None) -> str:
         """Return the SHA-256 of the (unpacked) content of a file.
@@ -61,18 +62,21 @@ class Inputs:
     def forget(self, folder: Path) -> None:
         """Forget a file, or all files of a folder, that was written in the meantime."""
         below = f"{folder}/"
-        for stored in (self._sha256, self._content):
-            for path in [path for path in stored if f"{path}/".startswith(below)]:
-                del stored[path]
+        for path in [path for path in self._sha256 if f"{path}/".startswith(below)]:
+            del self._sha256[path]
+            self._drop(path)
 
     def _read(self, path: Path, limit: LineLimit | None = None) -> bytes:
         content = read_bytes(path, limit=limit, roots=self.roots)
         sha256 = digest(content)
         if self._sha256.setdefault(path, sha256) != sha256:
             raise PrivacyEvalError(f"{path}: changed while it was read")
+        self._drop(path)
         self._content[path] = content
-        total = sum(map(len, self._content.values()))
-        for oldest in list(self._content)[:-2]:
-            if total > _KEPT_BYTES:
-                total -= len(self._content.pop(oldest))
+        self._kept += len(content)
+        while self._kept > _KEPT_BYTES and len(self._content) > 2:
+            self._drop(next(iter(self._content)))
         return content
+
+    def _drop(self, path: Path) -> None:
+        self._kept -= len(self._content.pop(path, b""))
