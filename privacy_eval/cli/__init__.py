@@ -23,7 +23,7 @@ from ..errors import OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
 from .config import expand_config, refuse_repeated
 from .jobs import OUTPUT_ERROR
-from .options import log
+from .options import HelpFormatter, log
 
 #: The verbs by purpose, each implemented in the module of the same name.
 GROUPS: dict[str, dict[str, str]] = {
@@ -192,7 +192,7 @@ def parser(
         prog=f"privacy-eval {verb}",
         description=f"{purpose[0].upper()}{purpose[1:]}.",
         epilog=f"example:\n  privacy-eval {verb} {module.EXAMPLE}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     one.set_defaults(run=module.run)
@@ -207,7 +207,7 @@ def _no_verb(word: str) -> int:
         usage="%(prog)s [-h] [--version] VERB ...",
         description="Evaluation of voice anonymization.",
         epilog=_listed() + "\n\noptions and an example of each: privacy-eval VERB --help",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     if not word:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
 from ..stages.recipe import STAGES, recipe_of, stage_number
-from .options import add, add_tree, log, one_of, path
+from .options import HelpFormatter, add, add_tree, log, one_of, path
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from . import VERBS, parse, parser
     from .config import expand_config, unknown_options
 
-    recipe = _Parser(allow_abbrev=False)
+    recipe = _Parser(allow_abbrev=False, formatter_class=HelpFormatter)
     _add_recipe_options(recipe)
     config = ["--config", str(arguments.file)]
     verbs = [name.replace("_", "-") for stage in STAGES for name in stage.names]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..io.kaldi_options import read_option_lines
 from ..stages.recipe import stage_number
+from .options import HelpFormatter
 
 #: An option of a file: its name and value.
 Option = tuple[str, str]
@@ -61,7 +62,9 @@ def unknown_options(path: Path, parsers: Iterable[argparse.ArgumentParser]) -> l
 
 def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
     """Return the file that `--config` names, and the other words of a command line."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, formatter_class=HelpFormatter
+    )
     parser.add_argument("--config", type=Path)
     arguments, others = parser.parse_known_args(list(words))
     return arguments.config, others

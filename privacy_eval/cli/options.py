@@ -25,6 +25,18 @@ _LOGGED = "PRIVACY_EVAL_LOGGED"
 Options = Any
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal. Parsers make a formatter for every option, only to check it:
+    this one does not import `shutil` for the width, which takes as long as all options."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size().columns
+        except (OSError, ValueError):
+            columns = 80
+        super().__init__(prog, width=columns - 2)
+
+
 class Usage:
     """One of the two usages of a verb: options that go together.
 

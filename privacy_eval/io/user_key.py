@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import re
-import secrets
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -80,6 +79,7 @@ def _read(path: Path) -> bytes:
 
 
 def _create(path: Path) -> None:
+    import secrets
     import tempfile
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
