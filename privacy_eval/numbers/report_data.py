@@ -13,7 +13,7 @@ from ..io.user_metrics import register
 from ..metrics import METRICS
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
-from ..protocol.protocol import Protocol, bundled
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, bundled
 from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
@@ -165,6 +165,18 @@ class ReportData:
         """The ranking that sentences describe: by the protocol's EER."""
         ranking = rank(self.means, metric=self.protocol.eer, split=self.main_split)
         return self._with_attackers(ranking)
+
+    @functools.cached_property
+    def retrained_rankings(self) -> list[Ranking]:
+        """Rankings by attackers who train on anonymized speech, where averages are by others."""
+        protocol = self.protocol
+        models = protocol.attack_models if protocol.average_attack.asv_model == ORIGINAL else ()
+        of_models = (
+            rank(self.means, metric=protocol.eer, attack_model=a.id, split=self.main_split)
+            for a in models
+            if a.asv_model == ANONYMIZED
+        )
+        return [ranking for ranking in of_models if ranking.ranked]
 
     @functools.cached_property
     def trade_offs(self) -> Mapping[str, list[TradeOff]]:

@@ -97,9 +97,16 @@ def _published_verdict(data: ReportData) -> str:
     noun = "published system" if results is None else results.systems.noun
     sentence = (
         f"Of {counted(len(ranking.ranked), noun)}, {first.system} leaves the highest "
-        f"EER against an attacker {attacker(attack)}: {first.mean.text()} % "
-        f"({protocol.split_name(data.main_split)}; differences are not tested)"
+        f"EER against an attacker {attacker(attack)}: {first.mean.text()} %"
     )
+    for other in data.retrained_rankings:
+        most = other.ranked[0]
+        sentence += (
+            f"; of the {len(other.ranked)} with an EER against one "
+            f"{attacker(protocol.attack(other.attack_model or ''))}, {most.system} leaves the "
+            f"highest: {most.mean.text()} %"
+        )
+    sentence += f" ({protocol.split_name(data.main_split)}; differences are not tested)"
     original = data.original_eer.text()
     return f"{sentence}; 50 % is chance{f', {original} % original speech' * bool(original)}."
 

@@ -21,6 +21,10 @@ from .models import LIBRARIES, load_model, missing_model, missing_packages, mode
 from .onnx_encoder import open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
+#: Sampling rate of the speech that encoders are trained on.
+_WIDEBAND = 16000
+#: A key of `AudioReader.remarks`.
+NARROWBAND = "sampled below 16 kHz, so without the upper frequencies that encoders were trained on"
 #: Libraries of ONNX files.
 _ONNX = {"onnxruntime": "onnxruntime"}
 
@@ -186,7 +190,7 @@ def encode_utterances(
     ----------
     encoder : Encoder
     reader : AudioReader
-        Of the utterances, with channels averaged.
+        Of the utterances, with channels averaged; its `remarks` list those sampled below 16 kHz.
     ids : sequence of str, optional
         Only these utterances.
     refused : callable, optional
@@ -208,6 +212,8 @@ def encode_utterances(
         vector = None
         try:
             audio = reader.read(name)
+            if audio.rate < _WIDEBAND:
+                reader.remarks.setdefault(NARROWBAND, []).append(name)
             try:
                 vector = encoder.encode(audio)
             except PrivacyEvalError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import wave
 import zipfile
 from pathlib import Path
 
@@ -112,6 +113,24 @@ def test_utterances_without_speech_are_named_and_left_out_on_request(
     vectors = read_vectors(out / "xvector.scp", tree=Path())
     assert vectors.ids == ("367-130732-0000", "367-130732-0001")
     assert vectors.matrix.dtype == np.float32 and vectors.matrix.shape == (2, 6)
+
+
+def test_speech_of_a_lower_rate_is_named(wheel: Path, data: Path, tmp_path: Path) -> None:
+    """It would else be compared with wideband speech without a word."""
+    assert cli("get-model", "ge2e", "--model-file", wheel).code == 0
+    narrow = tmp_path / "edge-silence1s.wav"
+    noise = np.random.default_rng(0).normal(0, 1000, 16000).astype("<i2")
+    with wave.open(str(narrow), "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(noise.tobytes())
+    scp = data / "wav.scp"
+    lines = [line for line in scp.read_text().splitlines() if not line.startswith("edge-")]
+    scp.write_text("\n".join([*lines, f"edge-silence1s {narrow}", ""]))
+    command = ("xvectors", "--encoder", "ge2e-raw", "--data", data, "--allow-outside")
+    run = cli(*command, "--out", tmp_path / "out")
+    assert run.code == 0, run.err
+    (remark,) = (line for line in run.err.splitlines() if "16 kHz" in line)
+    assert "edge-silence1s" in remark and "367-" not in remark
 
 
 @needs_onnxruntime
