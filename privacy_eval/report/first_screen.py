@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..choices import LEAST_SPEAKERS
 from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.rankings import RankedSystem
+from ..numbers.rankings import RankedSystem, Ranking
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import Results
@@ -157,7 +158,7 @@ def _verdict(data: ReportData) -> str:
     number, first = ranked[0]
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
     beside = len(ranked) < len(ranking.ranked) and not data.protocol.is_simulated
-    published = f", {among} with published ones" * beside
+    published = f", {among} with published ones" * (beside and not _of_few(ranking, first.system))
     eer = f"EER {first.mean.text()} %"
     if ranking.by_strongest:
         return ""
@@ -180,6 +181,13 @@ def _verdict(data: ReportData) -> str:
     compared = first.next is not None or second.interval is not None
     tested = _difference(metric, first, named=second.system) if compared else ""
     return f"{sentence}; {tested or other}{published}."
+
+
+def _of_few(ranking: Ranking, system: str) -> bool:
+    """Whether a system is known to be evaluated on too few speakers for a claim."""
+    records = (r for r in ranking.records if system_column(r.condition.system) == system)
+    numbers = [r.n_speakers for r in records]
+    return None not in numbers and 0 < sum(filter(None, numbers)) < LEAST_SPEAKERS
 
 
 def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:

@@ -29,6 +29,8 @@ from privacy_eval.results.records import Results, merge
 
 UNSIGNED = "not made by this user"
 
+PUBLISHED = cells_from_published(load_published_results("vpc2020"))
+
 
 def in_part(results: Results, data_set: str) -> Results:
     records = (r for r in results.verification if r.condition.data_set == data_set)
@@ -161,7 +163,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
         report_sections(ReportData(results, cells))[0]
         for cells in (
             own,
-            merge_cells([own, cells_from_published(load_published_results("vpc2020"))]),
+            merge_cells([own, PUBLISHED]),
         )
     )
     better = alone.verdict.partition(" ")[0]
@@ -171,6 +173,14 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
         assert f"% of {'two' if better == 'one' else 'one'}" in front.verdict  # not "the next"
         assert "without bootstrap replicates" in front.verdict
     assert "published" not in alone.verdict and "with published ones" in beside.verdict
+    for speakers, said in ((2, False), (4, True)):  # in each of six trial sets
+        few = replace(
+            results,
+            verification=tuple(replace(r, n_speakers=speakers) for r in results.verification),
+        )
+        cells = merge_cells([cells_from_results(few), PUBLISHED])
+        front = report_sections(ReportData(few, cells))[0]
+        assert ("with published ones" in front.verdict) == said
     tied = merge([imported(B1, system="one"), imported(B1, system="two")])
     verdict = report_sections(ReportData(tied, cells_from_results(tied)))[0].verdict
     assert "one and two leave the same EER" in verdict and "protects" not in verdict
