@@ -221,7 +221,7 @@ class ReportData:
         return signature(results, variant=self.protocol.variant) if results.systems else ""
 
     @functools.cached_property
-    def networks(self) -> tuple[str, ...]:
+    def network_notes(self) -> tuple[str, ...]:
         """Notes that name x-vector networks other than the protocol's."""
         return tuple(network_notes(self.results))
 
@@ -305,12 +305,13 @@ class ReportData:
         return averaged_conditions(self.protocol)
 
     @functools.cached_property
-    def with_most_speech(self) -> list[tuple[AmountRecord, int]]:
-        """The attack on the longest tests that finds most, by system, of how many attacks."""
+    def attacks_with_most_speech(self) -> list[tuple[AmountRecord, int]]:
+        """Of each system, the attack on the longest tests that finds the right person most often,
+        and the number of attacks that it was picked from."""
         return list(with_most_speech(self.results))
 
     @functools.cached_property
-    def main_attributes(self) -> list[AttributeRecord]:
+    def attributes_of_main_split(self) -> list[AttributeRecord]:
         """What vectors give away about attributes on the main split."""
         return attribute_records(self.results)
 

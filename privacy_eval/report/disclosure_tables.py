@@ -153,7 +153,7 @@ def attribute_table(results: Results, title: str) -> Table:
 def amount_sentences(data: ReportData) -> list[str]:
     """Say of each system how much more an attacker with more speech finds."""
     sentences = []
-    for record, number in data.with_most_speech:
+    for record, number in data.attacks_with_most_speech:
         first, last = record.equal[0], record.equal[-1]
         if first.length == last.length or first.rank1 is None or last.rank1 is None:
             continue
@@ -199,7 +199,7 @@ def _found(amount: Amount) -> str:
 def attribute_sentences(data: ReportData) -> list[str]:
     """Say of each system, attribute and data set what vectors give away."""
     sentences = []
-    for r in data.main_attributes:
+    for r in data.attributes_of_main_split:
         c, of = r.condition, r.strongest
         knows = "anonymized" if r.reported == SITUATIONS[2] else "original"
         bounds = "[{:.0f}, {:.0f}]".format(*(100 * b for b in of.interval))

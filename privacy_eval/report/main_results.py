@@ -47,7 +47,7 @@ def main_results_table(data: ReportData) -> Table | None:
         *(f"{text[:1].upper()}{text[1:]}" for text in protocol.remarks),
         *data.gaps,
         *caveat_notes(records, keys, marked=True),
-        *data.networks,
+        *data.network_notes,
     ]
     if not all(a.eer.replicates for a, _ in evaluated) and any(
         r.speaker_intervals for r in records

@@ -133,7 +133,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         has_intervals = any(column.interval for column in table.columns)
         return [
             *table.notes,
-            *(whole.networks if table.name not in _WITHOUT_NETWORK else ()),
+            *(whole.network_notes if table.name not in _WITHOUT_NETWORK else ()),
             *(whole.narrow_intervals if has_intervals else ()),
         ]
 
