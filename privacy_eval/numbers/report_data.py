@@ -390,7 +390,7 @@ def read_report_data(sources: ReportSources) -> ReportData:
                 f"Published results {sources.published} are of another edition than the protocol"
             )
             beside = replace(beside, notes=(*beside.notes, f"{other}: --published {protocol.name}"))
-        cells = merge_cells([cells, beside])
+        cells = merge_cells([cells, beside]) if cells.systems else beside
     read = list(zip(sources.results, sources.paths, strict=False))
     unsigned = tuple(
         f"{path.name} ({abbreviate(of.systems)}): {UNSIGNED}, or edited since; its numbers are "

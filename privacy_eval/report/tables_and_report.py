@@ -106,7 +106,7 @@ def tables_product(
         make,
         subject={"version": __version__, **sources.subject()},
         options=asdict(options),
-        revision=4,
+        revision=5,
     )
 
 
@@ -180,5 +180,5 @@ def report_product(
             "figures": folder_digest(figures) if figures is not None else "",
             "publication": asdict(publication),
         },
-        revision=3,
+        revision=4,
     )
