@@ -26,15 +26,15 @@ Options = Any
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as the terminal. Parsers make a formatter for every option, only to check it:
-    this one does not import `shutil` for the width, which takes as long as all options."""
+    """Help as wide as the terminal. argparse makes a formatter for every option that is added:
+    this one finds the width without importing `shutil`, which takes as long as adding them all."""
 
     def __init__(self, prog: str) -> None:
         try:
-            columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size().columns
+            columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size().columns
         except (OSError, ValueError):
-            columns = 80
-        super().__init__(prog, width=columns - 2)
+            columns = 0
+        super().__init__(prog, width=(columns or 80) - 2)
 
 
 class Usage:

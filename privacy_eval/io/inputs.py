@@ -79,4 +79,5 @@ class Inputs:
         return content
 
     def _drop(self, path: Path) -> None:
+        """Forget the stored content of a file."""
         self._kept -= len(self._content.pop(path, b""))

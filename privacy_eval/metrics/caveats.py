@@ -45,7 +45,7 @@ class Caveat:
     ranked : bool
         Values are ranked, may be the best and have a ZEBRA category.
     printed : bool
-        Values are printed; else `NOT_AVAILABLE`, except in JSON and CSV.
+        Values are printed; else `NOT_AVAILABLE`, except in results.json and results.csv.
     announced : bool
         Logged even if the metric is in no table.
     mark : str

@@ -16,7 +16,7 @@ from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
 from ..results.word_counts import other_words
 from ..tree.conditions import MeasureCondition, RecognitionCondition, TrialCondition
-from .comparability import not_comparable
+from .comparability import comparability_notes
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
@@ -45,12 +45,13 @@ class Cell:
     Attributes
     ----------
     metric : str
+        As in its `CellKey`.
     value : float
         In the unit of records (rates are fractions).
     printed : str
-        The digits to print, if not the metric's decimals of the value.
+        Text to print instead of the value with the metric's decimals; "" for none.
     exact : str
-        Digits of a published value whose tables have more decimals than the metric; else "".
+        The published digits, if its tables have more decimals than the metric; else "".
     tag : str or None
         ZEBRA category.
     interval : (float, float) or None
@@ -89,9 +90,10 @@ class Cell:
     @functools.cached_property
     def text(self) -> str:
         """The value without its unit: as printed, or with the metric's decimals."""
-        # Published digits are decimals: half-way cases go up.
-        form = describe(self.metric).format
-        return self.printed or form(self.value, mean=bool(self.exact))
+        if self.printed:
+            return self.printed
+        # Published digits are decimals, which are rounded half up, as means are.
+        return describe(self.metric).format(self.value, mean=bool(self.exact))
 
     @property
     def is_longer(self) -> bool:
@@ -142,9 +144,9 @@ class Cells:
     sources : tuple of str
         The sources by number, in words.
     results : tuple of Results
-        What values of evaluated systems are from.
+        Results of the evaluated systems.
     unlike_sources : tuple of str
-        Notes on sources whose values must not be compared.
+        Notes on sources whose values must not be compared with each other.
     """
 
     values: Mapping[CellKey, Cell]
@@ -182,7 +184,7 @@ class Cells:
     @functools.cached_property
     def not_comparable(self) -> tuple[str, ...]:
         """Notes on values that must not be compared."""
-        of_results = (note for results in self.results for note in not_comparable(results))
+        of_results = (note for results in self.results for note in comparability_notes(results))
         return (*of_results, *self.unlike_sources)
 
     @functools.cached_property
@@ -252,7 +254,7 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         if c.attack_model is None:
             continue
         system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
-        intervals = r.speaker_intervals.get(variant, {})
+        intervals = r.intervals(variant)
         incomplete = INCOMPLETE if r.trials_without_score else None
         for metric, value in r.values(variant).items():
             key = CellKey(metric, c.attack_model, c.split, c.data_set, c.gender, system)

@@ -10,8 +10,9 @@ from ..results.signature import network_notes
 from ..results.word_counts import other_words
 
 
-def not_comparable(results: Results) -> Iterator[str]:
-    """Yield notes on other trials, words and x-vector networks than those of the other systems."""
+def comparability_notes(results: Results) -> Iterator[str]:
+    """Yield notes on systems with different numbers of trials or words, and on x-vector networks
+    other than the protocol's."""
     yield from _other_trials(results)
     yield from _other_words(results)
     yield from network_notes(results)

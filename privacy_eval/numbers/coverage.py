@@ -38,16 +38,21 @@ def coverage(results: Results, averages: Mapping[str, Sequence[ChallengeAverage]
 
 
 def too_few_replicates(least: Iterable[float]) -> list[str]:
-    """Return a note on intervals from fewer bootstrap replicates than their level needs, by the
-    numbers needed."""
+    """Return a note if there are too few bootstrap replicates, or speakers, for the intervals.
+
+    `least`: the numbers of replicates that are needed, where there are fewer.
+    """
     most = max(least, default=0.0)
-    note = (
-        f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
-        f"at least {most:.0f}): intervals are too narrow"
-    )
+    if not most:
+        return []
     if what_is_too_few(most) == "speakers":
         note = (
             f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow, "
             "even widened"
         )
-    return [note] if most else []
+    else:
+        note = (
+            f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
+            f"at least {most:.0f}): intervals are too narrow"
+        )
+    return [note]

@@ -168,7 +168,8 @@ class ReportData:
 
     @functools.cached_property
     def retrained_rankings(self) -> list[Ranking]:
-        """Rankings by attackers who train on anonymized speech, where averages are by others."""
+        """Rankings under each attack model trained on anonymized speech, where the protocol's
+        averages are under one trained on original speech."""
         protocol = self.protocol
         models = protocol.attack_models if protocol.average_attack.asv_model == ORIGINAL else ()
         of_models = (
@@ -240,7 +241,7 @@ class ReportData:
 
     @functools.cached_property
     def by_folder(self) -> Mapping[tuple[str, str], ReportData]:
-        """Each results folder of every evaluated system alone."""
+        """The records of each results folder of every evaluated system alone."""
         results = self.results
         folders = ((s, f) for s in results.systems for f in results.results_folders(s))
         return {(s, f): replace(self, results=results.of(s, f)) for s, f in folders}
@@ -300,6 +301,12 @@ class ReportData:
         return {s: challenge_averages(data.results) for s, data in self.by_system.items()}
 
     @functools.cached_property
+    def most_speakers(self) -> int | None:
+        """The largest number of speakers of a trial set of the main split; None if unknown."""
+        records = (r for r in self.results.verification if r.condition.split == self.main_split)
+        return max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
+
+    @functools.cached_property
     def averaged_conditions(self) -> int:
         """Number of conditions of an attack model and split that averages are over."""
         return averaged_conditions(self.protocol)
@@ -312,17 +319,17 @@ class ReportData:
 
     @functools.cached_property
     def attributes_of_main_split(self) -> list[AttributeRecord]:
-        """What vectors give away about attributes on the main split."""
+        """The records of inferred attributes of the main split."""
         return attribute_records(self.results)
 
     @functools.cached_property
     def group_columns(self) -> list[str]:
-        """The columns of metadata by whose groups there are values."""
+        """Columns of metadata that have results by group."""
         return group_columns(self.results)
 
     @functools.cached_property
     def lacking_groups(self) -> Mapping[str, list[str]]:
-        """What cannot be computed by the groups of columns from what the tree has."""
+        """Notes on results by group that the tree does not allow to compute, by column."""
         return {c: list(lacking_groups(self.results, c)) for c in self.group_columns}
 
     @functools.cached_property
@@ -347,7 +354,7 @@ class ReportData:
 
     @functools.cached_property
     def narrow_intervals(self) -> list[str]:
-        """A note if intervals are too narrow, for want of replicates or speakers."""
+        """A note if intervals are too narrow because of too few replicates or speakers."""
         return too_few_replicates(self.lacking_replicates.values())
 
     @property

@@ -284,12 +284,12 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     return notes
 
 
-def strongest_in_words(data: ReportData) -> list[str]:
-    """Explain the strongest of several attackers in a table of all systems, and name them."""
-    rows = [row for row in data.tried.values() if row.lowest is not None]
-    of_attacker: dict[str, list[str]] = {}
-    for row in rows:
+def strongest_attacker_notes(data: ReportData) -> list[str]:
+    """Explain corrected EERs, and name the strongest attacker of each system and split."""
+    rows, of_attacker = [], dict[str, list[str]]()
+    for row in data.tried.values():
         if row.lowest is not None:
+            rows.append(row)
             place = f"{row.system}, {data.protocol.split_name(row.split)}"
             of_attacker.setdefault(row.lowest.phrase, []).append(place)
     named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())

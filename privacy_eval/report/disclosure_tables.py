@@ -94,7 +94,7 @@ def amount_by_session_table(results: Results, title: str) -> RecordTable[AmountR
 
 
 def _of_scores(record: AmountRecord) -> str:
-    """Flag records of averaged scores."""
+    """Mark records whose scores, not x-vectors, were averaged."""
     return "*" * (record.averaged == "scores")
 
 

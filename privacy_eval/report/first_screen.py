@@ -8,7 +8,7 @@ from ..choices import LEAST_SPEAKERS
 from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.rankings import RankedSystem, Ranking
+from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import Results
@@ -103,9 +103,8 @@ def _published_verdict(data: ReportData) -> str:
     for other in data.retrained_rankings:
         most = other.ranked[0]
         sentence += (
-            f"; of the {len(other.ranked)} with an EER against one "
-            f"{attacker(protocol.attack(other.attack_model or ''))}, {most.system} leaves the "
-            f"highest: {most.mean.text()} %"
+            f"; against an attacker {attacker(protocol.attack(other.attack_model or ''))}, "
+            f"{most.system} leaves the highest of {len(other.ranked)}: {most.mean.text()} %"
         )
     sentence += f" ({protocol.split_name(data.main_split)}; differences are not tested)"
     original = data.original_eer.text()
@@ -158,7 +157,8 @@ def _verdict(data: ReportData) -> str:
     number, first = ranked[0]
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
     beside = len(ranked) < len(ranking.ranked) and not data.protocol.is_simulated
-    published = f", {among} with published ones" * (beside and not _of_few(ranking, first.system))
+    few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
+    published = f", {among} with published ones" * (beside and not few)
     eer = f"EER {first.mean.text()} %"
     if ranking.by_strongest:
         return ""
@@ -181,13 +181,6 @@ def _verdict(data: ReportData) -> str:
     compared = first.next is not None or second.interval is not None
     tested = _difference(metric, first, named=second.system) if compared else ""
     return f"{sentence}; {tested or other}{published}."
-
-
-def _of_few(ranking: Ranking, system: str) -> bool:
-    """Whether a system is known to be evaluated on too few speakers for a claim."""
-    records = (r for r in ranking.records if system_column(r.condition.system) == system)
-    numbers = [r.n_speakers for r in records]
-    return None not in numbers and 0 < sum(filter(None, numbers)) < LEAST_SPEAKERS
 
 
 def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
@@ -259,7 +252,7 @@ def _sentences(
             f"{_of_folds(data, system, split)})."
         )
     yield from _measured(data, system, split)
-    yield from _worst(data, system, split)
+    yield from _worst(data, system)
 
 
 def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:
@@ -321,7 +314,7 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
     return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
 
 
-def _worst(data: ReportData, system: str, split: str) -> Iterator[str]:
+def _worst(data: ReportData, system: str) -> Iterator[str]:
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
     worst = data.worst_protected[system]
     if worst is not None:
@@ -343,7 +336,7 @@ def _worst(data: ReportData, system: str, split: str) -> Iterator[str]:
     similar = [
         (s.deid, s.speaker, r.condition)
         for r in data.results.similarity
-        if r.condition.system == system and r.condition.split == split
+        if r.condition.system == system and r.condition.split == data.main_split
         for s in r.speakers
     ]
     if similar:

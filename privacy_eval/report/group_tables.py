@@ -98,7 +98,7 @@ def _eer_table(results: Results, column: str) -> RecordTable[VerificationRecord]
 
 
 def _attacked(results: Results) -> list[VerificationRecord]:
-    """Select the conditions that are attacks."""
+    """Return the records of verification under an attack model."""
     return [r for r in results.verification if r.condition.attack_model]
 
 

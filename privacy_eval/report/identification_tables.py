@@ -15,13 +15,16 @@ from ..results.records import (
     IdentificationRecord,
     Results,
 )
-from .record_tables import WORST_SPEAKERS, RecordTable
+from .record_tables import RecordTable
 from .table import AMONG_MANY, Column, Key, aligned
 
 #: A group that people ask about.
 _LARGE = 1000
 
 _OVERLAP = "Statistics of the quarters found most often"
+
+#: Speakers in a table of the least protected ones.
+WORST_SPEAKERS = 3
 
 IdentificationTable = RecordTable[IdentificationRecord]
 
@@ -48,9 +51,11 @@ def identification_table(results: Results, title: str) -> IdentificationTable:
         linkage = [_percent(rates[n], bounds.get(n)) if n in rates else "" for n in sizes]
         return [(str(r.n_tests), str(r.n_enrolled), *linkage)]
 
-    chance = ", ".join(f"{100 / n:.3g}" for n in sizes)
+    rank = max((r.rank for r in records), default=1)
+    chance = ", ".join(f"{100 * min(rank / n, 1):.3g}" for n in sizes)
+    highest = "scores highest" if rank == 1 else f"is among the {rank} highest scores"
     caption = (
-        f"Identification: {title} (how often the right speaker scores highest in a group of N "
+        f"Identification: {title} (how often the right speaker {highest} in a group of N "
         f"enrolled speakers, %; chance: {chance})."
     )
     notes = [

@@ -9,7 +9,7 @@ from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from .attackers_in_words import strongest_in_words
+from .attackers_in_words import strongest_attacker_notes
 from .notes import averaged_text, caveat_notes, words_not_resampled
 from .table import ANSWER, Column, Table
 
@@ -63,7 +63,7 @@ def main_results_table(data: ReportData) -> Table | None:
     titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
     unresampled = [a.system for a, m in evaluated if m["wer"].value and not m["wer"].interval]
     notes += words_not_resampled(data, map(system_column, dict.fromkeys(unresampled)))
-    notes += strongest_in_words(data)
+    notes += strongest_attacker_notes(data)
     titles.insert(1, Column("95 % interval"))
     columns = (
         Column("System", align="l"),
@@ -87,7 +87,11 @@ def main_results_table(data: ReportData) -> Table | None:
 def _means(attack: Attack, data: ReportData) -> tuple[Attack, Mapping[str, Mean]]:
     """Return an attack with its means of all metrics."""
     column = ORIGINAL_COLUMN if attack.model.is_original else system_column(attack.system)
-    return attack, {**attack.means, "deid": attack.deid, **data.utility[attack.split][column]}
+    return attack, {
+        **attack.means,
+        "deid": attack.deid,
+        **data.unpublished.utility[attack.split][column],
+    }
 
 
 def _has(means: Mapping[str, Mean], key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of rows of records, grouped by trial set."""
+"""Tables with rows for each record, grouped by trial set."""
 
 from __future__ import annotations
 
@@ -18,13 +18,10 @@ _TRIAL_SET = (
 )
 _ATTACK = Column("Attack model", align="l", sparse=True)
 
-#: Speakers in a table of the least protected ones.
-WORST_SPEAKERS = 3
-
 
 @dataclass(frozen=True)
 class RecordTable(Generic[OfSet]):
-    """A table of rows of records, which begin with the trial set and the gender.
+    """A table with rows for each record, which begin with trial set and gender.
 
     Attributes
     ----------
@@ -32,15 +29,14 @@ class RecordTable(Generic[OfSet]):
         Its trial sets are the groups of rows, in its order.
     name, caption : str
     columns : sequence of Column
-        After those of the trial set and the attack.
+        Those after trial set, gender and attack model.
     records : iterable of records
     rows : callable
         The rows of a record, without trial set and attack.
     by_attack : bool
-        Whether rows, of trial conditions, name the attack model, and the attacker if it is not the
-        challenge's own.
+        Whether rows name the attack model, and any attacker other than the challenge's own.
     flag : callable
-        What follows the name of a record's attack.
+        Mark appended to the name of the attack model.
     notes, section, title, fit
         As of `Table`.
     """

@@ -190,7 +190,7 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
             f"{_percent(of.uar, of.interval)} on anonymized speech, of {_percent(of.original)} on "
             "unprotected speech."
         )
-    if (speakers := _most_speakers(data)) is not None and speakers <= LEAST_SPEAKERS:
+    if (speakers := data.most_speakers) is not None and speakers <= LEAST_SPEAKERS:
         yield (
             f"The recordings of a test set are of at most {speakers} speakers: enough to show a "
             "risk, not enough to show that there is none."
@@ -263,12 +263,6 @@ def _bounds(data: ReportData, interval: Sequence[float] | None) -> str:
     return text.replace(NO_WIDTH, "(no interval: equal in all draws)")
 
 
-def _most_speakers(data: ReportData) -> int | None:
-    """Return the largest number of speakers of a test set; None if unknown."""
-    records = (r for r in data.results.verification if r.condition.split == data.main_split)
-    return max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
-
-
 def _knowledge(model: AttackModel) -> str:
     """Describe an attacker in words that follow "who"."""
     known = _KNOWLEDGE.get((model.enrollment, model.asv_model))
@@ -288,7 +282,7 @@ def _tested(data: ReportData) -> Iterator[str]:
     protocol, split = data.protocol, data.main_split
     records = [r for r in data.results.verification if r.condition.split == split]
     titles = dict.fromkeys(protocol.data_set(r.condition.data_set).title for r in records)
-    speakers = _most_speakers(data)
+    speakers = data.most_speakers
     anonymized = [r for r in records if not r.condition.is_original]
     yield (
         f"{counted(len(data.results.systems), 'system')} ({', '.join(data.results.systems)}), by "

@@ -1,4 +1,4 @@
-"""The challenge's result tables of one system: rows and columns, of records only.
+"""The challenge's result tables of one system: rows and columns.
 
 Verification tables have the rows of the challenge's own converter: by data set and
 gender, the three pairs of speech o-o, o-a, a-a (enrollment, trial; o: original, a:
@@ -31,13 +31,13 @@ from ..tree.conditions import SetCondition
 from .attacker_tables import pairs_table, sessions_table
 from .disclosure_tables import amount_by_session_table, amount_table, attribute_table
 from .group_tables import group_tables
-from .identification_tables import identification_tables
+from .identification_tables import WORST_SPEAKERS, identification_tables
 from .notes import (
     averaged_text,
     caveat_notes,
     interval_notes,
 )
-from .record_tables import WORST_SPEAKERS, RecordTable
+from .record_tables import RecordTable
 from .split_tables import LETTER, SplitTable
 from .table import (
     FILES_ONLY,
@@ -84,8 +84,8 @@ _SPEAKER: Mapping[str, Column | None] = {
 
 
 def table_groups(data: ReportData, across: Iterable[Table] = ()) -> list[list[Table]]:
-    """Return the tables of every system as groups of a table set. Comments state the provenance
-    of the results.
+    """Return the tables of every system as groups of a table set, named `SYSTEM_NAME`, such as
+    `B1_asv_test`. Comments state the provenance of the results.
 
     Parameters
     ----------
@@ -182,13 +182,13 @@ def _verification(
     and pair of speech."""
     protocol, variant = results.protocol, results.protocol.variant
     records = [r for r in results.verification if r.condition.split in splits]
-    resampled = {key for r in records for key in r.speaker_intervals.get(variant, ()) if intervals}
+    resampled = {key for r in records for key in r.intervals(variant) if intervals}
     cells: dict[Key, Sequence[str]] = {}
     partial = {}
     for r in records:
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
-        bounds = r.speaker_intervals.get(variant, {}) if intervals else {}
+        bounds = r.intervals(variant) if intervals else {}
         cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), r.caveats, bounds)
         if r.left_out:
             partial[key] = r
@@ -494,7 +494,7 @@ def averages_table(data: ReportData, system: str) -> Table:
     missing = [q for q, cells in rows.items() if not any(cells.values())]
     titles = map(data.protocol.split_title, data.protocol.splits)
     columns = (*aligned("l", "Average"), *aligned("r", *titles))
-    notes = caveat_notes(results.verification, ["eer"], marked=True)
+    notes = caveat_notes(results.verification, [data.protocol.eer], marked=True)
     if missing:
         notes.append(
             f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"

@@ -60,7 +60,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
     notes += [describe(m).explanation.rstrip(".") for m in measures if m in rows]
-    notes += [*map(note_of, caveats), *(data.cells.not_comparable if caveats else ())]
+    notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "

@@ -324,9 +324,13 @@ class VerificationRecord(Record):
         )
         object.__setattr__(self, "caveats", caveats)
 
+    def intervals(self, variant: Variant) -> Mapping[str, tuple[float, ...]]:
+        """Return the bootstrap intervals of the values of a variant."""
+        return _select_variant(self.speaker_intervals, variant, {})
+
     @property
     def scores_file(self) -> Mapping[str, Any]:
-        """Path and SHA-256 of the scores, as far as they are known."""
+        """Path and SHA-256 of the scores file; empty if unknown."""
         return input_of(self.provenance, "scores")
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
@@ -1236,7 +1240,7 @@ class Results:
         return Results(self.protocol, **kinds)
 
     def by_challenge(self) -> Results:
-        """Return the results without the scores of other attackers than the challenge's own."""
+        """Return the results without verification by other attackers than the challenge's own."""
         own = tuple(r for r in self.verification if r.condition.is_by_challenge)
         return self if own == self.verification else replace(self, verification=own)
 

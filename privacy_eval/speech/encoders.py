@@ -21,10 +21,8 @@ from .models import LIBRARIES, load_model, missing_model, missing_packages, mode
 from .onnx_encoder import open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
-#: Sampling rate of the speech that encoders are trained on.
-_WIDEBAND = 16000
 #: A key of `AudioReader.remarks`.
-NARROWBAND = "sampled below 16 kHz, so without the upper frequencies that encoders were trained on"
+_NARROWBAND = "sampled below the rate of the encoder, so without upper frequencies"
 #: Libraries of ONNX files.
 _ONNX = {"onnxruntime": "onnxruntime"}
 
@@ -35,6 +33,10 @@ class Encoder(Protocol):
     @property
     def sha256(self) -> str:
         """Digest of the model's file."""
+
+    @property
+    def rate(self) -> int:
+        """Sampling rate of the speech that it takes, in Hz."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -190,7 +192,7 @@ def encode_utterances(
     ----------
     encoder : Encoder
     reader : AudioReader
-        Of the utterances, with channels averaged; its `remarks` list those sampled below 16 kHz.
+        Of the utterances, with channels averaged; its `remarks` list those of a lower rate.
     ids : sequence of str, optional
         Only these utterances.
     refused : callable, optional
@@ -212,8 +214,8 @@ def encode_utterances(
         vector = None
         try:
             audio = reader.read(name)
-            if audio.rate < _WIDEBAND:
-                reader.remarks.setdefault(NARROWBAND, []).append(name)
+            if audio.rate < encoder.rate:
+                reader.remarks.setdefault(_NARROWBAND, []).append(name)
             try:
                 vector = encoder.encode(audio)
             except PrivacyEvalError as error:

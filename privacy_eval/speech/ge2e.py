@@ -68,6 +68,11 @@ class Ge2e:
     vad: bool = True
 
     @property
+    def rate(self) -> int:
+        """Sampling rate of the speech that it takes, in Hz."""
+        return RATE
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What vectors depend on beside the file."""
         return {"vad": self.vad}

@@ -34,6 +34,11 @@ class OnnxEncoder:
     sha256: str
 
     @property
+    def rate(self) -> int:
+        """Sampling rate of the speech that it takes, in Hz."""
+        return self.front_end.rate
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What vectors depend on beside the file."""
         return {

@@ -69,7 +69,7 @@ def test_a_missing_part_is_named() -> None:
 
 def test_a_part_without_weight_is_neither_averaged_nor_missing() -> None:
     keys = [CellKey("cllr", None, "dev", name, "f", "s") for name in "abc"]
-    cells = Cells({keys[0]: Cell("eer", 0.5), keys[1]: Cell("eer", math.inf)}, ("s",))
+    cells = Cells({keys[0]: Cell("cllr", 0.5), keys[1]: Cell("cllr", math.inf)}, ("s",))
     of_one = mean_of_keys(cells, "cllr", {keys[0]: 2.0, keys[1]: 0.0, keys[2]: 0.0})
     assert of_one.value == 0.5 and len(of_one.parts) == 1
     assert mean_of_keys(cells, "cllr", dict.fromkeys(keys[:2], 1.0)).value == math.inf

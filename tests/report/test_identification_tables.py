@@ -93,6 +93,15 @@ def test_the_largest_group_is_named_with_what_allows_more() -> None:
         linkage_of_beaters([0, 1], 3, [4])
 
 
+def test_a_table_of_more_ranks_says_so() -> None:
+    """By guessing, one of the five highest of ten is the right one half of the time."""
+    one = replace(record(conditions()["ignorant"]), rank=5, sizes=(10,), linkage=(0.75,))
+    caption = identification_table(results(replace(one, intervals=())), "B1").caption
+    assert "among the 5 highest scores" in caption and "chance: 50)" in caption
+    first = identification_table(results(record(conditions()["ignorant"])), "B1").caption
+    assert "scores highest" in first
+
+
 def test_wilson_intervals_are_the_published_ones() -> None:
     """Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29."""
     published = {

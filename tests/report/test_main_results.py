@@ -173,7 +173,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
         assert f"% of {'two' if better == 'one' else 'one'}" in front.verdict  # not "the next"
         assert "without bootstrap replicates" in front.verdict
     assert "published" not in alone.verdict and "with published ones" in beside.verdict
-    for speakers, said in ((2, False), (4, True)):  # in each of six trial sets
+    for speakers, said in ((19, False), (20, True)):
         few = replace(
             results,
             verification=tuple(replace(r, n_speakers=speakers) for r in results.verification),
