@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .options import add, add_results, beginnings, path, value
@@ -48,23 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_tables(sources: ReportSources, options: TableOptions) -> int:
     """Print all tables in one format."""
-    from ..numbers.rankings import check_ranking_metric
-    from ..numbers.report_data import read_report_data
     from ..report import table_formats
-    from ..report.notes import cautions
-    from ..report.paper_tables import paper_tables
-    from ..report.side_by_side import across_tables
-    from ..report.system_tables import system_tables
+    from ..report.tables_and_report import all_tables, read_table_data
     from .inputs import log_notes
 
-    data = replace(
-        read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
-    )
-    check_ranking_metric(options.rank_by)
-    across, remarks = across_tables(data)
-    across = [*paper_tables(data), *across]
-    log_notes([*data.missing_arrays, *cautions(data), *remarks])
+    data = read_table_data(sources, options)
+    groups, remarks = all_tables(data)
+    log_notes([*data.missing_arrays, *remarks])
     render = table_formats.FORMATS[options.only or "text"]
-    tables = across + [t for place in data.by_folder for t in system_tables(data, *place)]
+    tables = (table for group in groups for table in group)
     print("\n".join(render.file(table, options.style) for table in tables), end="")
     return 0

@@ -57,34 +57,14 @@ def tables_product(
     begin = begin or (lambda *_: None)
 
     def make(*_: object) -> Content:
-        from ..numbers.rankings import check_ranking_metric
-        from ..numbers.report_data import read_report_data
-        from .attacker_tables import attackers_table
         from .first_screen import text_for_a_paper
-        from .main_results import main_results_table
-        from .notes import cautions
-        from .paper_tables import paper_tables
-        from .side_by_side import across_tables
-        from .system_tables import table_groups
         from .table_files import table_files
 
-        begin(0, 4, f"{out.name}: reading results")
-        data = replace(
-            read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
-        )
-        check_ranking_metric(options.rank_by)
-        begin(1, 4, f"{out.name}: tables of all systems")
-        across, remarks = across_tables(data)
-        answers = (main_results_table(data), attackers_table(data))
-        first = [*paper_tables(data), *(table for table in answers if table is not None)]
-
-        def with_notes(table: Table) -> Table:
-            notes = (*data.unsigned, *table.notes)
-            return replace(table, notes=notes, parts=tuple(map(with_notes, table.parts)))
-
-        begin(2, 4, f"{out.name}: tables of each system")
-        groups = [list(map(with_notes, group)) for group in table_groups(data, first + across)]
-        begin(3, 4, f"{out.name}: their files")
+        begin(0, 3, f"{out.name}: reading results")
+        data = read_table_data(sources, options)
+        begin(1, 3, f"{out.name}: tables")
+        groups, remarks = all_tables(data)
+        begin(2, 3, f"{out.name}: their files")
         files = table_files(
             groups,
             data.protocol.title,
@@ -93,8 +73,7 @@ def tables_product(
             text=text_for_a_paper(data),
         )
         content = {out / name: text.encode() for name, text in files.items()}
-        remarks = [*cautions(data), *remarks]
-        begin(4, 4, out.name)
+        begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
     return Product(
@@ -108,6 +87,40 @@ def tables_product(
         options=asdict(options),
         revision=5,
     )
+
+
+def read_table_data(sources: ReportSources, options: TableOptions) -> ReportData:
+    """Read all sources, with the ranking that options ask for; raise as `read_report_data`."""
+    from ..numbers.rankings import check_ranking_metric
+    from ..numbers.report_data import read_report_data
+
+    data = replace(
+        read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
+    )
+    check_ranking_metric(options.rank_by)
+    return data
+
+
+def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
+    """Return all tables, those of several systems and a group for each system, and notes for the
+    log. Tables say if this user did not make their results."""
+    from .attacker_tables import attackers_table
+    from .main_results import main_results_table
+    from .notes import cautions
+    from .paper_tables import paper_tables
+    from .side_by_side import across_tables
+    from .system_tables import table_groups
+
+    across, remarks = across_tables(data)
+    answers = (main_results_table(data), attackers_table(data))
+    first = [*paper_tables(data), *(table for table in answers if table is not None)]
+
+    def with_notes(table: Table) -> Table:
+        notes = (*data.unsigned, *table.notes)
+        return replace(table, notes=notes, parts=tuple(map(with_notes, table.parts)))
+
+    groups = [list(map(with_notes, group)) for group in table_groups(data, first + across)]
+    return groups, [*cautions(data), *remarks]
 
 
 _FOR_ONESELF = Publication()
