@@ -34,7 +34,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size().columns
         except (OSError, ValueError):
             columns = 0
-        super().__init__(prog, width=(columns or 80) - 2)
+        super().__init__(prog, width=(columns if columns > 0 else 80) - 2)
 
 
 class Usage:

@@ -229,6 +229,8 @@ class ReportData:
     @functools.cached_property
     def unpublished(self) -> ReportData:
         """The evaluated systems without published ones."""
+        if self.cells.own == set(self.cells.systems):
+            return self
         return replace(self, cells=cells_from_results(self.results))
 
     @functools.cached_property

@@ -51,9 +51,13 @@ def identification_table(results: Results, title: str) -> IdentificationTable:
         linkage = [_percent(rates[n], bounds.get(n)) if n in rates else "" for n in sizes]
         return [(str(r.n_tests), str(r.n_enrolled), *linkage)]
 
-    rank = max((r.rank for r in records), default=1)
-    chance = ", ".join(f"{100 * min(rank / n, 1):.3g}" for n in sizes)
-    highest = "scores highest" if rank == 1 else f"is among the {rank} highest scores"
+    levels = {(n, level) for r in records for n, level in zip(r.sizes, r.chance(), strict=True)}
+    chance = ", ".join(
+        " or ".join(f"{100 * level:.3g}" for size, level in sorted(levels) if size == n)
+        for n in sizes
+    )
+    ranks = " or ".join(str(rank) for rank in sorted({r.rank for r in records}))
+    highest = "scores highest" if ranks in ("", "1") else f"is among the {ranks} highest scores"
     caption = (
         f"Identification: {title} (how often the right speaker {highest} in a group of N "
         f"enrolled speakers, %; chance: {chance})."

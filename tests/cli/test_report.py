@@ -557,6 +557,14 @@ def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
     assert names - {"tables"} == included
 
 
+def test_the_terminal_has_all_tables_that_are_written(tmp_path: Path) -> None:
+    path = store(tmp_path / "r.json", imported(B1))
+    assert cli("tables", "--results", path, "--format", "text", "--out", tmp_path / "D").code == 0
+    run = cli("tables", "--results", path, "--format", "text")
+    written = [p.read_text() for p in (tmp_path / "D").rglob("*.txt")]
+    assert len(written) > 5 and all(text in run.out for text in written)
+
+
 def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
     run = cli("tables", "--published", "voice_similarity", "--out", tmp_path)
     assert run.code == 0 and {p.stem for p in tmp_path.rglob("*.csv")} == {

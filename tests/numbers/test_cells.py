@@ -170,3 +170,14 @@ def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> No
     )
     mean = Means(Cells(abbreviate, ("s",)), weightless).of("cllr", "a", "dev", "s").value
     assert mean == pytest.approx((0.20 * 5 + 0.05 * 9) / 0.5)
+
+
+def test_values_of_the_only_variant_keep_their_intervals() -> None:
+    """Under the other variant, too, as the values themselves do."""
+    results = imported(B1)
+    first = next(r for r in results.verification if not r.condition.is_original)
+    assert set(first.metrics) == {"challenge"}
+    first = replace(first, speaker_intervals={"challenge": {"eer": (0.1, 0.9)}})
+    protocol = replace(results.protocol, variant="exact")
+    cells = cells_from_results(replace(results, protocol=protocol, verification=(first,)))
+    assert [c.interval for key, c in cells.values.items() if key.metric == "eer"] == [(0.1, 0.9)]

@@ -76,7 +76,7 @@ def test_a_part_without_weight_is_neither_averaged_nor_missing() -> None:
 
 
 def test_the_strictest_caveat_of_the_parts_counts() -> None:
-    plain = Cell("eer", 0.1)
+    plain = Cell("linkability", 0.1)
     few = replace(plain, caveat=CAVEATS["few_targets"])
     weak = replace(plain, caveat=CAVEATS["weak_attacker"])
     inverted = replace(plain, caveat=CAVEATS["inverted"])

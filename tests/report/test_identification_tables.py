@@ -98,8 +98,12 @@ def test_a_table_of_more_ranks_says_so() -> None:
     one = replace(record(conditions()["ignorant"]), rank=5, sizes=(10,), linkage=(0.75,))
     caption = identification_table(results(replace(one, intervals=())), "B1").caption
     assert "among the 5 highest scores" in caption and "chance: 50)" in caption
-    first = identification_table(results(record(conditions()["ignorant"])), "B1").caption
-    assert "scores highest" in first
+    one = replace(one, intervals=())
+    first = replace(record(conditions()["lazy-informed"]), sizes=(10,), linkage=(0.5,))
+    mixed = identification_table(results(one, first), "B1").caption
+    assert "among the 1 or 5 highest scores" in mixed and "chance: 10 or 50)" in mixed
+    alone = identification_table(results(first), "B1").caption
+    assert "scores highest" in alone and "chance: 10)" in alone
 
 
 def test_wilson_intervals_are_the_published_ones() -> None:

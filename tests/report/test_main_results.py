@@ -13,6 +13,7 @@ from privacy_eval.io.user_key import key_path
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.cells import (
     ORIGINAL_COLUMN,
+    CellKey,
     cells_from_published,
     cells_from_results,
     merge_cells,
@@ -153,6 +154,24 @@ def test_only_a_significant_difference_is_no_perhaps(better: bool, too_few: str,
     vars(data)["main_ranking"] = replace(data.main_ranking, ranked=ranked)
     verdict = report_sections(data)[0].verdict
     assert (said in verdict, verdict.startswith("Perhaps ")) == (True, not better)
+
+
+def test_published_word_error_rates_do_not_fill_in_for_ones_own() -> None:
+    """Nothing in the row of original speech would say whose they are."""
+    whole = imported(B1, system="mine")
+    own = replace(
+        whole, recognition=tuple(r for r in whole.recognition if r.condition.speech != "original")
+    )
+    assert 0 < len(own.recognition) < len(whole.recognition)
+    published = cells_from_published(load_published_results("vpc2022"))
+    assert published.get(CellKey("wer", None, "test", "libri", "", ORIGINAL_COLUMN)) is not None
+    for results, is_there in ((whole, True), (own, False)):
+        cells = merge_cells([cells_from_results(results), published])
+        table = main_results_table(ReportData(results, cells))
+        assert table is not None
+        column = [c.title for c in table.columns].index("WER, %")
+        original = [row[column] for row in table.rows if row[0] == "Original speech"]
+        assert original and (original == ["n/a"] * len(original)) != is_there
 
 
 def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
