@@ -26,6 +26,14 @@ class UsageError(PrivacyEvalError):
     """An option names what does not exist: exit code 2."""
 
 
+class ChangedError(PrivacyEvalError):
+    """A file changed while it was read."""
+
+
+class InputWarning(UserWarning):
+    """A doubt about an input, which the command line prints."""
+
+
 class OutputError(PrivacyEvalError):
     """Nothing can be written any more: the disk is full or read-only."""
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import counted
-from ..io.files import digest
+from ..io.files import OPEN_END, digest
 from ..io.score_formats import line_limit
 from ..io.scores import (
-    OPEN_END,
     PairedTrials,
     TrialKey,
     pair,

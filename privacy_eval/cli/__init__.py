@@ -16,10 +16,11 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import OutputError, PrivacyEvalError, UsageError
+from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
 from .config import expand_config, refuse_repeated
 from .jobs import OUTPUT_ERROR
@@ -108,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = argparse.Namespace()
     try:
         arguments = parse(verb, words[1:])
-        with _user_metrics(arguments):
+        with _user_metrics(arguments), _logged_warnings():
             code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -152,6 +153,22 @@ def _user_metrics(arguments: argparse.Namespace) -> Iterator[None]:
             from ..metrics.registry import forget_all_but_built_in
 
             forget_all_but_built_in()
+
+
+@contextlib.contextmanager
+def _logged_warnings() -> Iterator[None]:
+    """Log doubts about inputs, each once."""
+    with warnings.catch_warnings():
+        other = warnings.showwarning
+
+        def show(message: Warning, category: type[Warning], *where: Any) -> None:
+            if isinstance(message, InputWarning):
+                log(f"privacy-eval: warning: {message}")
+            else:
+                other(message, category, *where)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def _ignore_matplotlibrc() -> None:

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from ..errors import UsageError, counted
+from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .metrics import SCORES
 from .options import choice, flag, log, path
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.counts import count_blocks, count_shard, write_counts
+    from ..io.files import OPEN_END
     from ..io.scores import read_trials
     from .metrics import read_file, read_without_ids
 
@@ -40,6 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
         scores, trials = read_file(arguments, arguments.scores), None
         if arguments.trials is not None:
             trials = read_trials(arguments.trials, format=arguments.key_format)
+        for file in (scores, trials):
+            if file is not None and file.ends_open:  # no table of counts shows it later
+                raise PrivacyEvalError(f"{file.path}: {OPEN_END} End it with a newline if not")
         shard = count_shard(scores, trials, arguments.bits)
     write_counts(arguments.out, shard)
     log_counts(arguments.out, shard.counts.n_target, shard.counts.n_nontarget, shard.missing)

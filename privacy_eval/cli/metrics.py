@@ -318,7 +318,6 @@ def _attackers(arguments: argparse.Namespace) -> list[str]:
 
 
 def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int:
-    from ..io.scores import OPEN_END
     from ..metrics.registry import registered
     from ..stages.privacy_metrics import evaluate_trials
     from .inputs import metric_options
@@ -337,8 +336,6 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
         given: _read_same_trials(arguments, Path(given), trials)
         for given in arguments.versus or attackers[1:]
     }
-    for file in trials.ends_open:
-        log(f"privacy-eval: warning: {file}: {OPEN_END}")
     if trials.missing or trials.extra:
         log(
             f"privacy-eval: left out {trials.missing} trials without a score and "

@@ -26,7 +26,7 @@ from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
 from ..io.files import file_names, read_text
 from ..io.results_txt import format_metrics
-from ..io.scores import OPEN_END, pair, read_scores, read_trials
+from ..io.scores import pair, read_scores, read_trials
 from ..io.yaml_text import parse_yaml
 from ..metrics import (
     CATEGORICAL_TAGS,
@@ -67,15 +67,12 @@ class ZebraProfile:
     ece : EceProfile
     caveats : mapping
         Reasons why the values say little about privacy, see `metrics.caveats`.
-    remarks : tuple of str
-        What is suspicious in the files.
     """
 
     label: str
     zebra: Zebra
     ece: EceProfile
     caveats: Mapping[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
 
     @property
     def tag(self) -> str | None:
@@ -89,7 +86,7 @@ class ZebraProfile:
         values = {"zebra_population": self.zebra.population}
         values["zebra_individual"] = self.zebra.individual
         lines = [self.label, *format_metrics(values, self.tag, self.caveats)]
-        return "\n".join([*lines, *(f"Warning: {remark}" for remark in self.remarks)])
+        return "\n".join(lines)
 
 
 def assess(
@@ -113,7 +110,6 @@ def assess(
     PrivacyEvalError
         A file cannot be read, or scores and trial key do not match.
     """
-    remarks: tuple[str, ...] = ()
     if not isinstance(scores, TrialScores):
         if key is None:
             raise ValueError("a score file needs its trial key")
@@ -122,13 +118,12 @@ def assess(
             read_trials(Path(key), format="kaldi"),
             hint=_NOT_THE_KEY,
         )
-        remarks = tuple(f"{file}: {OPEN_END}" for file in paired.ends_open)
         scores = TrialScores.from_labels(paired.score, paired.is_target)
     elif key is not None:
         raise ValueError("labelled scores need no trial key")
     disclosure = zebra(scores, variant=variant, tags=tags)
     caveats = find_caveats(kaldi_eer(scores).value, scores.n_target, scores.n_nontarget)
-    return ZebraProfile(label, disclosure, ece_profile(scores), caveats, remarks)
+    return ZebraProfile(label, disclosure, ece_profile(scores), caveats)
 
 
 def plot(

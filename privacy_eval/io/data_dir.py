@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, counted, shorten
-from .files import MAX_TEXT_BYTES, Loaded, atomic_folder, load, read_bytes
+from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes
 from .ids import decode_id
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
     utterances_of: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     content = read_bytes(path, max_bytes=MAX_TEXT_BYTES)
+    ask_if_cut(path, content)
     for number, line in enumerate(content.split(b"\n"), start=1):
         words = line.removesuffix(b"\r").replace(b"\t", b" ").split(b" ")
         if not any(words):
@@ -218,6 +219,7 @@ def read_list(path: Path | Loaded, kind: str) -> UtteranceList:
         With file and line: a malformed line; an empty file.
     """
     content = read_bytes(path)
+    ask_if_cut(path, content)
     lines: dict[bytes, int] = {}
     for number, line in enumerate(content.split(b"\n"), start=1):
         fields = line.split(None, 3)

@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import sys
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import OutputError, PrivacyEvalError
+from ..errors import ChangedError, InputWarning, OutputError, PrivacyEvalError
 from .confine import check_real_path
 
 #: Limit for any input file.
@@ -44,6 +45,8 @@ _OPENED_AGAIN = 5
 GZIP_MAGIC = b"\x1f\x8b"
 ARROW_MAGIC, PARQUET_MAGIC = b"ARROW1", b"PAR1"
 UTF8_BOM = b"\xef\xbb\xbf"
+#: Asked of files of lines whose last line does not end.
+OPEN_END = "no newline at the end of its last line: was it cut?"
 _NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
 
 
@@ -95,15 +98,36 @@ def opened(path: Path, where: object, roots: Sequence[Path] = ()) -> Iterator[io
     Raises
     ------
     PrivacyEvalError
-        Missing, unreadable, not a regular file.
+        Missing, unreadable, not a regular file, changed in the meantime.
     """
     try:
         with reading(where):
             raw = open_regular(path, roots=roots)
     except ValueError as error:  # a NUL within
         raise PrivacyEvalError(f"{where}: not a path ({error})") from error
-    with raw:
+    with raw, _unchanged(raw, where):
         yield raw
+
+
+@contextlib.contextmanager
+def _unchanged(file: io.FileIO, where: object) -> Iterator[None]:
+    """Refuse a file that changes while it is read, also under its old time."""
+    before = os.fstat(file.fileno())
+
+    def refuse_change() -> None:
+        after = os.fstat(file.fileno())
+        same = (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+        # A new link or an exchanged name changes this time, too, but nothing that is read.
+        linked = after.st_nlink != before.st_nlink or after.st_ctime_ns == before.st_ctime_ns
+        if stat.S_ISREG(before.st_mode) and not (same and linked):
+            raise ChangedError(f"{where}: changed while it was read; begin again when it is whole")
+
+    try:
+        yield
+    except Exception:  # perhaps for what is half written
+        refuse_change()
+        raise
+    refuse_change()
 
 
 @dataclass(frozen=True)
@@ -187,7 +211,8 @@ def _read_unpacked(
 ) -> tuple[bytes, int]:
     """Read a file, or a little more than is allowed; also return the most bytes that are."""
     with reading(path):
-        with io.BufferedReader(open_regular(path, pipes=_SHELL_PIPES, roots=roots)) as file:
+        raw = open_regular(path, pipes=_SHELL_PIPES, roots=roots)
+        with io.BufferedReader(raw) as file, _unchanged(raw, path):
             packed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
             data = _read_up_to(max_bytes, file, sys.maxsize if packed else max_lines)
         if data.startswith(GZIP_MAGIC):
@@ -287,6 +312,13 @@ def read_text(path: Path | Loaded) -> str:
         raise PrivacyEvalError(f"{path}:{line}: not UTF-8 text") from error
 
 
+def ask_if_cut(path: Path | Loaded, content: bytes) -> None:
+    """Warn of a file of lines, read from its path, whose last line does not end; the reader of a
+    loaded file asks by itself."""
+    if not (isinstance(path, Loaded) or content.endswith(b"\n")):
+        warnings.warn(f"{path}: {OPEN_END}", InputWarning, stacklevel=2)
+
+
 def large_digest(path: Path, more_than: int, roots: Sequence[Path] = ()) -> str | None:
     """Compute the SHA-256 of a large uncompressed file, without byte order mark, in chunks.
 
@@ -313,7 +345,7 @@ def large_digest(path: Path, more_than: int, roots: Sequence[Path] = ()) -> str 
             return None
     except OSError:
         return None
-    with reading(path), open_regular(path, roots=roots) as file:
+    with reading(path), open_regular(path, roots=roots) as file, _unchanged(file, path):
         piece = file.read(_HASHED_BYTES)
         if piece.startswith(GZIP_MAGIC):
             return None

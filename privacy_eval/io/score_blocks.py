@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import ChangedError, PrivacyEvalError
 from .files import (
     GZIP_MAGIC,
     UTF8_BOM,
@@ -148,6 +148,8 @@ def read_in_key_order(
     hashes: list[NDArray[np.uint64]] = []
     try:
         gathered = gather(_labelled_blocks(table, key, hashes, distance))
+    except ChangedError:
+        raise
     except (PrivacyEvalError, _IrregularError, KeyError, IndexError):
         return None
     if table.format is None or _repeats(np.concatenate(hashes)):

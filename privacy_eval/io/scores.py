@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from .arrow import NumberColumn
-from .files import LineLimit, Loaded, digest, digesting, read_bytes
+from .files import LineLimit, Loaded, ask_if_cut, digest, digesting, read_bytes
 from .score_formats import (
     KEY_FORMATS,
     LABELS,
@@ -41,8 +41,6 @@ from .trial_speakers import trial_speakers
 
 #: Remedy for trials and scores that do not match.
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
-#: Warning of a file that may have been cut within its last number.
-OPEN_END = "no newline at the end of its last line: was it cut?"
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
 _ID = ("speaker", "utterance")
@@ -276,7 +274,8 @@ def read_scores(
     >>> read_scores(file).score
     array([ 1.5, -2. ])
     """
-    content, path = read_bytes(path, limit=limit), Path(path)
+    content = read_bytes(path, limit=limit)
+    is_open, path = _ends_open(path, content), Path(path)
     with digesting(content) as sha256:
         name = guess_score_format(content, path) if format is None else format
         if name not in SCORE_FORMATS:
@@ -292,10 +291,17 @@ def read_scores(
         labels = parse_labels(columns["label"], path) if "label" in columns else None
         values = -values if distance else values
         scores = ScoreFile(
-            path, speaker, utterance, sha256(), values, name, labels, ends_open=ends_open(content)
+            path, speaker, utterance, sha256(), values, name, labels, ends_open=is_open
         )
     _check_unique(scores, "score")
     return scores
+
+
+def _ends_open(path: Path | Loaded, content: bytes) -> bool:
+    """Tell whether the last line of a file lacks the newline, and ask whether it was cut."""
+    if is_open := ends_open(content):
+        ask_if_cut(path, content)
+    return is_open
 
 
 def _other_format(content: bytes, path: Path, name: str) -> str:
@@ -337,7 +343,8 @@ def read_trials(path: Path | Loaded, *, format: str | None = None) -> TrialKey:
     >>> read_trials(file).is_target
     array([ True, False])
     """
-    content, path = read_bytes(path), Path(path)
+    content = read_bytes(path)
+    is_open, path = _ends_open(path, content), Path(path)
     with digesting(content) as sha256:
         name = guess_key_format(content, path) if format is None else format
         if name not in KEY_FORMATS:
@@ -352,7 +359,7 @@ def read_trials(path: Path | Loaded, *, format: str | None = None) -> TrialKey:
             swapped = all(map(is_number, label.tolist()))
             raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error
         fields = (path, speaker, utterance, sha256(), is_target)
-        key = TrialKey(*fields, ends_open=ends_open(content))
+        key = TrialKey(*fields, ends_open=is_open)
     _check_unique(key, "trial")
     return key
 
@@ -365,10 +372,11 @@ def read_trial_list(path: Path | Loaded) -> TrialList:
     PrivacyEvalError
         With file and line: a malformed line, a duplicate trial; several formats that fit.
     """
-    content, path = read_bytes(path), Path(path)
+    content = read_bytes(path)
+    is_open, path = _ends_open(path, content), Path(path)
     columns = split_format(content, path, guess_list_format(content, path))
     speaker, utterance = (columns[field] for field in _ID)
-    trials = TrialList(path, speaker, utterance, digest(content), ends_open=ends_open(content))
+    trials = TrialList(path, speaker, utterance, digest(content), ends_open=is_open)
     _check_unique(trials, "trial")
     return trials
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import Loaded, read_bytes
+from .files import Loaded, ask_if_cut, read_bytes
 from .ids import MAX_FIELD_BYTES
 
 ByteArray = NDArray[np.uint8]
@@ -228,6 +228,7 @@ def read_columns(path: Path | Loaded, fields: tuple[str, ...]) -> tuple[tuple[Co
         that are not UTF-8, a field over 1024 bytes, a line over 1 MiB; an empty file.
     """
     content = read_bytes(path)
+    ask_if_cut(path, content)
     return split_columns(content, fields, Path(path)), content
 
 

@@ -184,7 +184,7 @@ class _Audit:
 
     def cost(self) -> float:
         """Estimate the run time by the size of the files."""
-        return 1.0 + sum(size for size, _ in _files(self.pair).values())
+        return 1.0 + sum(size for size, *_ in _files(self.pair).values())
 
     def find(self, _: Inputs) -> Sources:
         data = self.asv.access.tree / "data"
@@ -221,16 +221,18 @@ class _Audit:
         )
 
 
-def _files(pair: AudioFolders | None) -> dict[str, tuple[int, int]]:
-    """Return size and time of the files of both folders; nothing of folders that cannot be read,
-    which an audit reports."""
+def _files(pair: AudioFolders | None) -> dict[str, tuple[int, ...]]:
+    """Return size, times and inode of the files of both folders; nothing of folders that cannot be
+    read, which an audit reports. A copy may keep its time of change, never that of its inode."""
     try:
         readers = () if pair is None else pair.readers()
     except PrivacyEvalError:
         return {}
     paths = sorted({path for reader in readers for path in reader.files(reader.ids).values()})
     status = {str(path): path.stat() for path in paths if path.is_file()}
-    return {name: (of.st_size, of.st_mtime_ns) for name, of in status.items()}
+    return {
+        name: (of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino) for name, of in status.items()
+    }
 
 
 def _state(pair: AudioFolders | None) -> str:

@@ -346,7 +346,8 @@ class _ConditionRecord:
         return sources | {role: source for role, source in made_of.items() if source is not None}
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..io.scores import OPEN_END, pair, read_scores, read_trials
+        from ..io.files import OPEN_END
+        from ..io.scores import pair, read_scores, read_trials
         from ..io.text_table import unique_fields
         from ..metrics import CAVEATS, bengio_mariethoz_interval, score_curves
         from ..results.records import VerificationRecord
