@@ -160,6 +160,7 @@ def _logged_warnings() -> Iterator[None]:
     """Log doubts about inputs, each once."""
     with warnings.catch_warnings():
         other = warnings.showwarning
+        warnings.simplefilter("default", InputWarning)
 
         def show(message: Warning, category: type[Warning], *where: Any) -> None:
             if isinstance(message, InputWarning):

@@ -112,10 +112,11 @@ def opened(path: Path, where: object, roots: Sequence[Path] = ()) -> Iterator[io
 @contextlib.contextmanager
 def _unchanged(file: io.FileIO, where: object) -> Iterator[None]:
     """Refuse a file that changes while it is read, also under its old time."""
-    before = os.fstat(file.fileno())
+    handle = os.dup(file.fileno())  # who reads may close the file
+    before = os.fstat(handle)
 
     def refuse_change() -> None:
-        after = os.fstat(file.fileno())
+        after = os.fstat(handle)
         same = (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
         # A new link or an exchanged name changes this time, too, but nothing that is read.
         linked = after.st_nlink != before.st_nlink or after.st_ctime_ns == before.st_ctime_ns
@@ -127,7 +128,10 @@ def _unchanged(file: io.FileIO, where: object) -> Iterator[None]:
     except Exception:  # perhaps for what is half written
         refuse_change()
         raise
-    refuse_change()
+    else:
+        refuse_change()
+    finally:
+        os.close(handle)
 
 
 @dataclass(frozen=True)
@@ -313,9 +317,8 @@ def read_text(path: Path | Loaded) -> str:
 
 
 def ask_if_cut(path: Path | Loaded, content: bytes) -> None:
-    """Warn of a file of lines, read from its path, whose last line does not end; the reader of a
-    loaded file asks by itself."""
-    if not (isinstance(path, Loaded) or content.endswith(b"\n")):
+    """Warn of a file of lines whose last line does not end."""
+    if not content.endswith(b"\n"):
         warnings.warn(f"{path}: {OPEN_END}", InputWarning, stacklevel=2)
 
 

@@ -298,8 +298,9 @@ def read_scores(
 
 
 def _ends_open(path: Path | Loaded, content: bytes) -> bool:
-    """Tell whether the last line of a file lacks the newline, and ask whether it was cut."""
-    if is_open := ends_open(content):
+    """Tell whether the last line of a file lacks the newline, and ask whether it was cut, as
+    stages, which load their files, do by themselves."""
+    if (is_open := ends_open(content)) and not isinstance(path, Loaded):
         ask_if_cut(path, content)
     return is_open
 

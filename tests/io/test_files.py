@@ -8,18 +8,22 @@ import socket
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import run_program, write
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io import files
 from privacy_eval.io.files import (
     MAX_BYTES,
     LineLimit,
     atomic_path,
     file_names,
     max_unpacked_bytes,
+    opened,
     read_bytes,
     read_text,
     write_text,
@@ -307,3 +311,52 @@ def test_no_more_lines_are_read_than_the_limit_allows(
     assert read_bytes(path, limit=LineLimit(20_000, "")) == text
     with pytest.raises(PrivacyEvalError, match=r"(?s)file(:1001: .*\(few\)|: larger than)"):
         read_bytes(path, limit=LineLimit(1000, "few"))
+
+
+def _rewrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"b")
+
+
+def _rewrite_under_the_old_time(path: Path) -> None:
+    old = path.stat()
+    _rewrite(path)
+    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+
+
+CHANGES: list[tuple[Callable[[Path], None], bool]] = [
+    (_rewrite, True),
+    (_rewrite_under_the_old_time, True),
+    (lambda path: os.truncate(path, 1), True),
+    (lambda path: write_text(path, "other"), False),  # replaced: what is read stays whole
+    (lambda path: os.link(path, path.with_name("copy")), False),
+]
+
+
+@pytest.mark.parametrize(("change", "is_refused"), CHANGES)
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    change: Callable[[Path], None],
+    is_refused: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read_up_to = files._read_up_to
+
+    def changing(*arguments: Any) -> bytes:
+        change(path)
+        return read_up_to(*arguments)
+
+    monkeypatch.setattr(files, "_read_up_to", changing)
+    path = tmp_path / "scores"
+    for whole in (True, False):
+        path.write_bytes(b"a" * 100)
+        os.utime(path, ns=(0, 0))
+        (tmp_path / "copy").unlink(missing_ok=True)
+        message = f"^{path}: changed while it was read"
+        with pytest.raises(PrivacyEvalError, match=message) if is_refused else nullcontext():
+            if whole:
+                assert read_bytes(path) == b"a" * 100
+            else:
+                with opened(path, path) as file:
+                    change(path)
+                    assert file.read() == b"a" * 100

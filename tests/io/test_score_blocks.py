@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,12 @@ from support import cli, lines_to
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io import score_blocks
-from privacy_eval.io.score_blocks import join_blocks, memory_of_whole_files, read_in_key_order
+from privacy_eval.io.score_blocks import (
+    LabelledScores,
+    join_blocks,
+    memory_of_whole_files,
+    read_in_key_order,
+)
 from privacy_eval.io.scores import pair, read_scores, read_trials
 
 TRIALS = [f"spk{n % 3} utt{n} {'target' if n % 4 == 0 else 'nontarget'}" for n in range(40)]
@@ -111,3 +118,18 @@ def test_counts_in_blocks_have_the_same_bytes(tmp_path: Path) -> None:
     for path, out in zip((scores, shuffled), written, strict=True):
         assert cli("count", "--scores", path, "--trials", trials, "--out", out).code == 0
     assert written[0].read_bytes() == written[1].read_bytes()
+
+
+def test_a_score_file_that_is_rewritten_between_two_blocks_is_refused(tmp_path: Path) -> None:
+    paths = files(tmp_path, SCORES, TRIALS)
+    os.utime(paths[0], ns=(0, 0))
+
+    def rewrite(blocks: Iterator[LabelledScores]) -> None:
+        next(blocks)
+        with paths[0].open("r+b") as file:
+            file.write(b"spk0")
+        for _ in blocks:
+            pass
+
+    with pytest.raises(PrivacyEvalError, match=f"^{paths[0]}: changed while it was read"):
+        read_in_key_order(*paths, rewrite)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -238,13 +239,23 @@ def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) ->
     results = read_results(tree.root / "exp/privacy_eval/results.json")
     assert results.raw_systems and len(results.audio) == 2
     # Audio that changes is audited again, whatever its wav.scp says.
+    original = {}
     for path in (tree.root / "data").glob("speech_*_anon/wav/*.wav"):
+        original[path] = path.read_bytes()
         samples, rate = soundfile.read(path)
         soundfile.write(path, np.random.default_rng(0).uniform(-0.1, 0.1, samples.size), rate)
     run = tree.run("measures")
     assert run.code == 0 and "2 made" in run.out and "original speech" not in run.err, run.err
     assert tree.run("check", "--audio", "--allow-missing").code == 0
     assert "0 made, 2 current" in tree.run("measures").out
+    for path, content in original.items():  # of the same size, under the time of what it replaces
+        old = path.stat()
+        with path.open("r+b") as file:
+            file.write(content)
+        os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+        assert path.stat().st_size == old.st_size
+    run = tree.run("measures")
+    assert "2 made" in run.out and "original speech is still in (8)" in run.err, run.err
     scp = tree.data("speech_trials_all_anon") / "wav.scp"
     lines_to(scp, (f"{line.split()[0]} touch x |" for line in scp.read_text().splitlines()))
     run = tree.run("measures")
