@@ -24,7 +24,7 @@ check_shell() {
     local file files=()
     # Do not use git: the sources may have come without a repository.
     while IFS= read -r -d '' file; do files+=("$file"); done < <(
-        find .ci/run local recipes scripts tests -name work -prune -o \
+        find .ci/run findings local recipes scripts tests -name work -prune -o \
             -type f '(' -name '*.sh' -o -path .ci/run ')' -print0
     )
     # -x: follow sourced files, whose names are relative to this folder.
