@@ -22,10 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     audio = "(wav or flac, also in subfolders; file name: utterance id)"
     parser.add_argument("--original", required=True, **path("DIR", f"audio {audio}"))
     utt2spk = (
-        "speaker of every utterance; without it the folders tell: LibriSpeech's layout, or "
-        "SPEAKER/FILE, SPEAKER/SESSION/FILE"
+        "speaker of every utterance; without it the folders tell: SPEAKER/FILE, or further levels "
+        "where file names or a list in the folder confirm the speakers, as in LibriSpeech and VCTK"
     )
     parser.add_argument("--utt2spk", **path("F", utt2spk))
+    level = "the speakers are the folders of this level, 1 for those in DIR; also in other folders"
+    parser.add_argument("--speaker-level", **value("N", level, type=positive))
     anonymized = "the same utterances, anonymized; without it, stage 4 anonymizes them"
     parser.add_argument("--anonymized", **path("DIR", anonymized))
     spk2gender = (
@@ -61,12 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--training-utt2spk needs --training")
     if arguments.encoders and arguments.model:
         arguments.usage_error("--encoders and --model exclude each other")
+    listed = arguments.utt2spk and (arguments.training_utt2spk or arguments.training is None)
+    if listed and arguments.speaker_level:
+        arguments.usage_error("--speaker-level and --utt2spk exclude each other")
     arguments.encoders = tuple(dict.fromkeys(arguments.encoders.split()))
     names = AudioFolders.__dataclass_fields__
     new = make_tree(arguments.out, AudioFolders(**{name: given[name] for name in names}))
     print(f"{arguments.out}: {'created' if new.made else 'already exists'}")
     for name, (speakers, utterances) in new.sets.items():
         print(f"  data/{name}: {utterances} utterances of {speakers} speakers")
+    print("\n".join(f"  {line}" for line in new.speakers))
     if arguments.model is not None:
         from ..speech.xvector import assumed_sizes
 

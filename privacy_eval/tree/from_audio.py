@@ -4,7 +4,8 @@ The first n utterances of every speaker, sorted by id, are enrollment utterances
 trials against every speaker of the same gender, or against all if no genders are given. Back ends
 are trained on the training speech, which is of other speakers.
 
-Without a list of speakers, the folders tell them (`speech_folder`): enrollment and trials are of
+Without a list of speakers, the folders tell them, if it is plain which of them are the speakers
+(`speech_folder`): enrollment and trials are of
 different sessions, and trials are also against the speakers of the other gender.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -45,7 +46,9 @@ _WHOLE = f"speech_trials_{_ALL}"
 _ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
 
 _PROTOCOL_TEXT = """\
-# Written by privacy-eval data-dir. The trials:
+# Written by privacy-eval data-dir.
+# Speakers {speakers}
+# Trials:
 #   enrollment: of every speaker, {rule}, sorted by id;
 #   trials: every other utterance against every enrolled speaker{of_gender}.
 {comments}extends: {parent}
@@ -98,6 +101,8 @@ class AudioFolders:
         What is said in the evaluation audio, as Kaldi's `text`.
     encoders : tuple of str
         Speaker encoders in place of an extractor: `ge2e`, `ge2e-raw`, `d-vector` or ONNX files.
+    speaker_level : int, optional
+        Level of the folders that are the speakers, 1 for the first, where no list names them.
     """
 
     original: Path
@@ -110,6 +115,7 @@ class AudioFolders:
     model: Path | None = None
     text: Path | None = None
     encoders: tuple[str, ...] = ()
+    speaker_level: int | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,8 @@ class NewTree:
         Whether audio is outside the tree.
     remarks : tuple of str
         What the trials can carry, and what is missing.
+    speakers : tuple of str
+        What was taken for speakers, and for those of the training speech.
     """
 
     made: bool
@@ -136,6 +144,7 @@ class NewTree:
     is_trained: bool
     is_outside: bool
     remarks: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -161,17 +170,19 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     speech = _evaluated(source)
     sets = _evaluation_sets(speech, source)
     original = dict(speech.audio)
+    taken = {"speakers": speech}
     training: Mapping[str, str] = {}
     if source.training is not None:
-        other = _training(source.training, source.training_utt2spk)
+        other = _speech(source.training, source.training_utt2spk, source.speaker_level)
         training = other.speaker_of
         _refuse_shared(speech.speaker_of, training, source.training_utt2spk or source.training)
         original |= other.audio
         sets[_TRAINING] = _Set(training)
+        taken["training speakers"] = other
     audio: dict[str, Mapping[str, Path]] = {"": original}
     is_informed = bool(training)
     if source.anonymized is not None:
-        anonymized = _anonymized(source)
+        anonymized = _anonymized(source, source.speaker_level or speech.level)
         is_informed = not training.keys().isdisjoint(anonymized)
         needed = {**speech.speaker_of, **training} if is_informed else speech.speaker_of
         audio[ANON_SUFFIX] = _select(anonymized, needed, source.anonymized)
@@ -179,7 +190,8 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     tree = Path(os.path.abspath(tree))
     files = _data_folders(sets, speech, audio, tree)
     files |= _model_files(source)
-    remarks = _remarks(speech, sets)
+    doubts = (doubt for folder in taken.values() for doubt in folder.doubts)
+    remarks = (*doubts, *_remarks(speech, sets))
     files[PROTOCOL] = _protocol(source, speech, sets, is_informed, remarks).encode()
     everything = [path for paths in audio.values() for path in paths.values()]
     return NewTree(
@@ -189,17 +201,14 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
         bool(training),
         bool(paths_outside(everything, [tree])),
         (*remarks, *speech.remarks),
+        tuple(f"{what} {folder.speakers}" for what, folder in taken.items()),
     )
 
 
 def _evaluated(source: AudioFolders) -> SpeechFolder:
-    """Read the evaluation speech: by its lists, or by its folders."""
-    if source.utt2spk is None:
-        speech = read_speech_folder(source.original)
-    else:
-        speaker_of = dict(sorted(read_utt2spk(source.utt2spk).items()))
-        paths = _select(_by_stem(source.original), speaker_of, source.original)
-        speech = SpeechFolder(paths, speaker_of, {}, {}, {})
+    """Read the evaluation speech, and what its lists say."""
+    known = () if source.spk2gender is None else read_spk2gender(source.spk2gender)
+    speech = _speech(source.original, source.utt2spk, source.speaker_level, known)
     if source.spk2gender is not None:
         speech = replace(speech, gender_of=_genders(speech.speaker_of, source.spk2gender))
     if source.text is not None:
@@ -210,20 +219,23 @@ def _evaluated(source: AudioFolders) -> SpeechFolder:
     return speech
 
 
-def _anonymized(source: AudioFolders) -> Mapping[str, Path]:
+def _anonymized(source: AudioFolders, level: int | None) -> Mapping[str, Path]:
     """The anonymized audio by utterance, named as the original is."""
     assert source.anonymized is not None
     if source.utt2spk is None:
-        return read_speech_folder(source.anonymized).audio
+        return read_speech_folder(source.anonymized, level=level).audio
     return _by_stem(source.anonymized)
 
 
-def _training(folder: Path, utt2spk: Path | None) -> SpeechFolder:
-    """Read the training speech: by its list, or by its folders."""
+def _speech(
+    folder: Path, utt2spk: Path | None, level: int | None, known: Collection[str] = ()
+) -> SpeechFolder:
+    """Read speech: by its list of speakers, or by its folders."""
     if utt2spk is None:
-        return read_speech_folder(folder)
+        return read_speech_folder(folder, level=level, known=known)
     speaker_of = dict(sorted(read_utt2spk(utt2spk).items()))
-    return SpeechFolder(_select(_by_stem(folder), speaker_of, folder), speaker_of, {}, {}, {})
+    paths = _select(_by_stem(folder), speaker_of, folder)
+    return SpeechFolder(paths, speaker_of, {}, {}, {}, taken_from=utt2spk.name)
 
 
 def _data_folders(
@@ -343,7 +355,8 @@ def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
         f"{interval(4 * speakers)}"
     )
     if speakers < LEAST_SPEAKERS:
-        carried = f"so few speakers carry no claim about an anonymizer: {carried}"
+        few = "so few" if speakers > 2 else "two"
+        carried = f"{few} speakers carry no claim about an anonymizer: {carried}"
     if not speech.session_of:
         unknown = "sessions of the recordings are not known; where enrollment and trials share one"
         return carried, f"{unknown}, linking is easier than across sessions"
@@ -453,6 +466,7 @@ def _protocol(
     all_parts = {u for part in parts for u in sets[part].speaker_of}
     whole = len(tried) > 1 and tried[-1] == _ALL and all_parts == {*sets[_WHOLE].speaker_of}
     return _PROTOCOL_TEXT.format(
+        speakers=speech.speakers,
         rule=rule,
         of_gender=of_gender,
         comments=_comments(source),

@@ -1,7 +1,10 @@
 """Read a folder of somebody's speech: speakers, sessions, genders and transcripts from its layout.
 
-Two layouts are recognized: LibriSpeech's, SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac at any depth,
-with SPEAKERS.TXT and *.trans.txt; else folders are speakers, and those within them sessions.
+LibriSpeech's layout is recognized at any depth, SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac with
+SPEAKERS.TXT and *.trans.txt. In others, the folders of one level are the speakers, and those within
+them sessions. SPEAKER/FILE is taken as such; which of several levels it is must be chosen, or be
+told by a list of speakers or by file names that begin with the speaker. Speech of two people under
+one name looks private whatever was done to it, so nothing is guessed.
 """
 
 from __future__ import annotations
@@ -9,21 +12,46 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, abbreviate, counted
-from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender
+from ..errors import PrivacyEvalError, abbreviate, counted, printable
+from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import read_text
 from ..io.transcripts import read_transcripts
 
 #: Suffixes of audio files.
 AUDIO = (".wav", ".flac")
 
-_SPEAKERS, _GENDERS, _WORDS, _CHAPTER_WORDS = "SPEAKERS.TXT", "spk2gender", "text", ".trans.txt"
+#: Tables of corpora: what separates their columns, and which of them is the gender.
+_TABLES = {"SPEAKERS.TXT": ("|", 1), "speaker-info.txt": (None, 2)}
+_GENDERS, _UTT2SPK, _WORDS, _CHAPTER_WORDS = "spk2gender", "utt2spk", "text", ".trans.txt"
 #: How the same utterance is named where several microphones recorded it, as in VCTK.
 _MICROPHONE = re.compile(r"(.+)[_-]mic\d+")
+#: A folder of LibriSpeech, LibriTTS or MLS, and of one of its speakers' chapters or books.
+_CHAPTER = re.compile(r"(\d+)[-_](\d+)[-_].+")
+#: Names of groups of people: nobody is in two of them.
+_GROUP = re.compile(
+    r"f|m|(fe)?males?|(wo)?m[ae]n|boys?|girls?|kids|child(ren)?|adults?|teens|seniors?|old|young|"
+    r"patients?|controls?|healthy|(non-?)?natives?|(north|south|east|west)(ern)?|"
+    r"(dr|region|accent|dialect|group|grp|class)[-_ ]?\d+",
+    re.IGNORECASE,
+)
+#: Names of parts of a corpus, of recordings (AMI's, ICSI's and Switchboard's, too) or of manners.
+_PART = re.compile(
+    r"(.+[-_. ])?((train(ing)?|dev(el(opment)?)?|test(ing)?|eval(uation)?|val(id(ation|ated)?)?|"
+    r"enrol(l|ls|lment|ment)?|trials?|orig(inal)?|anon(ymi[sz]ed)?|raw|processed|clean|noisy|other|"
+    r"bona-?fide|spoof|genuine|fake|data(set)?|corpus|audios?|speech|speakers|recordings?|clips?|"
+    r"utterances|sentences|sounds?|wavs?|flac|libri\w*|vctk|timit|voxceleb|sessions?|ses|parts?|"
+    r"dis[ck]s?|cd|vol(ume)?|batch|fold|split|(sub)?set|shard|takes?|mic(rophone)?s?|channels?|"
+    r"headset|dialog(ue)?s?|dlg|conv(ersation)?s?|meetings?|calls?|scripted|impro(vised)?|"
+    r"spontaneous|anger|angry|happy|happiness|sad(ness)?|neutral|fear(ful)?|disgust(ed)?|"
+    r"surprised?|calm|bored(om)?|excited|frustrated|(mon|tues|wednes|thurs|fri|satur|sun)day)"
+    r"[-_ ]?\d*|(day|week|room|rm|ch|sess?|list|book|chapter|wav|level)[-_ ]?\d+[a-z]?|"
+    r"(e[ns]|i[bns]|ts)\d{4}[a-d]?|b(db|ed|mr|ns|ro|sr|tr)\d{3}|sw\d{4,5})([-_. ].+)?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +70,12 @@ class SpeechFolder:
         Words by utterance; empty if any utterance has none.
     remarks : tuple of str
         What is missing.
+    taken_from : str
+        What tells the speakers.
+    level : int, optional
+        That of the speakers' folders, 1 for the first; None in LibriSpeech's layout.
+    recurring : tuple of str
+        Which of them have folders in several places.
     """
 
     audio: Mapping[str, Path]
@@ -50,6 +84,22 @@ class SpeechFolder:
     gender_of: Mapping[str, str]
     said: Mapping[str, str]
     remarks: tuple[str, ...] = ()
+    taken_from: str = ""
+    level: int | None = None
+    recurring: tuple[str, ...] = ()
+
+    @property
+    def speakers(self) -> str:
+        """What was taken for speakers: how, how many, and the first names."""
+        names = sorted(set(self.speaker_of.values()))
+        return printable(f"({self.taken_from}): {len(names)}: {abbreviate(names)}")
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What to check of the speakers."""
+        odd = not_speakers(sorted(set(self.speaker_of.values())))
+        unlikely = (f"check that these are speakers: {abbreviate(odd)}",) if odd else ()
+        return (*self.recurring, *unlikely)
 
 
 def audio_files(folder: Path) -> list[Path]:
@@ -70,37 +120,77 @@ def audio_files(folder: Path) -> list[Path]:
     return files
 
 
-def read_speech_folder(folder: Path) -> SpeechFolder:
+def read_speech_folder(
+    folder: Path, *, level: int | None = None, known: Collection[str] = ()
+) -> SpeechFolder:
     """Read the utterances of a folder, and what its layout tells about them.
+
+    Parameters
+    ----------
+    level : int, optional
+        Level of the speakers' folders, 1 for those in `folder`.
+    known : collection of str
+        Speakers of a list, which may tell the level.
 
     Raises
     ------
     PrivacyEvalError
-        No audio; audio outside of any speaker's folder; two files of one utterance; the same
-        utterance from several microphones; a damaged list; speakers without gender in a list.
+        No audio; audio outside of any speaker's folder; folders that may not be the speakers; two
+        files of one utterance; the same utterance from several microphones; a damaged list;
+        speakers without gender in a list.
     """
     paths = audio_files(folder)
     if not paths:
         raise PrivacyEvalError(f"{folder}: no audio (*{' or *'.join(AUDIO)}) in it")
-    placed = _librispeech(paths) or _by_speaker(paths, folder)
-    names = Counter(name for name, _, _ in placed)
+    table, gender_of = _genders(folder)
+    listed = folder / _UTT2SPK
+    of_list = set(read_utt2spk(listed).values()) if listed.is_file() else set[str]()
+    placed, taken_from = _librispeech(paths) if level is None else [], "LibriSpeech's layout"
+    if not placed:
+        parts = [path.relative_to(folder).with_suffix("").parts for path in paths]
+        parts = [tuple("_".join(part.split()) for part in names) for names in parts]
+        level = level or _speaker_level(folder, parts, (of_list, gender_of.keys(), set(known)))
+        placed, taken_from = _by_level(folder, parts, level), f"level {level}, folders"
+    names = Counter(name for name, *_ in placed)
     twice = [name for name, count in names.items() if count > 1]
     refuse(twice, folder, "two audio files of one utterance")
     recorded = Counter(m[1] for name in names if (m := _MICROPHONE.fullmatch(name)))
     copies = [name for name, count in recorded.items() if count > 1]
     refuse(copies, folder, "utterances of several microphones (keep the files of one)")
     rows = sorted(zip(placed, paths, strict=True))
-    audio = {name: path for (name, _, _), path in rows}
-    speaker_of = {name: speaker for (name, speaker, _), _ in rows}
+    audio = {name: path for (name, *_), path in rows}
+    speaker_of = {name: speaker for (name, speaker, *_), _ in rows}
+    speakers = sorted(set(speaker_of.values()))
+    strangers = [speaker for speaker in speakers if of_list and speaker not in of_list]
+    refuse(strangers, listed, "folders that are none of its speakers (--utt2spk reads it)")
+    unknown = [speaker for speaker in speakers if gender_of and speaker not in gender_of]
+    refuse(unknown, table, "no gender of speakers")
     said, remarks = _said(folder, paths, audio)
     return SpeechFolder(
         audio,
         speaker_of,
-        {name: session for (name, _, session), _ in rows},
-        _gender_of(folder, set(speaker_of.values())),
+        {name: session for (name, _, session, _), _ in rows},
+        {speaker: gender_of[speaker] for speaker in speakers if gender_of},
         said,
         remarks,
+        taken_from,
+        level,
+        _recurring(folder, {(speaker, place) for _, speaker, _, place in placed}),
     )
+
+
+def not_speakers(names: Collection[str]) -> list[str]:
+    """Return the names that no speaker has, as far as known; a letter is one only among such.
+
+    Examples
+    --------
+    >>> not_speakers(["DR1", "train-clean-100", "OAF_angry"]), not_speakers(["f", "m"])
+    (['DR1', 'train-clean-100', 'OAF_angry'], ['f', 'm'])
+    >>> not_speakers(["e", "f", "g"]), not_speakers(["p225", "F01", "Actor_01", "female_2"])
+    ([], [])
+    """
+    odd = [name for name in names if _GROUP.fullmatch(name) or _PART.fullmatch(name)]
+    return odd if len(odd) == len(names) or max(map(len, odd), default=0) > 1 else []
 
 
 def refuse(names: Collection[str], where: Path, problem: str) -> None:
@@ -114,61 +204,113 @@ def refuse(names: Collection[str], where: Path, problem: str) -> None:
         raise PrivacyEvalError(f"{where}: {problem}: {len(names)}: {abbreviate(list(names))}")
 
 
-def _librispeech(paths: Collection[Path]) -> list[tuple[str, str, str]]:
+#: Utterance, speaker, session, and the folders above the speaker's.
+_Placed = tuple[str, str, str, tuple[str, ...]]
+
+
+def _librispeech(paths: Collection[Path]) -> list[_Placed]:
     """Return utterance, speaker and chapter of every file, or nothing if any is named otherwise."""
     placed = []
     for path in paths:
-        speaker, chapter = path.parts[-3:-1] if len(path.parts) > 2 else ("", "")
-        if not path.stem.startswith(f"{speaker}-{chapter}-"):
+        *above, speaker, chapter, _ = path.absolute().parts
+        if not (m := _CHAPTER.fullmatch(path.stem)) or (m[1], m[2]) != (speaker, chapter):
             return []
-        placed.append((path.stem, speaker, chapter))
+        placed.append((path.stem, speaker, chapter, tuple(above)))
     return placed
 
 
-def _by_speaker(paths: Collection[Path], folder: Path) -> list[tuple[str, str, str]]:
+def _speaker_level(
+    folder: Path, parts: Sequence[tuple[str, ...]], lists: Iterable[Collection[str]]
+) -> int:
+    """Return the level of the speakers' folders: the only one, or that of a list of speakers or of
+    the beginnings of file names, which only groups and parts of a corpus are above."""
+    depths = {len(names) - 1 for names in parts}
+    at = [sorted({names[n] for names in parts}) for n in range(min(depths))]
+    found = [n for n, names in enumerate(at) if any({*names} <= {*known} for known in lists)]
+    if not found and max(depths) < 2:
+        found = [0]
+    elif not found:
+        # `p1_2` is named after `p1`, and not after `p`; of others, the x remains.
+        rests = [[f"x{p[-1]}".removeprefix(f"x{name}")[:1] for name in p[:-1]] for p in parts]
+        found = [n for n in range(len(at)) if not any(rest[n].isalnum() for rest in rests)]
+        above = {name for names in at[: found[0]] for name in names} if found else set[str]()
+        found = found if len(not_speakers(above)) == len(above) else []
+    odd = not_speakers(at[found[0]]) if len(found) == 1 and at else []
+    if len(found) == 1 and not odd:
+        return found[0] + 1
+    levels = ""
+    for n in range(max(depths)):
+        folders = {names[: n + 1] for names in parts if len(names) > n + 1}
+        names = sorted({path[n] for path in folders})
+        of = f" of {counted(len(names), 'name')}" * (len(names) < len(folders))
+        levels += f"; level {n + 1}: {counted(len(folders), 'folder')}{of}: {abbreviate(names)}"
+    problem = f"no speakers: {abbreviate(odd)}" if odd else "which folders are the speakers?"
+    raise PrivacyEvalError(
+        f"{folder}: {problem}{levels}; choose --speaker-level N, or list the speakers by "
+        "--utt2spk, of training speech by --training-utt2spk"
+    )
+
+
+def _by_level(folder: Path, parts: Sequence[tuple[str, ...]], level: int) -> list[_Placed]:
     """Return utterance, speaker and session of every file by the folders that it is in.
 
     An utterance is named by its file if those names are unique and begin with the speaker, as Kaldi
-    needs them; otherwise by folders and file.
+    needs them; otherwise by folders and file, the speaker first. The other folders tell sessions.
     """
-    parts = [path.relative_to(folder).with_suffix("").parts for path in paths]
-    parts = [tuple("_".join(part.split()) for part in names) for names in parts]
-    outside = [str(path) for path, names in zip(paths, parts, strict=True) if len(names) < 2]
-    refuse(outside, folder, "audio outside of a speaker's folder (expected SPEAKER/.../FILE)")
+    outside = ["/".join(names) for names in parts if len(names) <= level]
+    remedy = f"which is at level {level}; move it, or list the speakers by --utt2spk"
+    refuse(outside, folder, f"audio outside of a speaker's folder, {remedy}")
     stems = [names[-1] for names in parts]
-    named = len(set(stems)) == len(stems) and all(n[-1].startswith(n[0]) for n in parts)
-    return [
-        (names[-1] if named else "-".join(names), names[0], "/".join(names[1:-1]))
-        for names in parts
-    ]
+    named = len(set(stems)) == len(stems) and all(n[-1].startswith(n[level - 1]) for n in parts)
+    placed = []
+    for *folders, stem in parts:
+        speaker, above = folders.pop(level - 1), tuple(folders[: level - 1])
+        name = stem if named else "-".join((speaker, *folders, stem))
+        placed.append((name, speaker, "/".join(folders), above))
+    return placed
 
 
-def _gender_of(folder: Path, speakers: Collection[str]) -> dict[str, str]:
-    """Read the genders of the speakers from `spk2gender` in the folder, or from LibriSpeech's
-    SPEAKERS.TXT there or up to two folders above."""
-    path, gender_of = folder / _GENDERS, {}
+def _recurring(folder: Path, places: Collection[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    """Say which speakers have folders in several places; refuse those in two groups of people."""
+    above: dict[str, list[tuple[str, ...]]] = {}
+    for speaker, place in sorted(places):
+        above.setdefault(speaker, []).append(place)
+    several, mixed = list[str](), list[str]()
+    for speaker, of in above.items():
+        groups = {tuple(filter(_GROUP.fullmatch, place)) for place in of}
+        where = f"{speaker} (in {' and '.join('/'.join(place[-2:]) for place in of[:2])})"
+        (several if len(groups) == 1 else mixed).extend([where] * (len(of) > 1))
+    remedy = "rename them, or list the speakers by --utt2spk"
+    refuse(mixed, folder, f"folders of one name for different people ({remedy})")
+    taken = f"folders of one name are taken for one speaker (else {remedy}): {len(several)}: "
+    return (f"{taken}{abbreviate(several)}",) if several else ()
+
+
+def _genders(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Read the genders of speakers from `spk2gender` in the folder, or from a corpus's table there
+    or up to two folders above."""
+    path = folder / _GENDERS
     if path.is_file():
-        gender_of = read_spk2gender(path)
-    else:
-        above = (folder, *folder.absolute().parents[:2])
-        tables = [place / _SPEAKERS for place in above if (place / _SPEAKERS).is_file()]
-        if not tables:
-            return {}
-        path = tables[0]
-        gender_of = _read_speakers(path)
-    refuse(sorted(set(speakers) - gender_of.keys()), path, "no gender of speakers")
-    return {speaker: gender_of[speaker] for speaker in sorted(speakers)}
+        return path, read_spk2gender(path)
+    for place in (folder, *folder.absolute().parents[:2]):
+        for name, columns in _TABLES.items():
+            if (place / name).is_file():
+                return place / name, _read_speakers(place / name, *columns)
+    return path, {}
 
 
-def _read_speakers(path: Path) -> dict[str, str]:
+def _read_speakers(path: Path, separator: str | None, column: int) -> dict[str, str]:
+    """Read the genders of a corpus's table."""
     gender_of: dict[str, str] = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):
-        if not line.strip() or line.startswith(";"):
+        fields = [field.strip() for field in line.split(separator)]
+        if not line.strip() or line.startswith(";") or fields[0] == "ID":
             continue
-        fields = [field.strip() for field in line.split("|")]
-        if len(fields) < 2 or fields[1].lower() not in SPEAKER_GENDERS:
-            raise PrivacyEvalError(f"{path}:{number}: expected SPEAKER | F or M | ...")
-        gender_of[fields[0]] = fields[1].lower()
+        if len(fields) <= column or fields[column].lower() not in SPEAKER_GENDERS:
+            raise PrivacyEvalError(f"{path}:{number}: no F or M in column {column + 1}")
+        # VCTK's folder p225 is listed as p225 or, in its first versions, as 225.
+        prefix = "p" if separator is None and fields[0].isdigit() else ""
+        gender_of[prefix + fields[0]] = fields[column].lower()
     return gender_of
 
 

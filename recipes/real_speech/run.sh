@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034 # options are passed on by their names
 # Evaluate an anonymizer on real speech, without Kaldi: a folder of recordings in, attacks by real speaker
-# encoders, tables and a report out, on a laptop. The folder has LibriSpeech's layout, or
-# SPEAKER/FILE.wav or SPEAKER/SESSION/FILE.wav (also FLAC). Enrollment and trials are of different sessions
-# where there are several; the report says what so many speakers can carry. More speech of other speakers
-# (--training) makes attackers stronger, who learn how anonymized voices map to original ones.
+# encoders, tables and a report out, on a laptop. The folder has LibriSpeech's layout, or SPEAKER/FILE.wav
+# (also FLAC); where there are more levels of folders, --speaker-level N says which are the speakers, unless
+# file names or a list in the folder do. Enrollment and trials are of different sessions where there are
+# several; the report says what so many speakers can carry. More speech of other speakers (--training) makes
+# attackers stronger, who learn how anonymized voices map to original ones.
 #
 # Usage: run.sh --speech DIR [--training DIR] [--get-models true] [other options]
 #
@@ -13,9 +14,12 @@
 set -euo pipefail
 
 # --- options
-speech=               # folder of speech: LibriSpeech's layout, or SPEAKER/.../FILE.wav or .flac
+speech=               # folder of speech: LibriSpeech's layout, or SPEAKER/FILE.wav or .flac
+speaker_level=        # the speakers are the folders of this level, 1 for those in --speech (also in the others)
+utt2spk=              # list of the speakers: <file name> <speaker> (default: the folders are the speakers)
 anonymized=           # the same files, anonymized by your system (default: stage 4 anonymizes them)
 training=             # folder of speech of other speakers, in such a layout: aligned attackers learn from it
+training_utt2spk=     # list of its speakers (default: the folders are the speakers)
 dir=                  # folder of tree and results (default: work beside this script)
 spk2gender=           # gender of every speaker (default: from the folder, else unknown)
 text=                 # what is said, as Kaldi's text (default: from the folder, else unknown)
@@ -67,8 +71,8 @@ fi
 
 if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
     design=(--original "$speech" --encoders "$encoders")
-    for name in anonymized training spk2gender text enroll; do
-        if [ -n "${!name}" ]; then design+=("--$name" "${!name}"); fi
+    for name in speaker_level utt2spk anonymized training training_utt2spk spk2gender text enroll; do
+        if [ -n "${!name}" ]; then design+=("--${name//_/-}" "${!name}"); fi
     done
     privacy-eval data-dir "${design[@]}" --out "$dir/tree"
 fi

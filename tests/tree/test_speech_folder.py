@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -120,15 +122,16 @@ def test_folders_are_speakers_and_sessions(
     tmp_path: Path, files: list[str], ids: list[str]
 ) -> None:
     touch(tmp_path, *files, "p1/.hidden.wav", "notes.txt")
-    speech = read_speech_folder(tmp_path)
+    level = None if files[0].count("/") == 1 else 1
+    speech = read_speech_folder(tmp_path, level=level)
     assert list(speech.audio) == ids and not speech.gender_of and not speech.said
     first = files[0].split("/")
     assert speech.speaker_of[ids[0]] == first[0].replace(" ", "_")
     assert speech.session_of[ids[0]] == "/".join(first[1:-1]).replace(" ", "_")
     lines_to(tmp_path / "text", (f"{name} words" for name in ids))
-    assert read_speech_folder(tmp_path).said == dict.fromkeys(ids, "words")
+    assert read_speech_folder(tmp_path, level=level).said == dict.fromkeys(ids, "words")
     lines_to(tmp_path / "text", (f"{name} words" for name in ids[1:]))
-    partial = read_speech_folder(tmp_path)
+    partial = read_speech_folder(tmp_path, level=level)
     assert not partial.said and ids[0] in partial.remarks[0]
 
 
@@ -137,6 +140,7 @@ def test_folders_are_speakers_and_sessions(
     [
         ([], "no audio"),
         (["a.wav", "s/b.wav"], "outside of a speaker"),
+        (["a.wav", "b.wav"], "--utt2spk"),
         (["p/p_1_mic1.flac", "p/p_1_mic2.flac", "q/q_1_mic1.flac"], "p_1"),
         (["p/p_1.wav", "p/p_1.flac"], "two audio files"),
     ],
@@ -154,3 +158,231 @@ def test_damaged_lists_of_speakers_are_refused(corpus: Path, line: str, named: s
     lines_to(corpus / "SPEAKERS.TXT", [line])
     with pytest.raises(PrivacyEvalError, match=named):
         read_speech_folder(corpus)
+
+
+def layout(root: Path, places: Iterable[str], *names: str) -> None:
+    """Files in every folder, with {0} for its own name, {1} for that of the folder above, ..."""
+    for place in places:
+        folders = place.split("/")[::-1]
+        touch(root / place, *(f"{name.format(*folders)}.wav" for name in names))
+
+
+@pytest.mark.parametrize(
+    ("places", "name", "level", "speakers"),
+    [
+        # Parallel sentences; letters, of which not all are genders; actors are speakers.
+        (["alice", "bob", "carol"], "sentence", 1, "alice bob carol"),
+        (["d", "e", "f"], "s", 1, "d e f"),
+        (["Actor_01", "Actor_02"], "03-01-01-01-01-01", 1, "Actor_01 Actor_02"),
+        # VCTK.
+        (["wav48/p225", "wav48/s5"], "{0}_00", 2, "p225 s5"),
+        (
+            ["VCTK-Corpus-0.92/wav48_silence_trimmed/p225", "VCTK-Corpus-0.92/wav48/p9"],
+            *("{0}_", 3, "p225 p9"),
+        ),
+        # All files are named by the folders of one level, below none but groups and parts.
+        (["A1/monday", "A1/friday", "B2/monday"], "{1}-{0}", 1, "A1 B2"),
+        (["0001/Angry/train", "0002/Sad/test"], "{2}_00", 1, "0001 0002"),
+        (["female/train/u7", "male/test/u8"], "{0}_x", 3, "u7 u8"),
+        # LibriTTS, MLS, and LibriSpeech in other folders.
+        (["train-clean-100/84/121", "dev-clean/85/7"], "{1}_{0}_000007_00", None, "84 85"),
+        (["train/audio/84/121", "test/audio/85/7"], "{1}_{0}_", None, "84 85"),
+        (["any/84/121", "thing/85/7"], "{1}-{0}-", None, "84 85"),
+    ],
+)
+def test_layouts_that_tell_their_speakers(
+    tmp_path: Path, places: list[str], name: str, level: int | None, speakers: str
+) -> None:
+    layout(tmp_path, places, f"{name}1", f"{name}2")
+    speech = read_speech_folder(tmp_path)
+    assert sorted(set(speech.speaker_of.values())) == speakers.split()
+    assert speech.level == level and not speech.doubts
+    assert all(u.startswith(s) for u, s in speech.speaker_of.items())
+    assert speech.speakers.endswith(f": {len(speakers.split())}: {speakers.replace(' ', ', ')}")
+
+
+@pytest.mark.parametrize(
+    ("places", "name", "named"),
+    [
+        # TIMIT, VoxCeleb, IEMOCAP.
+        (["DR1/FABC0", "DR1/MDEF0", "DR2/FGHI0"], "SA", "level 2: 3 folders: FABC0, FGHI0, MDEF0"),
+        (["dev/wav/id1/v", "test/wav/id2/v"], "0", "level 4: 2 folders of 1 name: v"),
+        (
+            ["Session1/sentences/wav/Ses01F_impro01", "Session2/sentences/wav/Ses02M_x"],
+            "{0}_F",
+            "4",
+        ),
+        # Other names than in the files, as of AISHELL, L2-ARCTIC, TORGO, m-ailabs and AMI.
+        (["train/S0002", "dev/S0003"], "BAC009{0}W", "level 2: 2 folders: S0002, S0003"),
+        (["ABA/wav", "SKA/wav"], "arctic_a", "level 1: 2 folders: ABA, SKA"),
+        (["F/F01/Session1/wav", "M/M01/Session1/wav"], "0", "level 2: 2 folders: F01, M01"),
+        (["by_book/female/ann/emma/wavs", "by_book/male/bob/faust/wavs"], "{1}_", "level 3"),
+        (["ES2002a/audio", "ES2003b/audio"], "{1}.Headset-", "ES2002a, ES2003b"),
+        # Named by two levels, or below folders that may be speakers.
+        (["A/A_01", "B/B_02"], "{0}_", "level 2: 2 folders: A_01, B_02"),
+        (["ann/genesis", "bob/exodus"], "{0}_", "level 1: 2 folders: ann, bob"),
+        (["p1/s", "p12/s"], "p12_", "level 1: 2 folders: p1, p12"),
+        # Folders that are no speakers.
+        *(
+            (names.split(), "x", "no speakers")
+            for names in (
+                *(
+                    "f m",
+                    "Female MALE",
+                    "boys girls",
+                    "TRAIN dev test",
+                    "DR1 dr2",
+                    "Session1 Session2",
+                ),
+                *(
+                    "Ses01 Ses02",
+                    "part1 part2",
+                    "disc1 CD2",
+                    "batch_1 batch_2",
+                    "wav audio",
+                    "clips",
+                ),
+                *(
+                    "clean other",
+                    "train-clean-100 test-other",
+                    "original anonymized",
+                    "enroll trials",
+                ),
+                *("OAF_angry YAF_sad", "p1_session1 p1_session2", "p1 p2 p3 test", "north South"),
+                *("ES2002a IS1000b", "Bmr001 Bed002", "monday friday", "patients controls"),
+            )
+        ),
+    ],
+)
+def test_layouts_that_do_not_are_refused_with_all_levels(
+    tmp_path: Path, places: list[str], name: str, named: str
+) -> None:
+    layout(tmp_path, places, f"{name}1", f"{name}2")
+    with pytest.raises(PrivacyEvalError, match=re.escape(named)) as refused:
+        read_speech_folder(tmp_path)
+    assert all(text in str(refused.value) for text in ("level 1: ", "--speaker-level", "--utt2spk"))
+
+
+@pytest.mark.parametrize(
+    ("table", "lines", "genders"),
+    [
+        ("spk2gender", ["A f", "B m", "C m"], {"A": "f", "B": "m"}),
+        ("utt2spk", ["x A", "y B"], {}),
+        ("SPEAKERS.TXT", [";ID", "A | F | x", "B | M | x"], {"A": "f", "B": "m"}),
+        (
+            "speaker-info.txt",
+            ["ID  AGE  GENDER", "A  23  F  English", "B 40 M"],
+            {"A": "f", "B": "m"},
+        ),
+    ],
+)
+def test_a_list_in_the_folder_tells_the_level(
+    tmp_path: Path, table: str, lines: list[str], genders: dict[str, str]
+) -> None:
+    layout(tmp_path, ["x/A/s", "x/B/s", "y/B/t"], "1", "2")
+    lines_to(tmp_path / table, lines)
+    speech = read_speech_folder(tmp_path)
+    assert speech.level == 2 and speech.gender_of == genders
+    assert speech.speaker_of["B-y-t-1"] == "B" and speech.session_of["B-y-t-1"] == "y/t"
+    (recurring,) = speech.doubts
+    assert "B (in x and y)" in recurring
+    touch(tmp_path, "x/D/s/1.wav")
+    with pytest.raises(PrivacyEvalError, match="level 2: 4 folders of 3 names: A, B, D"):
+        read_speech_folder(tmp_path)
+
+
+def test_a_list_that_names_others_than_the_folders_is_not_overruled(tmp_path: Path) -> None:
+    layout(tmp_path, ["A", "B"], "1", "2")
+    lines_to(tmp_path / "utt2spk", ["1 A", "2 C"])
+    with pytest.raises(PrivacyEvalError, match="utt2spk.*--utt2spk.*: 1: B"):
+        read_speech_folder(tmp_path)
+
+
+def test_first_versions_of_vctk_list_numbers(tmp_path: Path) -> None:
+    layout(tmp_path, ["p225", "p226"], "{0}_1")
+    lines_to(tmp_path / "speaker-info.txt", ["ID  AGE  GENDER", "225  23  F  English", "226 22 M"])
+    assert read_speech_folder(tmp_path).gender_of == {"p225": "f", "p226": "m"}
+
+
+def levelled(tmp_path: Path, places: list[str], *more: object) -> Run:
+    layout(tmp_path / "in", places, "1", "2", "3")
+    return cli("data-dir", "--original", tmp_path / "in", "--out", tmp_path / "tree", *more)
+
+
+def test_speakers_of_a_level_are_printed_and_written(tmp_path: Path) -> None:
+    run = levelled(tmp_path, [f"DR{n % 3}/S{n}" for n in range(6)], "--speaker-level", 2)
+    assert run.code == 0, run.err
+    assert "speakers (level 2, folders): 6: S0, S1, S2, S3, S4, ..." in run.out
+    assert "Speakers (level 2, folders): 6: S0" in (tmp_path / "tree" / PROTOCOL).read_text()
+    assert set(utterances(tmp_path / "tree", "speech_trials_all").values()) == {
+        f"S{n}" for n in range(6)
+    }
+    assert "two speakers" not in run.err and "check that these are speakers" not in run.err
+
+
+@pytest.mark.parametrize("more", [(), ("--anonymized",), ("--training",)])
+def test_the_level_is_that_of_all_folders(tmp_path: Path, more: tuple[str, ...]) -> None:
+    speakers = "tu" if more == ("--training",) else "ab"
+    layout(tmp_path / "other", [f"x/{s}/y" for s in speakers], "1", "2", "3")
+    level = ("--speaker-level", 2, *(word for o in more for word in (o, tmp_path / "other")))
+    run = levelled(tmp_path, ["x/a/y", "x/b/y"], *level)
+    assert run.code == 0, run.err
+    assert "two speakers carry no claim" in run.err
+    assert ("training speakers (level 2, folders): 2: t, u" in run.out) == (speakers == "tu")
+    anonymized = tmp_path / "tree/data/speech_enrolls_anon/wav.scp"
+    assert anonymized.is_file() == (more == ("--anonymized",))
+
+
+def test_an_anonymized_copy_has_the_level_that_a_list_of_the_original_tells(tmp_path: Path) -> None:
+    layout(tmp_path / "anonymized", ["x/a/y", "x/b/y", "x/c/y"], "1", "2", "3")
+    lines_to(tmp_path / "spk2gender", ["a f", "b f", "c m"])
+    lists = ("--spk2gender", tmp_path / "spk2gender", "--anonymized", tmp_path / "anonymized")
+    run = levelled(tmp_path, ["x/a/y", "x/b/y", "x/c/y"], *lists)
+    assert run.code == 0 and "speakers (level 2, folders): 3: a, b, c" in run.out, run.err
+
+
+@pytest.mark.parametrize(
+    ("places", "level", "named"),
+    [
+        (["f/01", "f/02", "m/01"], 2, "different people (rename them, or list the speakers"),
+        (["DR1/a", "DR1/b", "DR2/a"], 2, "1: a (in DR1 and DR2)"),
+        (["p/x", "q"], 2, "outside of a speaker's folder, which is at level 2"),
+        (["p/x", "p/y"], 1, "two speakers"),
+    ],
+)
+def test_levels_that_hold_no_speakers_are_refused(
+    tmp_path: Path, places: list[str], level: int, named: str
+) -> None:
+    run = levelled(tmp_path, places, "--speaker-level", level)
+    assert run.code == 1 and named in run.err and "Traceback" not in run.err
+
+
+def test_a_level_that_looks_wrong_is_taken_with_a_caution_in_the_report(tmp_path: Path) -> None:
+    run = levelled(tmp_path, ["Session1/a", "Session2/a", "Session3/b"], "--speaker-level", 1)
+    assert run.code == 0, run.err
+    remarks = load_protocol(PROTOCOL, base=tmp_path / "tree").remarks
+    assert (
+        "these are speakers: Session1, Session2, Session3" in remarks[0] and remarks[0] in run.err
+    )
+
+
+def test_a_speaker_of_several_sessions_above_is_one(tmp_path: Path) -> None:
+    places = [f"Session{n}/{who}" for n in (1, 2) for who in "abc"]
+    run = levelled(tmp_path, places, "--speaker-level", 2)
+    assert run.code == 0 and "3: a (in Session1 and Session2), b" in run.err, run.err
+    enrolled = utterances(tmp_path / "tree", "speech_enrolls")
+    assert enrolled == {f"{who}-Session1-{n}": who for who in "abc" for n in (1, 2, 3)}
+
+
+def test_a_level_is_not_given_with_a_list_of_all_speakers(tmp_path: Path) -> None:
+    lists = ("--utt2spk", tmp_path / "x", "--speaker-level", 1)
+    assert levelled(tmp_path, ["p", "q"], *lists).code == 2
+
+
+def test_a_list_of_groups_is_taken_with_a_caution(tmp_path: Path) -> None:
+    layout(tmp_path / "in", ["x"], *(f"u{n}" for n in range(6)))
+    lines_to(tmp_path / "utt2spk", [f"u{n} {'fm'[n % 2]}" for n in range(6)])
+    lists = ("--original", tmp_path / "in", "--utt2spk", tmp_path / "utt2spk")
+    run = cli("data-dir", *lists, "--out", tmp_path / "tree")
+    assert run.code == 0 and "these are speakers: f, m" in run.err, run.err
+    assert "speakers (utt2spk): 2: f, m" in run.out
