@@ -135,5 +135,5 @@ def speaker_intervals(
 
 def log_remarks(reader: AudioReader) -> None:
     """Log the reader's remarks, each with the utterances concerned."""
-    for remark, names in reader.remarks.items():
-        log(f"privacy-eval: warning: {remark}: utterances: {len(names)} ({abbreviate(names)})")
+    for note in reader.notes():
+        log(f"privacy-eval: warning: {note}")

@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, missing_library, shorten
+from ..errors import PrivacyEvalError, abbreviate, missing_library, shorten
 from ..io.confine import check_inside
 from ..io.files import opened, reading
 from ..io.scp import ScpLine, read_scp
@@ -39,9 +39,9 @@ Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
 #: Limit for a recording or segment: over four hours at 16 kHz.
 MAX_SAMPLES = 1 << 28
 LOWEST_RATE, HIGHEST_RATE = 1000, 192000
-#: Audio that Kaldi's programs would not read; keys of `AudioReader.remarks`.
+#: Audio that Kaldi's programs would not read, and that is mixed; keys of `AudioReader.remarks`.
 NOT_16_BIT = "not 16-bit PCM, which Kaldi does not read"
-CHANNELS = "several channels, only the first is read"
+CHANNELS, MIXED = "several channels, only the first is read", "several channels, averaged"
 
 _BLOCK_SAMPLES = 1 << 20
 _SUBTYPES = {
@@ -176,6 +176,10 @@ class AudioReader:
 
     def __iter__(self) -> Iterator[tuple[str, Audio]]:
         return ((name, self.read(name)) for name in self.ids)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the remarks, each with the number and the first of the utterances concerned."""
+        return tuple(f"{r}: {len(ids)} ({abbreviate(ids)})" for r, ids in self.remarks.items())
 
     def path(self, utterance: str) -> Path | None:
         """Return the file of an utterance; None if a command writes it."""
@@ -452,7 +456,7 @@ def _read(
     with _sound(file, segment.where, conversion) as (audio, header):
         samples = _samples(audio, header, segment, mix)
         remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
-        remarks += [CHANNELS] if audio.channels > 1 and not mix else []
+        remarks += [MIXED if mix else CHANNELS] if audio.channels > 1 else []
         return Audio(samples, int(audio.samplerate)), remarks
 
 

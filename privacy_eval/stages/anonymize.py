@@ -291,7 +291,7 @@ def anonymize_tree(
             continue
         converted = anonymize_data(data, out, reader, chosen, base=access.tree, run=run)
         outcome.add(_named(converted, out.name))
-        outcome.notes += [f"{out.name}: {r}: {len(u)}" for r, u in reader.remarks.items()]
+        outcome.notes += [f"{out.name}: {note}" for note in reader.notes()]
     outcome.add(bring_up_to_date(commands, access.inputs, run))
     return outcome
 

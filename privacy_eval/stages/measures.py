@@ -130,6 +130,7 @@ def make_measures(experiment: Experiment, options: Options, run: Run = Run()) ->
     measured = bring_up_to_date(speech, access.inputs, run, allow_missing=access.allow_missing)
     outcome.failed |= measured.failed
     outcome.left_out |= measured.left_out
+    outcome.notes += measured.notes if run.job == (1, 1) else ()
     if run.job == (1, 1):
         chosen = {*options.sources, *(m.id for m in experiment.asv.protocol.measures)}
         records = [o.product() for o in _records(experiment, options) if o.source in chosen]
@@ -189,6 +190,7 @@ class _Speech:
         measure = _network(self.network, self.cache)
         values: dict[str, Any] = {}
         refused = []
+        self.reader.remarks.clear()
         for name in self.utterances:
             try:
                 audio = self.reader.read(name)
@@ -203,7 +205,7 @@ class _Speech:
         measures = UtteranceMeasures(**{self.network: values}, left_out=len(refused))
         text = json.dumps(to_plain(measures), indent=1, ensure_ascii=False, allow_nan=False)
         left_out = f"left out: {abbreviate(refused)}" if refused else ""
-        return Content({self.path: f"{text}\n".encode()}, left_out)
+        return Content({self.path: f"{text}\n".encode()}, left_out, self.reader.notes())
 
 
 def _total_size(paths: Collection[Path]) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..choices import ENCODERS
-from ..errors import PrivacyEvalError, abbreviate, describe
+from ..errors import PrivacyEvalError, describe
 from ..io.files import digest, read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.kaldi_options import read_options
@@ -372,10 +372,7 @@ class _Part:
         return Content(
             {self.archive: _archive(vectors)},
             left_out="; ".join(unreadable),
-            remarks=tuple(
-                f"{remark}: {len(names)} ({abbreviate(names)})"
-                for remark, names in reader.remarks.items()
-            ),
+            remarks=reader.notes(),
         )
 
 

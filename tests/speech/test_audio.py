@@ -17,6 +17,7 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.speech import audio
 from privacy_eval.speech.audio import (
     CHANNELS,
+    MIXED,
     NOT_16_BIT,
     AudioReader,
     file_of_command,
@@ -73,7 +74,7 @@ def test_channels(tmp_path: Path) -> None:
     assert reader.remarks == {CHANNELS: ["u"]}
     mixed = reader_of(tmp_path, "u a.wav", mix=True)
     assert (mixed.read("u").samples == RAMP / 2 + (RAMP // 2 + 1) / 2).all()
-    assert not mixed.remarks
+    assert mixed.remarks == {MIXED: ["u"]} and mixed.notes() == (f"{MIXED}: 1 (u)",)
 
 
 def test_a_reader_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
