@@ -145,25 +145,27 @@ def read_speech_folder(
     table, gender_of = _genders(folder)
     listed = folder / _UTT2SPK
     of_list = set(read_utt2spk(listed).values()) if listed.is_file() else set[str]()
-    placed, taken_from = _librispeech(paths) if level is None else [], "LibriSpeech's layout"
-    if not placed:
+    placed = recognized = _librispeech(paths)
+    if level or not placed:
         parts = [path.relative_to(folder).with_suffix("").parts for path in paths]
         parts = [tuple("_".join(part.split()) for part in names) for names in parts]
         level = level or _speaker_level(folder, parts, (of_list, gender_of.keys(), set(known)))
-        placed, taken_from = _by_level(folder, parts, level), f"level {level}, folders"
+        placed = _by_level(folder, parts, level)
     names = Counter(name for name, *_ in placed)
-    twice = [name for name, count in names.items() if count > 1]
-    refuse(twice, folder, "two audio files of one utterance")
+    refuse([n for n, c in names.items() if c > 1], folder, "two audio files of one utterance")
     recorded = Counter(m[1] for name in names if (m := _MICROPHONE.fullmatch(name)))
-    copies = [name for name, count in recorded.items() if count > 1]
-    refuse(copies, folder, "utterances of several microphones (keep the files of one)")
+    problem = "utterances of several microphones (keep the files of one)"
+    refuse([n for n, c in recorded.items() if c > 1], folder, problem)
     rows = sorted(zip(placed, paths, strict=True))
     audio = {name: path for (name, *_), path in rows}
     speaker_of = {name: speaker for (name, speaker, *_), _ in rows}
     speakers = sorted(set(speaker_of.values()))
-    strangers = [speaker for speaker in speakers if of_list and speaker not in of_list]
+    by_names = {speaker for _, speaker, *_ in recognized}.difference(speakers)
+    problem = f"speakers by LibriSpeech's layout are not at level {level}; list them by --utt2spk"
+    refuse(sorted(by_names), folder, f"{problem} or --training-utt2spk")
+    strangers = [s for s in speakers if of_list and s not in of_list]
     refuse(strangers, listed, "folders that are none of its speakers (--utt2spk reads it)")
-    unknown = [speaker for speaker in speakers if gender_of and speaker not in gender_of]
+    unknown = [s for s in speakers if gender_of and s not in gender_of]
     refuse(unknown, table, "no gender of speakers")
     said, remarks = _said(folder, paths, audio)
     return SpeechFolder(
@@ -173,7 +175,7 @@ def read_speech_folder(
         {speaker: gender_of[speaker] for speaker in speakers if gender_of},
         said,
         remarks,
-        taken_from,
+        f"level {level}, folders" if level else "LibriSpeech's layout",
         level,
         _recurring(folder, {(speaker, place) for _, speaker, _, place in placed}),
     )
@@ -260,8 +262,8 @@ def _by_level(folder: Path, parts: Sequence[tuple[str, ...]], level: int) -> lis
     outside = ["/".join(names) for names in parts if len(names) <= level]
     remedy = f"which is at level {level}; move it, or list the speakers by --utt2spk"
     refuse(outside, folder, f"audio outside of a speaker's folder, {remedy}")
-    stems = [names[-1] for names in parts]
-    named = len(set(stems)) == len(stems) and all(n[-1].startswith(n[level - 1]) for n in parts)
+    named = len({n[-1] for n in parts}) == len(parts)
+    named = named and all(n[-1].startswith(n[level - 1]) for n in parts)
     placed = []
     for *folders, stem in parts:
         speaker, above = folders.pop(level - 1), tuple(folders[: level - 1])

@@ -176,3 +176,27 @@ def test_models_are_checked_without_downloading_them(tmp_path: Path) -> None:
     both = ("get-model", "ge2e-raw", "dnsmos")
     assert cli(*both, "--model-file", tmp_path / "wheel").code == 2
     assert "get-model ge2e dnsmos --cache" in cli(*both, "--check", "--cache", tmp_path).err
+
+
+@needs_onnxruntime
+def test_levels_and_lists_of_speakers_are_handed_on(tmp_path: Path) -> None:
+    for place, name in (("in/x/a", "a1"), ("in/x/a", "a2"), ("in/x/b", "b1"), ("in/x/b", "b2")):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / f"{name}_.wav").touch()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/u.wav").touch()
+    (tmp_path / "list").write_text("u t\n")
+    (tmp_path / "lists").write_text("".join(f"{s}{n}_ {s}\n" for s in "ab" for n in "12"))
+    (tmp_path / "e.onnx").touch()
+    stages = ("--encoders", "e.onnx", "--stage", 3, "--stop-stage", 3)
+    training = ("--training", "other", "--training-utt2spk", "list")
+    for how, taken in (
+        (("--speaker-level", 2), "speakers (level 2, folders): 2: a, b"),
+        (("--utt2spk", "lists"), "speakers (lists): 2: a, b"),
+    ):
+        words = ("--speech", "in", *how, *training, "--dir", how[0].strip("-"), *stages)
+        run = run_program(RUN, *words, cwd=tmp_path)
+        assert run.code == 0 and taken in run.out, run.err
+        assert "training speakers (list): 1: t" in run.out
+    run = run_program(RUN, "--speech", "in", *training, "--dir", "none", *stages, cwd=tmp_path)
+    assert run.code == 1 and "--speaker-level" in run.err

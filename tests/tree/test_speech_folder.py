@@ -374,6 +374,13 @@ def test_a_speaker_of_several_sessions_above_is_one(tmp_path: Path) -> None:
     assert enrolled == {f"{who}-Session1-{n}": who for who in "abc" for n in (1, 2, 3)}
 
 
+def test_a_level_does_not_make_chapters_of_training_speech_speakers(tmp_path: Path) -> None:
+    layout(tmp_path / "other", ["84/121", "85/7"], "{1}-{0}-1", "{1}-{0}-2")
+    level = ("--speaker-level", 2, "--training", tmp_path / "other")
+    run = levelled(tmp_path, ["x/a", "x/b", "x/c"], *level)
+    assert run.code == 1 and "2: 84, 85" in run.err and "--training-utt2spk" in run.err
+
+
 def test_a_level_is_not_given_with_a_list_of_all_speakers(tmp_path: Path) -> None:
     lists = ("--utt2spk", tmp_path / "x", "--speaker-level", 1)
     assert levelled(tmp_path, ["p", "q"], *lists).code == 2
