@@ -86,6 +86,16 @@ def test_utterances_that_are_refused_are_named(data: Path) -> None:
     assert list(plain["utterances"]) == ["s1-a", "s2-a"] and plain["mean"]["sig"] == 1.5
 
 
+@pytest.mark.parametrize("words", [("quality",), ("phones", "--reference-text", "TEXT")])
+def test_averaged_channels_are_said(data: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    for name in ("s1-a", "s2-a"):
+        soundfile.write(data / f"{name}.wav", np.ones((1000, 2), np.int16), 16000)
+    (tmp_path / "text").write_text("s1-a a\ns1-b a\ns2-a a\n")
+    words = tuple(str(tmp_path / "text") if word == "TEXT" else word for word in words)
+    run = cli(*words, "--data", data, "--allow-outside")
+    assert run.code == 0 and "several channels, averaged: 2 (s1-a, s2-a)" in run.err, run.err
+
+
 def test_paths_and_commands_are_confined(data: Path) -> None:
     for verb, more in (("quality", ()), ("phones", ("--original", data))):
         assert cli(verb, "--data", data, *more, "--scp-base", data).code == 0

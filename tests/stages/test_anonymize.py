@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,16 @@ def mcadams(data: Path, *options: object) -> Run:
 def coefficients() -> dict[str, float]:
     lines = (line.split() for line in Path("out/utt2mcadams").read_text().splitlines())
     return {name: float(value) for name, value in lines}
+
+
+@pytest.mark.parametrize(("variant", "said"), [("2020", "averaged"), ("2022", "only the first")])
+def test_several_channels_are_said(data: Path, variant: str, said: str) -> None:
+    for name in ("u1", "u3"):
+        samples, rate = soundfile.read(f"{name}.flac", dtype="int16")
+        soundfile.write(f"{name}.flac", np.stack([samples, samples], axis=1), rate)
+    run = mcadams(data, "--variant", variant, "--coefficient", 0.8)
+    assert run.code == 0, run.err
+    assert re.search(f"several channels, {said}.*: 2 .u1, u3", run.err), run.err
 
 
 def test_a_data_folder_is_written(data: Path) -> None:

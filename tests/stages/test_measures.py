@@ -230,6 +230,20 @@ def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
     assert "2 computed" in tree.run("measures", "--quality").out
 
 
+def test_averaged_channels_are_said_once_and_again(tree: Tree) -> None:
+    tree.speak_all()
+    names = [name for name, _ in tree.utterances(SETS[0])]
+    for name in names:
+        path = tree.root / "data" / SETS[0] / f"{name}.wav"
+        soundfile.write(path, np.full((100, 2), 300, np.int16), 16000)
+    for _ in range(2):  # computed, and current
+        run = tree.run("measures", "--quality", "--details")
+        assert run.code == 0, run.err
+        said = [line for line in run.err.splitlines() if "several channels, averaged" in line]
+        assert len(said) == len({speaker for _, speaker in tree.utterances(SETS[0])})
+        assert all(": 3 (" in line for line in said) and names[0] in said[0]
+
+
 def test_phones_of_transcripts(tree: Tree) -> None:
     """Ten phones p300 of the first speaker where the transcript has nine and another: an error."""
     tree.speak_all()
