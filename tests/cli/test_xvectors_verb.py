@@ -84,7 +84,7 @@ def test_unvoiced_utterances_are_named(tmp_path: Path, data: Path, model: Path) 
     run = cli("xvectors", "--data", data, "--model", model, "--out", out, "--allow-outside")
     silent = [n for n in ("edge-constant", "edge-quietnoise", "edge-silence1s") if n in run.err]
     assert silent
-    assert f"no voiced frames: utterances: {len(silent)} ({', '.join(silent)})" in run.err
+    assert f"no voiced frames: {len(silent)} ({', '.join(silent)})" in run.err
     total = len((data / "wav.scp").read_text().splitlines())
     assert f"of {total} utterances" in run.out
 
