@@ -49,7 +49,7 @@ _PART = re.compile(
     r"spontaneous|anger|angry|happy|happiness|sad(ness)?|neutral|fear(ful)?|disgust(ed)?|"
     r"surprised?|calm|bored(om)?|excited|frustrated|(mon|tues|wednes|thurs|fri|satur|sun)day)"
     r"[-_ ]?\d*|(day|week|room|rm|ch|sess?|list|book|chapter|wav|level)[-_ ]?\d+[a-z]?|"
-    r"(e[ns]|i[bns]|ts)\d{4}[a-d]?|b(db|ed|mr|ns|ro|sr|tr)\d{3}|sw\d{4,5})([-_. ].+)?",
+    r"(e[ns]|is|ts)\d{4}[a-d]|i[bn]\d{4}|b(db|ed|mr|ns|ro|sr|tr)\d{3}|sw\d{4,5})([-_. ].+)?",
     re.IGNORECASE,
 )
 
@@ -151,16 +151,16 @@ def read_speech_folder(
         parts = [tuple("_".join(part.split()) for part in names) for names in parts]
         level = level or _speaker_level(folder, parts, (of_list, gender_of.keys(), set(known)))
         placed = _by_level(folder, parts, level)
-    names = Counter(name for name, *_ in placed)
+    names = Counter(name for name, _, _ in placed)
     refuse([n for n, c in names.items() if c > 1], folder, "two audio files of one utterance")
     recorded = Counter(m[1] for name in names if (m := _MICROPHONE.fullmatch(name)))
     problem = "utterances of several microphones (keep the files of one)"
     refuse([n for n, c in recorded.items() if c > 1], folder, problem)
     rows = sorted(zip(placed, paths, strict=True))
-    audio = {name: path for (name, *_), path in rows}
-    speaker_of = {name: speaker for (name, speaker, *_), _ in rows}
+    audio = {name: path for (name, _, _), path in rows}
+    speaker_of = {name: speaker for (name, speaker, _), _ in rows}
     speakers = sorted(set(speaker_of.values()))
-    by_names = {speaker for _, speaker, *_ in recognized}.difference(speakers)
+    by_names = {speaker for _, speaker, _ in recognized}.difference(speakers)
     problem = f"speakers by LibriSpeech's layout are not at level {level}; list them by --utt2spk"
     refuse(sorted(by_names), folder, f"{problem} or --training-utt2spk")
     strangers = [s for s in speakers if of_list and s not in of_list]
@@ -168,16 +168,17 @@ def read_speech_folder(
     unknown = [s for s in speakers if gender_of and s not in gender_of]
     refuse(unknown, table, "no gender of speakers")
     said, remarks = _said(folder, paths, audio)
+    end = len(folder.parts) + level if level else -2
     return SpeechFolder(
         audio,
         speaker_of,
-        {name: session for (name, _, session, _), _ in rows},
+        {name: session for (name, _, session), _ in rows},
         {speaker: gender_of[speaker] for speaker in speakers if gender_of},
         said,
         remarks,
         f"level {level}, folders" if level else "LibriSpeech's layout",
         level,
-        _recurring(folder, {(speaker, place) for _, speaker, _, place in placed}),
+        _recurring(folder, {(speaker, path.parts[:end]) for (_, speaker, _), path in rows}),
     )
 
 
@@ -206,18 +207,18 @@ def refuse(names: Collection[str], where: Path, problem: str) -> None:
         raise PrivacyEvalError(f"{where}: {problem}: {len(names)}: {abbreviate(list(names))}")
 
 
-#: Utterance, speaker, session, and the folders above the speaker's.
-_Placed = tuple[str, str, str, tuple[str, ...]]
+#: Utterance, speaker and session of a file.
+_Placed = tuple[str, str, str]
 
 
 def _librispeech(paths: Collection[Path]) -> list[_Placed]:
     """Return utterance, speaker and chapter of every file, or nothing if any is named otherwise."""
     placed = []
     for path in paths:
-        *above, speaker, chapter, _ = path.absolute().parts
+        *_, speaker, chapter, _ = path.absolute().parts
         if not (m := _CHAPTER.fullmatch(path.stem)) or (m[1], m[2]) != (speaker, chapter):
             return []
-        placed.append((path.stem, speaker, chapter, tuple(above)))
+        placed.append((path.stem, speaker, chapter))
     return placed
 
 
@@ -246,9 +247,9 @@ def _speaker_level(
         names = sorted({path[n] for path in folders})
         of = f" of {counted(len(names), 'name')}" * (len(names) < len(folders))
         levels += f"; level {n + 1}: {counted(len(folders), 'folder')}{of}: {abbreviate(names)}"
-    problem = f"no speakers: {abbreviate(odd)}" if odd else "which folders are the speakers?"
+    which = f"look like no speakers: {abbreviate(odd)}" if odd else "of any level may be speakers"
     raise PrivacyEvalError(
-        f"{folder}: {problem}{levels}; choose --speaker-level N, or list the speakers by "
+        f"{folder}: folders {which}{levels}; choose --speaker-level N, or list the speakers by "
         "--utt2spk, of training speech by --training-utt2spk"
     )
 
@@ -266,21 +267,21 @@ def _by_level(folder: Path, parts: Sequence[tuple[str, ...]], level: int) -> lis
     named = named and all(n[-1].startswith(n[level - 1]) for n in parts)
     placed = []
     for *folders, stem in parts:
-        speaker, above = folders.pop(level - 1), tuple(folders[: level - 1])
+        speaker = folders.pop(level - 1)
         name = stem if named else "-".join((speaker, *folders, stem))
-        placed.append((name, speaker, "/".join(folders), above))
+        placed.append((name, speaker, "/".join(folders)))
     return placed
 
 
 def _recurring(folder: Path, places: Collection[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
     """Say which speakers have folders in several places; refuse those in two groups of people."""
-    above: dict[str, list[tuple[str, ...]]] = {}
+    folders: dict[str, list[tuple[str, ...]]] = {}
     for speaker, place in sorted(places):
-        above.setdefault(speaker, []).append(place)
+        folders.setdefault(speaker, []).append(place)
     several, mixed = list[str](), list[str]()
-    for speaker, of in above.items():
+    for speaker, of in folders.items():
         groups = {tuple(filter(_GROUP.fullmatch, place)) for place in of}
-        where = f"{speaker} (in {' and '.join('/'.join(place[-2:]) for place in of[:2])})"
+        where = f"{speaker} ({' and '.join('/'.join(place[-2:]) for place in of[:2])})"
         (several if len(groups) == 1 else mixed).extend([where] * (len(of) > 1))
     remedy = "rename them, or list the speakers by --utt2spk"
     refuse(mixed, folder, f"folders of one name for different people ({remedy})")

@@ -224,7 +224,7 @@ def test_layouts_that_tell_their_speakers(
         (["p1/s", "p12/s"], "p12_", "level 1: 2 folders: p1, p12"),
         # Folders that are no speakers.
         *(
-            (names.split(), "x", "no speakers")
+            (names.split(), "x", "look like no speakers")
             for names in (
                 *(
                     "f m",
@@ -285,10 +285,16 @@ def test_a_list_in_the_folder_tells_the_level(
     assert speech.level == 2 and speech.gender_of == genders
     assert speech.speaker_of["B-y-t-1"] == "B" and speech.session_of["B-y-t-1"] == "y/t"
     (recurring,) = speech.doubts
-    assert "B (in x and y)" in recurring
+    assert "B (x/B and y/B)" in recurring
     touch(tmp_path, "x/D/s/1.wav")
     with pytest.raises(PrivacyEvalError, match="level 2: 4 folders of 3 names: A, B, D"):
         read_speech_folder(tmp_path)
+
+
+def test_names_that_differ_in_blanks_alone_are_said_to_be_one(tmp_path: Path) -> None:
+    touch(tmp_path, "A B/1.wav", "A_B/2.wav", "C/1.wav")
+    (recurring,) = read_speech_folder(tmp_path).doubts
+    assert recurring.endswith(f"1: A_B ({tmp_path.name}/A B and {tmp_path.name}/A_B)")
 
 
 def test_a_list_that_names_others_than_the_folders_is_not_overruled(tmp_path: Path) -> None:
@@ -345,7 +351,7 @@ def test_an_anonymized_copy_has_the_level_that_a_list_of_the_original_tells(tmp_
     ("places", "level", "named"),
     [
         (["f/01", "f/02", "m/01"], 2, "different people (rename them, or list the speakers"),
-        (["DR1/a", "DR1/b", "DR2/a"], 2, "1: a (in DR1 and DR2)"),
+        (["DR1/a", "DR1/b", "DR2/a"], 2, "1: a (DR1/a and DR2/a)"),
         (["p/x", "q"], 2, "outside of a speaker's folder, which is at level 2"),
         (["p/x", "p/y"], 1, "two speakers"),
     ],
@@ -369,7 +375,7 @@ def test_a_level_that_looks_wrong_is_taken_with_a_caution_in_the_report(tmp_path
 def test_a_speaker_of_several_sessions_above_is_one(tmp_path: Path) -> None:
     places = [f"Session{n}/{who}" for n in (1, 2) for who in "abc"]
     run = levelled(tmp_path, places, "--speaker-level", 2)
-    assert run.code == 0 and "3: a (in Session1 and Session2), b" in run.err, run.err
+    assert run.code == 0 and "3: a (Session1/a and Session2/a), b" in run.err, run.err
     enrolled = utterances(tmp_path / "tree", "speech_enrolls")
     assert enrolled == {f"{who}-Session1-{n}": who for who in "abc" for n in (1, 2, 3)}
 
