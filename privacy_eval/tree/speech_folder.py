@@ -38,18 +38,21 @@ _GROUP = re.compile(
     r"(dr|region|accent|dialect|group|grp|class)[-_ ]?\d+",
     re.IGNORECASE,
 )
-#: Names of parts of a corpus, of recordings (AMI's, ICSI's and Switchboard's, too) or of manners.
+#: Names of parts of a corpus, of recordings (dates, and AMI's, ICSI's and Switchboard's ids) or of
+#: ways of speaking, alone or within a name: who is recorded twice has two such folders.
 _PART = re.compile(
     r"(.+[-_. ])?((train(ing)?|dev(el(opment)?)?|test(ing)?|eval(uation)?|val(id(ation|ated)?)?|"
-    r"enrol(l|ls|lment|ment)?|trials?|orig(inal)?|anon(ymi[sz]ed)?|raw|processed|clean|noisy|other|"
-    r"bona-?fide|spoof|genuine|fake|data(set)?|corpus|audios?|speech|speakers|recordings?|clips?|"
-    r"utterances|sentences|sounds?|wavs?|flac|libri\w*|vctk|timit|voxceleb|sessions?|ses|parts?|"
-    r"dis[ck]s?|cd|vol(ume)?|batch|fold|split|(sub)?set|shard|takes?|mic(rophone)?s?|channels?|"
-    r"headset|dialog(ue)?s?|dlg|conv(ersation)?s?|meetings?|calls?|scripted|impro(vised)?|"
-    r"spontaneous|anger|angry|happy|happiness|sad(ness)?|neutral|fear(ful)?|disgust(ed)?|"
-    r"surprised?|calm|bored(om)?|excited|frustrated|(mon|tues|wednes|thurs|fri|satur|sun)day)"
-    r"[-_ ]?\d*|(day|week|room|rm|ch|sess?|list|book|chapter|wav|level)[-_ ]?\d+[a-z]?|"
-    r"(e[ns]|is|ts)\d{4}[a-d]|i[bn]\d{4}|b(db|ed|mr|ns|ro|sr|tr)\d{3}|sw\d{4,5})([-_. ].+)?",
+    r"enrol(l|ls|lment|ment)?|trials?|orig(inal)?|anon(ymi[sz]ed)?|source|target|before|after|"
+    r"raw|processed|clean|noisy|other|bona-?fide|spoof|fake|data(set)?|corpus|audios?|speech|"
+    r"speakers|recordings?|clips?|utterances|sentences|sounds?|wavs?|flac|libri\w*|vctk|timit|"
+    r"voxceleb|sessions?|ses|parts?|dis[ck]s?|cd|vol(ume)?|batch|fold|split|(sub)?set|takes?|"
+    r"mic(rophone)?s?|channels?|(tele)?phones?|laptop|studio|dialog(ue)?s?|dlg|conv(ersation)?s?|"
+    r"meetings?|calls?|scripted|impro(vised)?|spontaneous|anger|angry|happy|happiness|sad(ness)?|"
+    r"neutral|fear(ful)?|disgust(ed)?|surprised?|calm|bored(om)?|excited|frustrated|english|"
+    r"french|german|mandarin|spanish|(mon|tues|wednes|thurs|fri|satur|sun)day)[-_ ]?\d*|(day|"
+    r"week|month|visit|round|phase|block|run|rec|room|rm|ch|sess?|list|book|chapter|wav|"
+    r"level)[-_ ]?\d+[a-z]?|(19|20)\d\d[-_]?[01]\d[-_]?[0-3]\d|(e[ns]|is|ts)\d{4}[a-d]|"
+    r"i[bn]\d{4}|b(db|ed|mr|ns|ro|sr|tr)\d{3}|sw\d{4,5})([-_. ].+)?",
     re.IGNORECASE,
 )
 
@@ -98,8 +101,7 @@ class SpeechFolder:
     def doubts(self) -> tuple[str, ...]:
         """What to check of the speakers."""
         odd = not_speakers(sorted(set(self.speaker_of.values())))
-        unlikely = (f"check that these are speakers: {abbreviate(odd)}",) if odd else ()
-        return (*self.recurring, *unlikely)
+        return *self.recurring, *[f"check that these are speakers: {abbreviate(odd)}"] * bool(odd)
 
 
 def audio_files(folder: Path) -> list[Path]:
@@ -312,8 +314,8 @@ def _read_speakers(path: Path, separator: str | None, column: int) -> dict[str, 
         if len(fields) <= column or fields[column].lower() not in SPEAKER_GENDERS:
             raise PrivacyEvalError(f"{path}:{number}: no F or M in column {column + 1}")
         # VCTK's folder p225 is listed as p225 or, in its first versions, as 225.
-        prefix = "p" if separator is None and fields[0].isdigit() else ""
-        gender_of[prefix + fields[0]] = fields[column].lower()
+        name = f"p{fields[0]}" if not separator and fields[0].isdigit() else fields[0]
+        gender_of[name] = fields[column].lower()
     return gender_of
 
 

@@ -249,6 +249,12 @@ def test_layouts_that_tell_their_speakers(
                     "enroll trials",
                 ),
                 *("OAF_angry YAF_sad", "p1_session1 p1_session2", "p1 p2 p3 test", "north South"),
+                *(
+                    "ann-20080201-x bob-20090101-y",
+                    "2023-01-05 2023-01-06",
+                    "English French",
+                    "visit1 visit2",
+                ),
                 *("ES2002a IS1000b", "Bmr001 Bed002", "monday friday", "patients controls"),
             )
         ),
