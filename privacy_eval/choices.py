@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal, get_args
 
 #: How metrics are computed: as the challenge's scripts do, or as their definitions say.
@@ -60,3 +61,45 @@ NAMES_2020 = (
     "DeIDentification",
     "gain_of_voice_distinctiveness",
 )
+
+#: What target and nontarget trials are called, in lower case; -1 stands beside 1 only.
+TRUTH = (
+    *(("target", "nontarget"), ("tgt", "imp"), ("1", "0"), ("true", "false"), ("1", "-1")),
+    *(("target", "imp"), ("target", "impostor"), ("target", "non-target"), ("tgt", "nontgt")),
+    *(("mated", "nonmated"), ("mated", "non-mated"), ("same", "different"), ("same", "diff")),
+    *(("genuine", "impostor"), ("genuine", "imposter")),
+)
+#: What other programs write for a value that is missing: never a name.
+MISSING = frozenset(
+    ["", "None", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "-", "?"]
+)
+
+
+def without_fraction(text: str) -> str:
+    """Return the integer of a whole float, which data frames make of integers; else the text.
+
+    Examples
+    --------
+    >>> without_fraction("235.0"), without_fraction("1.5"), without_fraction("s1.0")
+    ('235', '1.5', 's1.0')
+    """
+    whole, point, zeros = text.partition(".")
+    is_whole = whole.removeprefix("-").isdigit() and zeros.strip("0") == "" != zeros
+    return whole if is_whole and text.isascii() else text
+
+
+def missing_among(texts: Collection[str]) -> set[str]:
+    """Return the texts that stand for a missing value, also the code -1 among codes from 0.
+
+    Examples
+    --------
+    >>> sorted(missing_among({"f", "NA", "-1"})), missing_among({"-1", "0", "2"})
+    (['NA'], {'-1'})
+    >>> missing_among({"-1", "1"})
+    set()
+    """
+    missing = MISSING.intersection(texts)
+    code = {text for text in texts if without_fraction(text) == "-1"}
+    codes = {without_fraction(text) for text in missing.symmetric_difference(texts) - code}
+    are_codes = all(text.isdigit() for text in codes) and codes not in (set(), {"1"})
+    return {*missing, *(code if are_codes else ())}

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.plda import Plda
+from ..metrics.arguments import as_array, as_names
 
 FloatMatrix = NDArray[np.float32]
 
@@ -111,7 +112,7 @@ class PldaBackend:
         PrivacyEvalError
             Another dimension than the model's.
         """
-        prepared = np.asarray(vectors, dtype=np.float32)
+        prepared = as_array(vectors, "vectors", np.float32)
         self.dimension()
         if self.mean is not None:
             prepared = subtract_mean(prepared, self.mean)
@@ -524,9 +525,11 @@ def trial_scorer(
     array([[1., 0.]], dtype=float32)
     """
     prepared: list[FloatMatrix] = []
+    trial = as_array(trial, "trial vectors")
 
     @np.errstate(over="ignore", invalid="ignore")
     def score(enrolled: FloatMatrix, counts: ArrayLike) -> FloatMatrix:
+        enrolled = as_array(enrolled, "enrolled vectors")
         if enrolled.shape[1] != trial.shape[1]:
             raise PrivacyEvalError(
                 f"enrollment vectors of {enrolled.shape[1]} dimensions, trial vectors of "
@@ -582,6 +585,7 @@ def train_backend(
     >>> train_backend(vectors, speakers, lda_dim=2).plda.mean.shape
     (2,)
     """
+    vectors = as_array(vectors, "vectors")
     dimension = vectors.shape[1]
     lda_dim = min(LDA_DIM, dimension) if lda_dim is None else lda_dim
     mean = global_mean(vectors)
@@ -732,7 +736,7 @@ def _by_speaker(
     vectors: NDArray[np.float64], speakers: Sequence[str]
 ) -> tuple[NDArray[np.float64], IntArray, IntArray]:
     """Compute each speaker's mean vector and number of vectors, and the speaker of each vector."""
-    names, number = np.unique(np.asarray(speakers), return_inverse=True)
+    names, number = np.unique(as_names(speakers, "speakers"), return_inverse=True)
     if len(speakers) != vectors.shape[0]:
         raise ValueError(f"{vectors.shape[0]} vectors but {len(speakers)} speakers")
     if names.size < 2:

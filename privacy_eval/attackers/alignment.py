@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import AlignmentName
 from ..errors import PrivacyEvalError
+from ..metrics.arguments import as_array
 
 FloatArray = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ class AffineMap:
 
     def __call__(self, vectors: ArrayLike) -> FloatArray:
         """Map vectors, an array of shape (N, D)."""
-        given = np.asarray(vectors, dtype=np.float64)
+        given = as_array(vectors, "vectors", np.float64)
         if self.offset.size not in (1, given.shape[1]):
             raise PrivacyEvalError(
                 f"vectors of {given.shape[1]} dimensions, the alignment has {self.offset.size}"
@@ -123,7 +124,7 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
     >>> np.allclose(learnt.original(original), learnt.anonymized(turned))
     True
     """
-    a, b = (np.asarray(x, dtype=np.float64) for x in (original, anonymized))
+    a, b = (as_array(x, "vectors", np.float64) for x in (original, anonymized))
     if a.shape != b.shape or a.ndim != 2:
         raise PrivacyEvalError(
             f"an alignment needs pairs of vectors, not arrays of shapes {a.shape} and {b.shape}"
@@ -237,7 +238,7 @@ def unit_vectors(vectors: ArrayLike) -> FloatArray:
     >>> unit_vectors([[3.0, 4.0]])
     array([[0.6, 0.8]])
     """
-    given = np.asarray(vectors, dtype=np.float64)
+    given = as_array(vectors, "vectors", np.float64)
     lengths = np.linalg.norm(given, axis=1, keepdims=True)
     zero = np.flatnonzero(lengths == 0)
     if zero.size:
@@ -299,5 +300,5 @@ def mean_unit_vectors(vectors: ArrayLike, groups: Sequence[IntArray]) -> FloatAr
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    given = np.asarray(vectors)
+    given = as_array(vectors, "vectors")
     return np.array([unit_vectors(given[rows]).mean(axis=0) for rows in groups])

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import ATTRIBUTE_FOLDS, LEAST_SPEAKERS, LEVEL, SITUATIONS
 from ..errors import PrivacyEvalError, abbreviate
+from ..metrics.arguments import as_names, as_numbers
 from ..metrics.identification import rate_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.wer import ratio_bootstrap
@@ -129,13 +130,13 @@ def infer_attribute(
     >>> infer_attribute(vectors, labels, speakers)["orig_to_orig"].uar
     1.0
     """
-    first = np.asarray(orig, dtype=np.float64)
+    first = as_numbers(orig, "vectors")
     people = _people(labels, speakers, folds)
     if first.ndim != 2 or len(first) != people.speaker.size:
         raise ValueError(f"{len(first)} vectors for {people.speaker.size} labels")
     data: Situations = {"orig_to_orig": (first, first)}
     if anon is not None:
-        second = np.asarray(anon, dtype=np.float64)
+        second = as_numbers(anon, "anonymized vectors")
         if second.shape != first.shape:
             raise PrivacyEvalError(
                 "original and anonymized vectors differ in number or dimension: "
@@ -428,8 +429,9 @@ def _people(labels: Sequence[str], speakers: Sequence[str], folds: int) -> _Peop
         raise ValueError(f"at least 2 folds are needed, not {folds}")
     if len(labels) != len(speakers):
         raise ValueError(f"{len(labels)} labels for {len(speakers)} speakers")
-    pairs = sorted(set(zip(map(str, labels), map(str, speakers), strict=True)))
-    names, speaker = np.unique(np.asarray(speakers, dtype=np.str_), return_inverse=True)
+    given, people = as_names(labels, "labels"), as_names(speakers, "speakers")
+    pairs = sorted(set(zip(given.tolist(), people.tolist(), strict=True)))
+    names, speaker = np.unique(people, return_inverse=True)
     if len(pairs) > names.size:
         seen = [name for _, name in pairs]
         several = sorted({name for name in seen if seen.count(name) > 1})

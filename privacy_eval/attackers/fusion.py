@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import FOLDS, LEAST_FOLDS
 from ..errors import PrivacyEvalError
+from ..metrics.arguments import as_names, as_numbers, as_truth
 
 FloatArray = NDArray[np.float64]
 
@@ -79,7 +80,7 @@ def fuse_scores(
     """
     if folds < LEAST_FOLDS:
         raise ValueError(f"at least {LEAST_FOLDS} folds are needed, not {folds}")
-    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
+    given, labels = as_numbers(scores, "scores"), as_truth(is_target, "is_target")
     sides = speaker_folds(enrolled_speaker, trial_speaker, folds)
     if given.ndim != 2 or not len(given) == labels.size == sides[0].size == sides[1].size:
         raise ValueError("scores, labels and speakers are of different numbers of trials")
@@ -117,7 +118,7 @@ def speaker_folds(
     >>> speaker_folds(["a", "b"], ["c", "a"], 2)
     (array([0, 1]), array([0, 0]))
     """
-    sides = [np.asarray(side, dtype=np.str_) for side in (enrolled_speaker, trial_speaker)]
+    sides = [as_names(side, "speakers") for side in (enrolled_speaker, trial_speaker)]
     _, number = np.unique(np.concatenate(sides), return_inverse=True)
     first, second = np.split(number.reshape(-1).astype(np.int64) % folds, [sides[0].size])
     return first, second
@@ -155,7 +156,7 @@ def train_fusion(
     >>> bool(weights[0] > 0), round(float(offset + weights[0]), 9)
     (True, 0.0)
     """
-    given, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target, dtype=np.bool_)
+    given, labels = as_numbers(scores, "scores"), as_truth(is_target, "is_target")
     if not labels.any() or labels.all():
         kind = "nontarget" if labels.any() else "target"
         raise PrivacyEvalError(f"no {kind} trial is left to train the fusion on: too few speakers")

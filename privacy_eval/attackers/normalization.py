@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
+from ..metrics.arguments import as_array
 from .alignment import Alignment, FloatArray, cosines, unit_vectors
 
 _SCORES_AT_ONCE = 1 << 22
@@ -114,7 +115,7 @@ def cohort_statistics(vectors: ArrayLike, cohort: ArrayLike, top: int | None = N
     array([[0.5],
            [0.5]])
     """
-    given, others = np.asarray(vectors), unit_vectors(cohort)
+    given, others = as_array(vectors, "vectors"), unit_vectors(cohort)
     size = len(others) if top is None else min(top, len(others))
     statistics = np.empty((2, len(given)))
     step = max(1, _SCORES_AT_ONCE // len(others))
@@ -159,7 +160,7 @@ def normalize_scores(
     >>> normalize_scores([[3.0]], [[1.0], [1.0]], [[2.0], [0.5]])
     array([[2.]])
     """
-    given = np.asarray(scores, dtype=np.float64)
+    given = as_array(scores, "scores", np.float64)
     (mean_e, deviation_e), (mean_t, deviation_t) = np.asarray(of_enrollment), np.asarray(of_trial)
     normalized = (given - mean_e[:, None]) / deviation_e[:, None]
     normalized += (given - mean_t) / deviation_t

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..metrics.arguments import as_array
 from ..metrics.identification import average_ranks
 
 #: EER below which the interval covers the truth less often than it says.
@@ -97,7 +98,7 @@ def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
     >>> result.name, result.rivals, result.lower < 0.3 < result.corrected < result.upper
     (0, (0, 1), True)
     """
-    given, drawn = (np.asarray(x, dtype=np.float64) for x in (estimates, replicates))
+    given, drawn = (as_array(x, "estimates", np.float64) for x in (estimates, replicates))
     if given.ndim != 1 or drawn.ndim != 2 or len(given) != len(drawn) or not len(given):
         raise ValueError(
             f"expected estimates of K attackers and replicates of shape (K, R), not {given.shape} "

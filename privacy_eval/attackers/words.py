@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.ids import session
+from ..metrics.arguments import as_array
 
 FloatArray = NDArray[np.float64]
 
@@ -191,7 +192,7 @@ def t_norm(scores: ArrayLike) -> FloatArray:
     array([[-1.,  0.],
            [ 1.,  0.]])
     """
-    given = np.asarray(scores, dtype=np.float64)
+    given = as_array(scores, "scores", np.float64)
     if len(given) < 2:
         raise PrivacyEvalError(
             f"scores are normalized over the enrolled speakers, of whom there are {len(given)}: "

@@ -80,7 +80,7 @@ class NumberColumn(Column):
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
         """Tell which numbers are the whole number `text`; none if it is a word."""
-        if not text.isdigit():
+        if not text.removeprefix(b"-").isdigit():
             return np.zeros(len(self), dtype=np.bool_)
         same: NDArray[np.bool_] = self.values == int(text)
         return same

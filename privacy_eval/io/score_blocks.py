@@ -31,6 +31,7 @@ from .score_formats import (
     KEY_FORMATS,
     LABELS,
     SCORE_FORMATS,
+    WORDS,
     RecognizedFormat,
     guess_key_format,
     guess_score_format,
@@ -179,8 +180,9 @@ def _labelled_blocks(
     pairs: tuple[tuple[bytes, bytes], ...] = LABELS
     for block, labelled in _in_step(table, key):
         if key is not None and key.format == "kaldi":
-            pairs = LABELS[:1]
-        pairs = tuple(p for p in pairs if labelled["label"].text(0).encode() in p)
+            pairs = WORDS
+        first = labelled["label"].text(0).lower().encode()
+        pairs = tuple(p for p in pairs if first in p)
         is_target = parse_labels(labelled["label"], table.path, pairs)
         if labelled is not block and "label" in block:
             own = parse_labels(block["label"], table.path)

@@ -9,7 +9,7 @@ functions that need it.
 
 from __future__ import annotations
 
-import functools
+import itertools
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..choices import TRUTH
 from ..errors import PrivacyEvalError
 from .files import ARROW_MAGIC, PARQUET_MAGIC, LineLimit
 
@@ -63,10 +64,13 @@ class RecognizedFormat:
 #: Lines of a score file per trial of the key, and beyond that. A few too many are read, and the
 #: trials named that are not in the key.
 _LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
-#: What tools write for target and nontarget trials.
-LABELS = ((b"target", b"nontarget"), (b"tgt", b"imp"), (b"1", b"0"))
-_WORDS, _IMPOSTORS, _DIGITS = LABELS
-_ANY_LABEL = tuple(text for pair in LABELS for text in pair)
+#: What tools write for target and nontarget trials, in small letters; and those that are words.
+LABELS = tuple((target.encode(), nontarget.encode()) for target, nontarget in TRUTH)
+WORDS = tuple(pair for pair in LABELS if pair[0] != b"1")
+_DIGITS = (b"1", b"0")
+_ANY_LABEL, _ANY_WORD = (
+    tuple(dict.fromkeys(text for pair in pairs for text in pair)) for pairs in (LABELS, WORDS)
+)
 
 #: Names of columns in the headers of tables.
 _HEADERS = {
@@ -271,7 +275,8 @@ def parse_labels(
     path : Path
         For messages.
     pairs : tuple of (bytes, bytes)
-        Accepted labels of target and nontarget trials.
+        Accepted labels of target and nontarget trials; all in small letters, in capitals, or with
+        a capital first.
 
     Returns
     -------
@@ -282,16 +287,19 @@ def parse_labels(
     PrivacyEvalError
         With file and line: another label than those of one pair.
     """
-    target, nontarget = next((p for p in pairs if label.text(0).encode() in p), pairs[0])
-    is_target = label.equals(target)
-    (unknown,) = (~(is_target | label.equals(nontarget))).nonzero()
-    if unknown.size:
-        row = int(unknown[0])
-        raise PrivacyEvalError(
-            f"{path}:{label.line(row)}: expected the label {target.decode()} or "
-            f"{nontarget.decode()}, found {label.text(row)!r}"
-        )
-    return is_target
+    first = label.text(0).encode()
+    style = _style(first)
+    fitting = [pair for pair in pairs if first.lower() in pair] or [pairs[0]]
+    for target, nontarget in (*fitting, fitting[0]):  # the error is of the first
+        is_target = label.equals(style(target))
+        (unknown,) = (~(is_target | label.equals(style(nontarget)))).nonzero()
+        if not unknown.size:
+            return is_target
+    row = int(unknown[0])
+    raise PrivacyEvalError(
+        f"{path}:{label.line(row)}: expected the label {style(target).decode()} or "
+        f"{style(nontarget).decode()}, found {label.text(row)!r}"
+    )
 
 
 def guess_score_format(content: bytes, path: Path) -> str:
@@ -361,11 +369,11 @@ def guess_key_format(content: bytes, path: Path) -> str:
         return "kaldi"
     fitting = _fitting(content, path, layouts)
     if len(fitting) > 1:  # speakers may be called 0 and 1, but not target and nontarget
-        fitting = _fitting(content, path, layouts, _WORDS)
+        fitting = _fitting(content, path, layouts, _ANY_WORD)
         if not fitting:
             raise _undecided(path, layouts, "label", "--key-format")
     name = fitting[0] if fitting else "kaldi"
-    is_dca_plda = name == "kaldi" and _fitting(content, path, {"kaldi": layouts[name]}, _IMPOSTORS)
+    is_dca_plda = name == "kaldi" and first.split()[-1] in (b"tgt", b"imp")
     return "dca_plda" if is_dca_plda else name
 
 
@@ -395,7 +403,7 @@ def guess_list_format(content: bytes, path: Path) -> Fields | Split:
     (('label', 'speaker', 'utterance'), ('speaker', 'utterance'))
     """
     first = _first_line(content)
-    begins_with_label = len(first.split()) == 3 and first.split()[0] in _ANY_LABEL
+    begins_with_label = len(first.split()) == 3 and first.split()[0].lower() in _ANY_LABEL
     if begins_with_label or _recognized(first, KEY_FORMATS) is not None:
         return KEY_FORMATS[guess_key_format(content, path)]
     return ("speaker", "utterance", "target|nontarget")[: max(2, len(first.split()))]
@@ -481,8 +489,17 @@ def _undecided(
     )
 
 
+def _style(text: bytes) -> Callable[[bytes], bytes]:
+    """Return how the letters of a label are written."""
+    return next((s for s in (bytes.upper, bytes.capitalize) if s(text) == text), bytes.lower)
+
+
 def _all(column: Column, texts: tuple[bytes, ...]) -> bool:
-    return bool(functools.reduce(operator.or_, map(column.equals, texts)).all())
+    first = column.text(0).encode()
+    if first.lower() not in texts:
+        return False
+    known = (column.equals(_style(first)(text)) for text in texts)
+    return any(so_far.all() for so_far in itertools.accumulate(known, operator.or_))
 
 
 def line_limit(key: Path, trials: int) -> LineLimit:

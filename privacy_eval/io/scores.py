@@ -22,6 +22,7 @@ from .score_formats import (
     KEY_FORMATS,
     LABELS,
     SCORE_FORMATS,
+    WORDS,
     ends_open,
     guess_key_format,
     guess_list_format,
@@ -355,7 +356,7 @@ def read_trials(path: Path | Loaded, *, format: str | None = None) -> TrialKey:
             raise PrivacyEvalError(f"{path}:1: no column of labels")
         speaker, utterance, label = (columns[field] for field in (*_ID, "label"))
         try:
-            is_target = parse_labels(label, path, LABELS[:1] if name == "kaldi" else LABELS)
+            is_target = parse_labels(label, path, WORDS if name == "kaldi" else LABELS)
         except PrivacyEvalError as error:
             swapped = all(map(is_number, label.tolist()))
             raise PrivacyEvalError(f"{error}{_SWAPPED * swapped}") from error

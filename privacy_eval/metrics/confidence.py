@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError
+from .arguments import as_names
 from .curves import batch_miss_rates
 from .pav import FloatArray, IntArray
 from .registry import batch_metrics
@@ -169,9 +170,8 @@ def speaker_bootstrap(
         raise ValueError(f"replicates must be at least 2, not {replicates}")
     trials = TrialScores.from_labels(scores, is_target)
     ascending, labels, order = trials.in_score_order
-    names, enrolled, trial, strata = _speakers(
-        np.asarray(enrolled_speaker)[order], np.asarray(trial_speaker)[order], labels
-    )
+    first, second = (as_names(s, "speakers")[order] for s in (enrolled_speaker, trial_speaker))
+    names, enrolled, trial, strata = _speakers(first, second, labels)
     generator = seeded_by(seed, [names[members].tolist() for members in strata])
     # Target trials involve one speaker: pair it with a dummy, the last index, that counts once.
     pairs, pair = np.unique(

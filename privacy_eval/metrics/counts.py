@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
+from .arguments import as_array
 from .cllr import cllr_of_blocks, softplus
 from .eer import equal_rate, hull
 from .pav import FloatArray, Groups, IntArray, pav, with_laplace
@@ -165,7 +166,9 @@ def count_scores(target: ArrayLike, nontarget: ArrayLike, *, bits: int = KEY_BIT
     (array([0, 1, 1]), array([1, 1, 0]))
     """
     with np.errstate(over="ignore"):
-        classes = [np.asarray(c).astype(np.float32, copy=False) for c in (target, nontarget)]
+        classes = [
+            as_array(c, "scores").astype(np.float32, copy=False) for c in (target, nontarget)
+        ]
     ends = [end for c in classes if c.size for end in (float(c.min()), float(c.max()))]
     if not ends or not np.all(np.isfinite(ends)):
         raise PrivacyEvalError("expected scores that are finite as float32")

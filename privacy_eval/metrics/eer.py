@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arguments import as_array, as_names, as_truth
 from .pav import FloatArray, IntArray, PavBlocks
 from .replicates import Replicates
 from .trial_scores import TrialScores, TrialSets, Variant, check_scores
@@ -437,8 +438,8 @@ def speaker_eers(
     >>> [(s.speaker, s.eer) for s in eers]
     [('a', 0.5)]
     """
-    values, labels = np.asarray(scores), np.asarray(is_target)
-    names, speaker = np.unique(np.asarray(enrolled), return_inverse=True)
+    values, labels = as_array(scores, "scores"), as_truth(is_target, "is_target")
+    names, speaker = np.unique(as_names(enrolled, "speakers"), return_inverse=True)
     order = np.argsort(speaker, kind="stable")
     eers = []
     for name, rows in zip(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .arguments import as_names
 from .caveats import NOT_AVAILABLE, find_caveats, marked_text, withholding_caveat
 from .confidence import Interval, speaker_bootstrap
 from .registry import METRICS, score_metrics, zebra_tag
@@ -187,7 +188,7 @@ def trial_sides(speakers: Speakers, n_target: int, n_nontarget: int) -> tuple[An
         They seem to be utterances: paths, of which some share their first folder, or no trial
         speaker of a nontarget trial has target trials.
     """
-    own, pairs = (np.asarray(side, dtype=np.str_) for side in speakers)
+    own, pairs = (as_names(side, "speakers") for side in speakers)
     if own.shape != (n_target,) or pairs.shape != (n_nontarget, 2):
         raise ValueError(
             f"speakers must be of shapes ({n_target},) and ({n_nontarget}, 2), not "

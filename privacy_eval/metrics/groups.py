@@ -20,7 +20,9 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..choices import missing_among, without_fraction
 from ..errors import PrivacyEvalError
+from .arguments import as_names, as_numbers, as_truth
 from .cllr import min_cllr
 from .confidence import Interval, expanded_interval, seeded_by
 from .eer import kaldi_eer
@@ -98,16 +100,19 @@ class GroupedTrials:
         tests : array_like, shape (P,)
             Names of the trial utterances.
         group_of : mapping of str to str
-            Groups of speakers; others have none.
+            Groups of speakers; others, and those whose group is missing, have none.
         """
-        score, is_target = np.asarray(labelled[0], np.float64), np.asarray(labelled[1], np.bool_)
-        pooled = np.concatenate([np.asarray(side) for side in sides])
+        score, is_target = as_numbers(labelled[0], "scores"), as_truth(labelled[1], "labels")
+        pooled = np.concatenate([as_names(side, "speakers") for side in sides])
+        named = {without_fraction(str(s)): str(group) for s, group in group_of.items()}
+        missing = missing_among(set(named.values()))
+        group_of = {s: group for s, group in named.items() if group not in missing}
         names, codes = np.unique(pooled, return_inverse=True)
         speakers = tuple(names.tolist())
         groups = sorted({group_of[s] for s in speakers if s in group_of})
         place = {name: number for number, name in enumerate(groups)}
         group = np.array([place.get(group_of.get(s, ""), -1) for s in speakers], dtype=np.int64)
-        test = np.unique(np.asarray(tests), return_inverse=True)[1].reshape(-1)
+        test = np.unique(as_names(tests, "tests"), return_inverse=True)[1].reshape(-1)
         enrolled, trial = codes.reshape(2, -1)
         return cls(score, is_target, enrolled, trial, test, speakers, group, tuple(groups))
 

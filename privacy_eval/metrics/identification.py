@@ -21,6 +21,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
+from .arguments import as_array
 from .confidence import expanded_interval
 from .pav import FloatArray, IntArray
 from .trial_scores import BoolArray
@@ -60,7 +61,7 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
     >>> beaters([[3.0, 1.0, 2.0], [3.0, 3.0, 2.0]], [0, 1])
     array([0, 1])
     """
-    values, columns = np.asarray(scores), np.asarray(own)
+    values, columns = as_array(scores, "scores"), as_array(own, "columns")
     if values.ndim != 2 or columns.shape != values.shape[:1] or not values.size:
         raise PrivacyEvalError(
             f"expected scores of shape (tests, speakers) and one column per test, got shapes "
@@ -104,7 +105,7 @@ def as_high(scores: ArrayLike, right: ArrayLike) -> IntArray:
     >>> as_high([[1.0, 3.0], [2.0, 3.0]], [2.0, 4.0])
     array([1, 0])
     """
-    values = np.asarray(scores)
+    values = as_array(scores, "scores")
     if not np.isfinite(values).all():
         raise PrivacyEvalError("scores must be finite numbers")
     return np.asarray(np.count_nonzero(values >= np.asarray(right), axis=0), dtype=np.int64)
@@ -366,7 +367,7 @@ def speaker_linkage(
     >>> [(s.speaker, s.linkage, s.first, s.second) for s in speakers]
     [('a', 0.6, 1.0, 0.0)]
     """
-    own = np.asarray(speaker)
+    own = as_array(speaker, "speakers")
     counts = np.bincount(own, minlength=len(names))
     order = np.argsort(own, kind="stable")
     within = np.empty(own.size, dtype=np.int64)
@@ -578,9 +579,9 @@ def singling_out(
     >>> singling_out([[3.0, 0.0]], [[[2.0], [1.0]]], [0]).isolated
     array([[ True,  True,  True,  True,  True]])
     """
-    tests = np.asarray(test_scores, dtype=np.float64)
-    calibration = np.asarray(calibration_scores, dtype=np.float64)
-    columns = np.asarray(own)
+    tests = as_array(test_scores, "scores", np.float64)
+    calibration = as_array(calibration_scores, "scores", np.float64)
+    columns = as_array(own, "columns")
     if tests.ndim != 2 or calibration.ndim != 3 or calibration.shape[:2] != tests.shape:
         raise PrivacyEvalError(
             "expected test scores of enrolled by test speakers and calibration scores with a "
@@ -729,7 +730,7 @@ def singling_out_curve(
     >>> singling_out_curve(scores, [0, 0, 1, 1, 2, 2], [2], calibration=1).values
     (1.0, 1.0)
     """
-    values, of = np.asarray(scores), np.asarray(speaker)
+    values, of = as_array(scores, "scores"), as_array(speaker, "speakers")
     needed, rng = calibration + 1, np.random.default_rng(seed)
     enough = np.flatnonzero(np.bincount(of, minlength=len(values)) >= needed)
     if enough.size < 2:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from .arguments import as_array, as_names
 from .pav import FloatArray
 
 
@@ -119,8 +120,8 @@ def opinion_difference(first: Sample, second: Sample) -> OpinionEstimate:
 
 
 def _checked(sample: Sample) -> tuple[FloatArray, NDArray[np.str_], NDArray[np.str_]]:
-    values = np.asarray(sample[0], dtype=np.float64)
-    listeners, speakers = (np.asarray(units, dtype=np.str_) for units in sample[1:])
+    values = as_array(sample[0], "ratings", np.float64)
+    listeners, speakers = (as_names(units, "listeners or speakers") for units in sample[1:])
     if not values.size or not values.shape == listeners.shape == speakers.shape:
         raise ValueError(
             f"expected ratings with their listeners and speakers, found arrays of shapes "

@@ -13,6 +13,7 @@ import scipy.signal
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
+from .arguments import as_array
 from .pav import FloatArray
 
 #: Range of the fundamental frequency in Hz; values outside count as unvoiced.
@@ -101,14 +102,14 @@ def summarize(correlations: ArrayLike) -> PitchCorrelation:
     >>> summarize([0.5, 1.0])
     PitchCorrelation(mean=0.75, std=0.25, n_utterances=2)
     """
-    values: NDArray[np.float64] = np.asarray(correlations, dtype=np.float64)
+    values: NDArray[np.float64] = as_array(correlations, "correlations", np.float64)
     if not values.size:
         raise PrivacyEvalError("no utterances: pitch correlation is undefined")
     return PitchCorrelation(float(values.mean()), float(values.std()), int(values.size))
 
 
 def _track(values: ArrayLike, name: str) -> FloatArray:
-    track: FloatArray = np.asarray(values, dtype=np.float64)
+    track: FloatArray = as_array(values, f"values of the {name} pitch track", np.float64)
     if track.ndim != 1 or not track.size:
         raise PrivacyEvalError(f"{name} pitch track: expected a value per frame")
     if not np.isfinite(track).all() or track.min() < 0:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
+from .arguments import as_names
 
 
 def recalls(reference: ArrayLike, prediction: ArrayLike) -> dict[str, float]:
@@ -34,7 +35,7 @@ def recalls(reference: ArrayLike, prediction: ArrayLike) -> dict[str, float]:
     >>> recalls(["sad", "sad", "hap"], ["sad", "hap", "hap"])
     {'uar': 0.75, 'acc_hap': 1.0, 'acc_sad': 0.5}
     """
-    actual, predicted = np.asarray(reference, dtype=np.str_), np.asarray(prediction, dtype=np.str_)
+    actual, predicted = as_names(reference, "references"), as_names(prediction, "predictions")
     if not actual.size:
         raise PrivacyEvalError("no utterances: recall is undefined")
     by_class = {

@@ -23,6 +23,7 @@ import scipy
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
+from .arguments import as_array
 from .linkability import linkability
 from .pav import FloatArray, IntArray, sloped_llr
 from .trial_scores import TrialScores, Variant, check_variant
@@ -308,7 +309,10 @@ class _Pairs:
         *,
         all_columns: bool,
     ) -> None:
+        scores, speaker = as_array(scores, "scores"), as_array(speaker, "speakers")
         utterances = speaker.size
+        if speaker.dtype.kind not in "iu" or speaker.min(initial=0) < 0:
+            raise PrivacyEvalError("speakers must be numbers from 0: leave missing ones out")
         if scores.shape != (utterances, utterances):
             raise ValueError(f"scores of shape {scores.shape} for {utterances} utterances")
         per_speaker = np.bincount(speaker)

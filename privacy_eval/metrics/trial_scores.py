@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..choices import VARIANTS as VARIANTS
 from ..choices import Variant as Variant
 from ..errors import PrivacyEvalError
+from .arguments import as_numbers, as_truth
 from .pav import FloatArray, Groups, IntArray, PavBlocks, Sets, pav, with_laplace
 
 BoolArray = NDArray[np.bool_]
@@ -263,11 +264,8 @@ class TrialScores(TrialSets):
 
     @classmethod
     def from_labels(cls, scores: ArrayLike, is_target: ArrayLike) -> TrialScores:
-        """Split scores in file order by boolean labels, both of shape (T+N,)."""
-        values, labels = _as_numbers(scores, "scores"), np.asarray(is_target)
-        if labels.dtype != np.bool_ and labels.size:
-            raise TypeError(f"is_target must be true or false for each trial, not {labels.dtype}")
-        labels = labels.astype(np.bool_, copy=False)
+        """Split scores in file order by labels as of `as_truth`, both of shape (T+N,)."""
+        values, labels = as_numbers(scores, "scores"), as_truth(is_target, "is_target")
         if values.shape != labels.shape:
             raise ValueError(f"{values.shape} scores but {labels.shape} labels")
         self = cls(values[labels], values[~labels])
@@ -436,15 +434,8 @@ def bin_edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> 
     return np.asarray(edges * sets.spread(scale))
 
 
-def _as_numbers(values: ArrayLike, name: str) -> FloatArray:
-    array: NDArray[Any] = np.asarray(values)
-    if array.dtype.kind not in "iuf":  # NumPy would parse text
-        raise TypeError(f"{name} must be numbers, not {array.dtype}")
-    return array.astype(np.float64, copy=False)
-
-
 def _as_scores(values: ArrayLike, name: str) -> FloatArray:
-    array = _as_numbers(values, f"{name} scores")
+    array = as_numbers(values, f"{name} scores")
     if array.ndim != 1:
         raise ValueError(f"{name} scores must be a vector, not of shape {array.shape}")
     finite = np.isfinite(array)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..choices import NORMALIZATIONS as NORMALIZATIONS
 from ..choices import Normalization as Normalization
 from ..errors import PrivacyEvalError, missing_library
+from .arguments import as_array, as_names
 from .confidence import (
     BootstrapReplicates,
     Interval,
@@ -263,6 +264,7 @@ def ratio_bootstrap(
     least = np.atleast_2d(counts).min(axis=0)
     if np.count_nonzero(least) < 2:
         raise PrivacyEvalError("a bootstrap over speakers needs at least two speakers")
+    speakers = as_names(speakers, "speakers").tolist()
     generator = seeded_by(seed, [list(speakers)])
     drawn: list[NDArray[Any]] = []
     while len(drawn) < replicates:
@@ -480,7 +482,7 @@ def rate_difference(
     >>> rate_difference([[1, 1], [1, 1]], [[3.0, 4.0], [2.5, 3.5]], **options).difference
     -0.5
     """
-    of_systems = np.asarray(counts, dtype=np.int64), np.asarray(sums, dtype=np.float64)
+    of_systems = as_array(counts, "counts", np.int64), as_array(sums, "sums", np.float64)
     drawn = ratio_bootstrap(
         *of_systems, name="rate", speakers=speakers, replicates=replicates, seed=seed
     )

@@ -20,6 +20,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from .arguments import as_names, as_numbers, as_truth
 from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores, check_scores
 from .zebra import individual_disclosure
@@ -131,7 +132,7 @@ def worst_case(
     >>> round(values.pav_exact, 3), values.student, values.rank.raw, round(values.rank.laplace, 3)
     (0.693, None, inf, 1.099)
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values = as_numbers(scores, "scores")
     if values.size:  # estimates do not depend on the scale, squares of huge scores overflow
         values = np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
     trials = TrialScores.from_labels(values, is_target)
@@ -312,8 +313,8 @@ def rank_counts(scores: ArrayLike, is_target: ArrayLike, tests: ArrayLike) -> Fl
     >>> rank_counts([2.0, 1.0, 3.0, 3.0], [True, False, True, False], [1, 1, 2, 2])
     array([1.5, 0.5])
     """
-    values, labels = np.asarray(scores, dtype=np.float64), np.asarray(is_target)
-    test: IntArray = np.unique(np.asarray(tests), return_inverse=True)[1].reshape(-1)
+    values, labels = as_numbers(scores, "scores"), as_truth(is_target, "is_target")
+    test: IntArray = np.unique(as_names(tests, "tests"), return_inverse=True)[1].reshape(-1)
     n_tests = int(test.max()) + 1
     others = np.bincount(test[~labels], minlength=n_tests)
     own = np.bincount(test[labels], minlength=n_tests)

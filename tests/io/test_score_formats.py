@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support import cli, write
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.io.score_blocks import join_blocks, read_in_key_order
 from privacy_eval.io.score_formats import KEY_FORMATS, SCORE_FORMATS, RecognizedFormat
 from privacy_eval.io.scores import pair, read_scores, read_trials
 from privacy_eval.io.text_table import Column, split_columns
@@ -297,3 +298,38 @@ def test_a_speaker_of_a_table_is_a_word(tmp_path: Path, cell: str) -> None:
     path.write_text(f"enroll,test,score\ns1,u1,0.5\n{cell},u2,4\n")
     with pytest.raises(PrivacyEvalError, match=f"{path}:3: expected a word in the column enroll"):
         read_scores(path, format="csv")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("imp", "tgt"),
+        ("False", "True"),
+        ("FALSE", "TRUE"),
+        ("Nontarget", "Target"),
+        ("non-mated", "mated"),
+        ("different", "same"),
+        ("impostor", "target"),
+        ("impostor", "genuine"),
+    ],
+)
+def test_labels_of_one_rule(tmp_path: Path, labels: tuple[str, str]) -> None:
+    """As everywhere, here in any layout, in small letters or with capitals, alone and in blocks."""
+    for line, header in (
+        ("{e} {t} {l}", ""),
+        ("{l} {e} {t}", ""),
+        ("{e},{t},{l}", "enroll,test,label\n"),
+    ):
+        key = write(tmp_path / "trials", text(line, header, labels))
+        assert read_trials(key, format=None).is_target.tolist() == [t[3] for t in TRIALS]
+        if not header:
+            found = read_in_key_order(write(tmp_path / "scores", SCORES["kaldi"]), key, join_blocks)
+            assert found is not None and found[1].is_target.tolist() == [t[3] for t in TRIALS]
+
+
+def test_minus_one_beside_one_only(tmp_path: Path) -> None:
+    header = "enroll,test,label\n"
+    key = write(tmp_path / "key.csv", text("{e},{t},{l}", header, ("-1", "1")))
+    assert read_trials(key, format=None).is_target.tolist() == [t[3] for t in TRIALS]
+    with pytest.raises(PrivacyEvalError, match="key.csv:4: expected the label 1 or 0, found '-1'"):
+        read_trials(write(key, f"{header}a,x,1\na,y,0\nb,x,-1\n"), format=None)

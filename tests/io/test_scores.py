@@ -177,8 +177,8 @@ def test_bad_numbers_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "label",
-    ["Target", "TARGET", "tgt", "nontgt", "impostor", "1", "targe", "targett", "nontargets",
-     "target\u00a0", "non-target", "t" * 40],
+    ["Target", "TARGET", "tgt", "nontgt", "1", "targe", "targett", "nontargets",
+     "target\u00a0", "t" * 40],
 )  # fmt: skip
 def test_unknown_label_is_refused(tmp_path: Path, label: str) -> None:
     path = write(tmp_path / "trials", f"s1 u1 target\ns1 u2 {label}\n")

@@ -1,0 +1,244 @@
+"""Names, labels and masks of arrays: missing values are no names, words are no truth values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privacy_eval as pe
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import (
+    GroupedTrials,
+    TrialScores,
+    closed_set_linkage,
+    count_scores,
+    evaluate_groups,
+    similarity_matrix,
+    singling_out,
+    speaker_bootstrap,
+    worst_case,
+)
+from privacy_eval.metrics.eer import speaker_eers
+from privacy_eval.metrics.opinions import mean_opinion
+from privacy_eval.metrics.recall import recalls
+
+PEOPLE = list("abcdefgh")
+ENROLLED, TRIAL = np.repeat(PEOPLE, 8), np.tile(PEOPLE, 8)
+SAME = ENROLLED == TRIAL
+SCORES = np.random.default_rng(1).normal(size=64) + 2 * SAME
+OWN, PAIRS = ENROLLED[SAME], np.column_stack([ENROLLED, TRIAL])[~SAME]
+VECTORS = np.random.default_rng(2).normal(size=(32, 3)).astype(np.float32)
+SPEAKER = np.repeat(PEOPLE, 4)
+SEX = np.repeat(["f", "m"], 16)
+
+
+class NaT:
+    """What pandas' own missing values are printed as, without pandas."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+NONAMES: list[Any] = [None, float("nan"), NaT("NaT"), NaT("<NA>"), "", "NA", "nan", "None", "null"]
+
+
+def with_one(names: Any, value: object, row: int = 3) -> list[Any]:
+    changed = np.asarray(names).tolist()
+    changed[row] = value
+    return changed
+
+
+TAKE_NAMES: dict[str, Callable[[Any], object]] = {
+    "evaluate": lambda names: pe.evaluate(
+        SCORES[SAME], SCORES[~SAME], speakers=(names(OWN), PAIRS), bootstrap=5
+    ),
+    "compare": lambda names: pe.compare(
+        *[(SCORES[SAME], SCORES[~SAME])] * 2, speakers=(names(OWN), PAIRS), bootstrap=5
+    ),
+    "speaker_bootstrap": lambda names: speaker_bootstrap(
+        SCORES, SAME, names(ENROLLED), TRIAL, replicates=5, seed=0
+    ),
+    "fuse_scores": lambda names: pe.fuse_scores(SCORES[:, None], SAME, ENROLLED, names(TRIAL)),
+    "labels": lambda names: pe.infer_attribute(VECTORS, names(SEX), SPEAKER, bootstrap=(5, 0)),
+    "speakers": lambda names: pe.infer_attribute(VECTORS, SEX, names(SPEAKER), bootstrap=(5, 0)),
+    "train_backend": lambda names: pe.train_backend(VECTORS, names(SPEAKER), lda_dim=2),
+    "references": lambda names: recalls(names(SEX), SEX),
+    "predictions": lambda names: recalls(SEX, names(SEX)),
+    "groups": lambda names: GroupedTrials.by_speaker(
+        (SCORES, SAME), (ENROLLED, names(TRIAL)), TRIAL, {"a": "f"}
+    ),
+    "speaker_eers": lambda names: speaker_eers(SCORES, SAME, names(ENROLLED), min_targets=1),
+    "worst_case": lambda names: worst_case(SCORES, SAME, names(TRIAL)),
+    "mean_opinion": lambda names: mean_opinion([3, 4] * 16, names(SPEAKER), SEX),
+}
+
+
+@pytest.mark.parametrize("value", NONAMES, ids=repr)
+@pytest.mark.parametrize("function", TAKE_NAMES)
+def test_a_missing_value_is_no_name(function: str, value: object) -> None:
+    with pytest.raises(PrivacyEvalError, match="1 of .* missing .* at index 3"):
+        TAKE_NAMES[function](lambda names: with_one(names, value))
+
+
+@pytest.mark.parametrize("function", TAKE_NAMES)
+def test_a_masked_name_is_refused(function: str) -> None:
+    with pytest.raises(PrivacyEvalError, match="1 .* masked"):
+        TAKE_NAMES[function](lambda names: np.ma.array(names, mask=np.arange(names.size) == 3))
+
+
+def test_codes_below_zero_are_missing_among_codes_from_zero_only() -> None:
+    codes = np.searchsorted(PEOPLE, SPEAKER)
+    with pytest.raises(PrivacyEvalError, match="4 of 32 speakers are missing .'-1'."):
+        pe.train_backend(VECTORS, np.where(codes == 2, -1, codes), lda_dim=2)  # type: ignore[arg-type]
+    assert recalls([1, -1, 1, -1], [1, -1, -1, -1])["uar"] == 0.75
+
+
+def test_whole_floats_are_their_integers() -> None:
+    """A column of numbers becomes one of floats in data frames once a value is missing."""
+    number = {name: 230 + n for n, name in enumerate(PEOPLE)}
+    own = [float(number[name]) for name in OWN]
+    pairs = [[str(number[a]), str(number[b])] for a, b in PAIRS]
+    target, nontarget = SCORES[SAME], SCORES[~SAME]
+    with pytest.warns(UserWarning, match="230.0 is taken for 230") as said:
+        floats = pe.evaluate(target, nontarget, speakers=(own, pairs), bootstrap=20)
+    assert len(said) == 1  # and not that speakers seem to be utterances
+    whole = ([number[name] for name in OWN], pairs)
+    assert (
+        floats.intervals == pe.evaluate(target, nontarget, speakers=whole, bootstrap=20).intervals
+    )
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), "NA", ""])
+def test_a_group_that_is_missing_is_no_group(missing: Any) -> None:
+    group_of = dict(zip(PEOPLE, [*"ffffmmm", missing], strict=True))
+    trials = GroupedTrials.by_speaker((SCORES, SAME), (ENROLLED, TRIAL), TRIAL, group_of)
+    report = evaluate_groups(trials, replicates=9)
+    assert {name: of["within"].n_speakers for name, of in report.groups.items()} == {"f": 4, "m": 3}
+
+
+def test_groups_of_whole_floats() -> None:
+    codes = np.searchsorted(PEOPLE, ENROLLED), np.searchsorted(PEOPLE, TRIAL)
+    group_of: Any = {float(n): "fm"[n % 2] for n in range(8)}
+    trials = GroupedTrials.by_speaker((SCORES, SAME), codes, TRIAL, group_of)
+    assert trials.n_speakers.tolist() == [4, 4]
+
+
+TAKE_NUMBERS: dict[str, Callable[[Any], object]] = {
+    "evaluate": lambda mask: pe.evaluate(mask(SCORES[SAME]), SCORES[~SAME]),
+    "nontarget": lambda mask: pe.evaluate(SCORES[SAME], mask(SCORES[~SAME])),
+    "lists of masked rows": lambda mask: pe.align(
+        "shift", [mask(SCORES), mask(SCORES)], [SCORES] * 2
+    ),
+    "from_labels": lambda mask: TrialScores.from_labels(mask(SCORES), SAME),
+    "labels": lambda mask: TrialScores.from_labels(SCORES, mask(SAME)),
+    "fusion": lambda mask: pe.fuse_scores(mask(SCORES[:, None]), SAME, ENROLLED, TRIAL),
+    "truth of fusion": lambda mask: pe.fuse_scores(SCORES[:, None], mask(SAME), ENROLLED, TRIAL),
+    "worst_case": lambda mask: worst_case(mask(SCORES), SAME),
+    "counts": lambda mask: count_scores(mask(SCORES[SAME]), SCORES[~SAME]),
+    "groups": lambda mask: GroupedTrials.by_speaker(
+        (mask(SCORES), SAME), (ENROLLED, TRIAL), TRIAL, {"a": "f"}
+    ),
+    "identification": lambda mask: closed_set_linkage(mask(SCORES.reshape(8, 8)), range(8), [2]),
+    "own": lambda mask: closed_set_linkage(SCORES.reshape(8, 8), mask(np.arange(8)), [2]),
+    "singling_out": lambda mask: singling_out(
+        mask(SCORES.reshape(8, 8)), SCORES.reshape(8, 8, 1), range(8)
+    ),
+    "similarity": lambda mask: similarity_matrix(
+        mask(np.eye(8, dtype=np.float32)), np.arange(8) // 2
+    ),
+    "speaker numbers": lambda mask: similarity_matrix(
+        np.eye(8, dtype=np.float32), mask(np.arange(8) // 2)
+    ),
+    "vectors": lambda mask: pe.infer_attribute(mask(VECTORS), SEX.tolist(), SPEAKER.tolist()),
+    "train_backend": lambda mask: pe.train_backend(mask(VECTORS), SPEAKER.tolist(), lda_dim=2),
+    "score_matrix": lambda mask: pe.score_matrix(mask(VECTORS), 1, VECTORS, backend="cosine"),
+    "trials": lambda mask: pe.score_matrix(VECTORS, 1, mask(VECTORS), backend="cosine"),
+    "unit_vectors": lambda mask: pe.unit_vectors(mask(VECTORS)),
+    "strongest": lambda mask: pe.strongest(mask(SCORES[:2]), np.ones((2, 3))),
+    "ratings": lambda mask: mean_opinion(mask(SCORES), ENROLLED, TRIAL),
+}
+
+
+@pytest.mark.parametrize("function", TAKE_NUMBERS)
+def test_masked_numbers_are_refused(function: str) -> None:
+    """NumPy drops the mask, and the value below it counts."""
+
+    def mask(values: np.ndarray[Any, Any]) -> Any:
+        return np.ma.array(values, mask=np.arange(values.size).reshape(values.shape) == 1)
+
+    with pytest.raises(PrivacyEvalError, match=r"[12] .* masked"):
+        TAKE_NUMBERS[function](mask)
+
+
+def test_an_array_without_masked_values_is_one() -> None:
+    given = np.ma.array(SCORES[SAME], mask=False)
+    assert pe.evaluate(given, SCORES[~SAME]) == pe.evaluate(SCORES[SAME], SCORES[~SAME])
+
+
+def test_missing_scores_of_data_frames() -> None:
+    """A column of objects, as pandas and polars have where a value is missing."""
+    for value in (None, float("nan"), NaT("<NA>")):
+        with pytest.raises(PrivacyEvalError, match="1 of 2 target scores are not finite"):
+            pe.evaluate([1.0, value], [0.0])
+    assert pe.evaluate(np.array([1, 2.5], dtype=object), [0.0]).values["eer"] == 0
+
+
+TRUTHS = [
+    (True, False),
+    ("True", "False"),
+    (1, 0),
+    (1.0, 0.0),
+    ("1", "0"),
+    (1, -1),
+    ("target", "nontarget"),
+    ("TARGET", "NonTarget"),
+    ("tgt", "imp"),
+    ("target", "impostor"),
+    ("mated", "non-mated"),
+    ("same", "different"),
+    ("genuine", "impostor"),
+]
+
+
+@pytest.mark.parametrize("words", TRUTHS, ids=str)
+def test_one_rule_for_truth(words: tuple[object, object]) -> None:
+    labels = [words[not same] for same in SAME]
+    assert TrialScores.from_labels(SCORES, labels).n_target == 8
+    assert worst_case(SCORES, labels).pav_exact == worst_case(SCORES, SAME).pav_exact
+    own = speaker_eers(SCORES, labels, ENROLLED, min_targets=1)
+    assert own == speaker_eers(SCORES, SAME, ENROLLED, min_targets=1)
+    fused, expected = (
+        pe.fuse_scores(SCORES[:, None], truth, ENROLLED, TRIAL) for truth in (labels, SAME)
+    )
+    assert fused.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        ([2, 0], "'2'"),
+        ([0.5, 1], "'0.5'"),
+        (["spoof", "bonafide"], "'bonafide', 'spoof'"),
+        ([None, True], "'none'"),
+        ([1, float("nan")], "'nan'"),
+        ([1, ""], "''"),
+        ([-1, 0], "'-1'"),
+        (["-1", "-1"], "'-1'"),
+    ],
+)
+def test_other_truth_is_refused_with_its_names(labels: list[Any], named: str) -> None:
+    with pytest.raises(PrivacyEvalError, match=f"is_target must be true or false, .* not {named}"):
+        TrialScores.from_labels([1.0, 0.0], labels)
+    with pytest.raises(PrivacyEvalError, match=named):
+        pe.fuse_scores([[1.0], [0.0]], labels, ["a", "b"], ["a", "a"])
+
+
+def test_minus_one_beside_zero_and_one_is_refused() -> None:
+    with pytest.raises(PrivacyEvalError, match="'-1'"):
+        TrialScores.from_labels([1.0, 0.0, 0.5], [1, 0, -1])
