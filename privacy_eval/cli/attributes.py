@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..choices import ATTRIBUTE_FOLDS
 from ..errors import PrivacyEvalError, UsageError
+from .group_options import read_by
 from .options import (
     JOBS,
     add,
@@ -55,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--vectors", required=True, **path("SCP", "of original speech"))
     files.add_argument("--anon-vectors", **path("SCP", "of the same utterances, anonymized"))
     add(files, "--utt2spk", required=True, help="speakers of the utterances")
-    labels = "CSV, whose first column is speaker or utterance, and its column; or spk2gender"
+    labels = "table of speakers or utterances, and its column; or spk2gender"
     files.add_argument("--labels", required=True, **value("FILE:COLUMN", labels))
     folds = f"of speakers, who are never in training and test; default: {ATTRIBUTE_FOLDS}"
     parser.add_argument("--folds", **value("N", folds, type=positive, default=ATTRIBUTE_FOLDS))
@@ -94,12 +95,11 @@ def _stage(arguments: argparse.Namespace) -> int:
 def _files(arguments: argparse.Namespace) -> int:
     from ..attackers.attributes import few_speakers, infer_attribute, reported_situation
     from ..io.data_dir import read_utt2spk
-    from ..io.labels import read_labels
     from .inputs import load_vectors
 
     if not arguments.bootstrap:
         raise UsageError("--bootstrap must be at least 2")
-    labels = read_labels(arguments.labels)
+    (labels,) = read_by([arguments.labels])
     utt2spk = read_utt2spk(arguments.utt2spk)
     files = [arguments.vectors, *filter(None, [arguments.anon_vectors])]
     vectors = [load_vectors(arguments, file) for file in files]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
-from .options import Options, value
+from .options import Options, log, value
 
 if TYPE_CHECKING:
     from ..io.labels import Labels
@@ -27,6 +27,8 @@ def read_by(by: Sequence[str]) -> list[Labels]:
         if one.column in labels:
             raise UsageError(f"--by: the column {one.column!r} is given twice")
         labels[one.column] = one
+        for note in one.notes:
+            log(f"privacy-eval: {note}")
     return [*labels.values()]
 
 

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "x-vectors were extracted from in the tree)"
     )
     stage.add_argument("--audio", **choice(["true", "false"], audio, default=None))
-    file = "CSV with a header (ids in the column utterance or the first one), or lines 'UTT VALUE'"
+    file = "table with a header, a column of it utterance or file, or lines 'UTT VALUE'"
     files.add_argument("--file", required=True, **path("F", file))
     versus = "the same measures of a second system: paired test over speakers"
     files.add_argument("--versus", **path("G", versus))
@@ -154,6 +154,8 @@ def _files(arguments: argparse.Namespace) -> int:
 def _log_ignored(file: Path, measures: Measures) -> None:
     from ..errors import abbreviate
 
+    if measures.ids:
+        log(f"privacy-eval: {file}: utterances by the column {measures.ids!r}")
     if measures.ignored:
         log(
             f"privacy-eval: {file}: columns without numbers ignored: {abbreviate(measures.ignored)}"

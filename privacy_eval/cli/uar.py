@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
@@ -12,7 +13,12 @@ from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import add, log, path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..io.predictions import Prediction
+
+#: Predictions by set and speaker.
+_Sets = dict[str, dict[str, list["Prediction"]]]
 
 EXAMPLE = "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk"
 
@@ -36,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.bootstrap and not arguments.by:
         raise UsageError("--bootstrap goes with --by")
     utt2spk = read_utt2spk(arguments.utt2spk)
-    by_set: dict[str, dict[str, list[Prediction]]] = {}
+    by_set: _Sets = {}
     for one in read_predictions(arguments.predictions):
         (speaker,) = speakers_of([one.utterance], utt2spk, arguments.utt2spk)
         by_set.setdefault(one.set, {}).setdefault(speaker, []).append(one)
@@ -44,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.allow_missing:
         refuse_utterances(arguments.predictions, "have no prediction", missing, len(utt2spk))
     plain: dict[str, Any] = {}
+    by_set |= _merged(arguments.predictions, by_set)
     for name, of_speaker in by_set.items():
         folds = {
             speaker: recalls([p.reference for p in of], [p.prediction for p in of])
@@ -73,6 +80,28 @@ def run(arguments: argparse.Namespace) -> int:
         for column, groups in values.get("groups", {}).items():
             print_rates(column, groups, counts, {"uar": "UAR, %"})
     return 0
+
+
+def _merged(path: Path, by_set: _Sets) -> _Sets:
+    """Log classes that only references or predictions have; return sets once more, under another
+    name, in which those count as another class that the challenge counts so."""
+    from ..io.names import vocabulary_notes
+    from ..metrics.recall import MERGED
+
+    sets: _Sets = {}
+    for name, of_speaker in by_set.items():
+        given = [prediction for of in of_speaker.values() for prediction in of]
+        predicted = {p.prediction for p in given}
+        merged = {a: b for a, b in MERGED.items() if a not in predicted and b in predicted}
+        references = [p.reference for p in given]
+        for note in vocabulary_notes(path, references, [p.prediction for p in given], merged):
+            log(f"privacy-eval: {note}")
+        for emotion in sorted(merged.keys() & {*references}):
+            sets[f"{name} {emotion} as {merged[emotion]}".strip()] = {
+                speaker: [replace(p, reference=merged.get(p.reference, p.reference)) for p in of]
+                for speaker, of in of_speaker.items()
+            }
+    return sets
 
 
 def _groups(

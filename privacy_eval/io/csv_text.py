@@ -1,5 +1,5 @@
-"""CSV: read strictly; written so that it is safe to open in a spreadsheet, and that every reader
-reads it alike."""
+"""Tables with a header, read strictly and by the names of their columns; CSV, written so that it
+is safe to open in a spreadsheet, and that every reader reads it alike."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from ..errors import PrivacyEvalError
 
@@ -18,14 +19,148 @@ _FORMULA = re.compile(rf"^(?=[\t\r]|[ \"']*[{_START}])|(?<=[;\t\r\n])(?=[ \"']*[
 _NUMBERS = re.compile(r"(?:[-+0-9 .,eH\[\]]|inf|nan)*")
 _QUOTED = re.compile(r'[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]|^\s|\s\Z')
 
+#: Patterns of columns' names in small letters, without blanks and marks: ids of speakers, of
+#: utterances, and of either.
+SPEAKERS = r"(speaker|spkr?|client|reader|talker|subject|participant|voxceleb\d)(id|name)?"
+UTTERANCES = (
+    r"(utt(erance)?|seg(ment)?|(wav|audio)?file|wav|audio|clip|reco(rding)?|path|deg)"
+    r"(id|name|path)?(deg)?"
+)
+IDS = f"{SPEAKERS}|{UTTERANCES}"
+#: What pandas, R and readr call a column that numbers the rows.
+ROW_NUMBERS = r"|unnamed\d.*|index|level\d|row\.?names?|\.\.\.1"
+# Blanks are stripped around a cell; other invisible characters are left to be refused.
+_SEPARATORS, _BLANKS = "\t,;|", " \t\xa0"
+# Lines before the header of some corpora's tables, whose header begins with a semicolon, too.
+_COMMENTS = re.compile(r"\A((?:;.*\n)*);(?=[^;\n]+\n[^;\n]*(?:\n|\Z))")
 
-def csv_rows(text: str, path: object) -> Iterator[tuple[int, list[str]]]:
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """Table whose first line names the columns.
+
+    Attributes
+    ----------
+    header : list of str
+    rows : list of (int, list of str)
+        Number of the line, and the cells without blanks around them.
+    """
+
+    path: object
+    header: list[str]
+    rows: list[tuple[int, list[str]]]
+
+    def cells(self, place: int) -> list[str]:
+        """Return the cells of a column."""
+        return [cells[place] for _, cells in self.rows]
+
+    def places(self, pattern: str) -> list[int]:
+        """Return the columns whose names have a pattern."""
+        return [n for n, name in enumerate(self.header) if re.fullmatch(pattern, _folded(name))]
+
+    def find(self, *patterns: str) -> int | None:
+        """Find the column with the first of several patterns, or with the second if none has that.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Several such columns, unless only one has another value in each row.
+        """
+        places = next(filter(None, map(self.places, patterns)), [])
+        distinct = [n for n in places if len(set(self.cells(n))) == len(self.rows)]
+        if len(places) > 1 != len(distinct):
+            named = " or ".join(repr(self.header[n]) for n in places)
+            raise PrivacyEvalError(f"{self.path}:1: which column is it, {named}? Keep one of them")
+        return next(iter(distinct or places), None)
+
+    def id_column(self, *patterns: str, other: int = -1) -> int:
+        """Find the column of ids by its name; else it is the first that does not number the rows.
+
+        Parameters
+        ----------
+        *patterns : str
+            As of `find`.
+        other : int
+            A column of something else.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Several such columns, or none.
+        """
+        if (place := self.find(*patterns, "ids?")) is not None:
+            return place
+        index = [n for n in self.places(ROW_NUMBERS) if self._numbers_rows(n)]
+        rest = [n for n in range(len(self.header)) if n not in (*index, other)]
+        if not rest or (index and all(c.replace(".", "").isdecimal() for c in self.cells(rest[0]))):
+            missing = "rows are numbered, without ids: name their column speaker or utterance"
+            raise PrivacyEvalError(f"{self.path}:1: {missing}")
+        return rest[0]
+
+    def _numbers_rows(self, place: int) -> bool:
+        """Tell whether a column of integers counts the rows, or is the index of several columns."""
+        cells = {*self.cells(place)}
+        counted = cells >= {*map(str, range(1, len(self.rows)))}
+        return all(map(str.isdecimal, cells)) and (counted or len(self.header) > 2)
+
+
+def read_table(text: str, path: object) -> NamedColumns:
+    r"""Read a table with a header, whose cells tabs, commas, semicolons, bars or blanks separate.
+
+    Parameters
+    ----------
+    path : object
+        For messages.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `csv_rows`.
+
+    Examples
+    --------
+    >>> table = read_table("\tspeaker\tsex\n0\ts1\tf\n", "x.tsv")
+    >>> table.header[table.id_column(SPEAKERS)], table.rows
+    ('speaker', [(2, ['0', 's1', 'f'])])
+    """
+    text = _COMMENTS.sub(lambda match: "\n" * match[1].count("\n"), text)
+    lines = [line.strip(" \r") for line in text.strip("\r\n").split("\n", 2)[:2]]
+    bare = re.sub('"[^"]*"', "", lines[0])
+    separator = max(_SEPARATORS, key=bare.count)
+    if separator not in bare and " " in bare:
+        separator, text = " ", "\n".join(map(str.strip, text.split("\n")))
+    first = [*csv.reader(lines, delimiter=separator, skipinitialspace=True)]
+    if len(first[-1]) == len(first[0]) + 1 and first[-1][0].isdecimal():  # R's numbers of rows
+        text = text.replace(lines[0], f'""{separator}{lines[0]}', 1)
+    rows = [(n, [c.strip(_BLANKS) for c in cells]) for n, cells in csv_rows(text, path, separator)]
+    return NamedColumns(path, rows[0][1] if rows else [], rows[1:])
+
+
+def is_header(first: str, *patterns: str) -> bool:
+    """Tell whether a line names columns, of each pattern one.
+
+    Examples
+    --------
+    >>> is_header(",speaker,sex", SPEAKERS), is_header("speaker-1 sex", SPEAKERS)
+    (True, False)
+    """
+    names = list(map(_folded, re.split(f"[{_SEPARATORS} ]", first)))
+    return all(any(re.fullmatch(pattern, name) for name in names) for pattern in patterns)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[^\w.]|_", "", name.lower())
+
+
+def csv_rows(text: str, path: object, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Read the rows of CSV, without blank ones.
 
     Parameters
     ----------
     path : object
         For messages.
+    separator : str
+        A bar within the last cell belongs to it; several blanks are one.
 
     Yields
     ------
@@ -42,11 +177,14 @@ def csv_rows(text: str, path: object) -> Iterator[tuple[int, list[str]]]:
     >>> list(csv_rows('a,b\\n\\n1,"2,3"\\n', "x.csv"))
     [(1, ['a', 'b']), (3, ['1', '2,3'])]
     """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines, blank = io.StringIO(text, newline=""), separator == " "
+    reader = csv.reader(lines, strict=True, delimiter=separator, skipinitialspace=blank)
     begin, expected = 1, 0
     try:
         for cells in reader:
             expected = expected or len(cells)
+            if separator == "|" and len(cells) > expected:
+                cells[expected - 1 :] = [separator.join(cells[expected - 1 :])]
             if len(cells) not in (0, expected):
                 raise PrivacyEvalError(
                     f"{path}:{begin}: expected {expected} cells, found {len(cells)}"

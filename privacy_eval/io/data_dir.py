@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..choices import missing_among
 from ..errors import PrivacyEvalError, abbreviate, counted, shorten
-from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes
+from .csv_text import SPEAKERS, UTTERANCES, NamedColumns, is_header, read_table
+from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes, read_text
 from .ids import decode_id
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ LISTS = {"enrolls": 0, "trials": 1}
 
 #: The lines of a file by their first field, in the file's order.
 Table = Mapping[bytes, bytes]
+
+#: Patterns of the columns of tables with a header, by what messages call them.
+_COLUMNS = {
+    **{"utterance": UTTERANCES, "speaker": SPEAKERS, "f|m": "gender|sex"},
+    "seconds": "(utt2)?dur(ation)?s?|sec(ond)?s|length|duration(sec(ond)?)?s?",
+}
 
 _ALL_FILES = (*UTTERANCE_FILES, *RECORDING_FILES, *SPEAKER_FILES)
 _MOST_BYTES_SHOWN = 80
@@ -87,7 +95,7 @@ class NewDataDir:
 
 
 def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
-    """Read the speaker of every utterance.
+    """Read the speaker of every utterance: Kaldi's lines, or a table with these columns.
 
     Returns
     -------
@@ -97,10 +105,21 @@ def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
     Raises
     ------
     PrivacyEvalError
-        With file and line: a malformed line, a duplicate utterance.
+        With file and line: a malformed line, a duplicate utterance, a missing speaker, such as
+        None.
     """
     utterances, speakers = _read_unique(path, "utterance", "speaker")
-    return dict(zip(utterances.tolist(), speakers.tolist(), strict=True))
+    speaker_of = dict(zip(utterances.tolist(), speakers.tolist(), strict=True))
+    missing = missing_among({*speaker_of.values()})
+    # Kaldi's ids begin with the speaker's, who may be called as elsewhere a missing one.
+    without = [u for u, s in speaker_of.items() if s in missing and not u.startswith(s)]
+    if without:
+        row = utterances.tolist().index(without[0])
+        raise PrivacyEvalError(
+            f"{path}:{utterances.line(row)}: no speaker of {counted(len(without), 'utterance')}, "
+            f"but {speaker_of[without[0]]!r}: {abbreviate(without)}; leave them out, or name one"
+        )
+    return speaker_of
 
 
 def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
@@ -193,16 +212,33 @@ def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
 
 
 def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Column]:
-    """Read a file of two columns whose keys are distinct."""
-    from .text_table import read_columns
+    """Read a file of two columns, or these of a table with a header; keys are distinct."""
+    from .text_table import split_columns
 
-    (keys, values), _ = read_columns(path, (key, value))
+    content, path = read_bytes(path), Path(path)
+    ask_if_cut(path, content)
+    first, columns = content[:1024].partition(b"\n")[0], (_COLUMNS[key], _COLUMNS[value])
+    if is_header(first.decode("utf-8", "replace"), *columns):
+        content = _two_columns(read_table(read_text(Loaded(path, content)), path), *columns)
+    keys, values = split_columns(content, (key, value), path)
     seen: set[str] = set()
     for row, name in enumerate(keys.tolist()):
         if name in seen:
             raise PrivacyEvalError(f"{path}:{keys.line(row)}: duplicate {key} {name!r}")
         seen.add(name)
     return keys, values
+
+
+def _two_columns(table: NamedColumns, *patterns: str) -> bytes:
+    """Return two columns of a table as text whose lines have the same numbers."""
+    places = [n for n in map(table.find, patterns) if n is not None]
+    lines = [""] * (table.rows[-1][0] if table.rows else 0)
+    for line, cells in table.rows:
+        pair = [cells[n] for n in places]
+        if any(len(cell.split()) != 1 for cell in pair):
+            raise PrivacyEvalError(f"{table.path}:{line}: expected two words, found {pair}")
+        lines[line - 1] = " ".join(pair)
+    return "\n".join(lines).encode()
 
 
 def read_list(path: Path | Loaded, kind: str) -> UtteranceList:

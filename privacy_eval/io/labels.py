@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..choices import MISSING, missing_among, without_fraction
 from ..errors import PrivacyEvalError, UsageError, abbreviate
-from .csv_text import csv_rows
+from .csv_text import IDS, is_header, read_table
 from .files import read_text
-from .names import is_printable
+from .names import is_printable, look_alike
+
+#: Line, id and label.
+_Row = tuple[int, str, str]
 
 
 @dataclass(frozen=True)
@@ -22,12 +27,15 @@ class Labels:
     column : str
         What the labels are: the name of the column.
     by_id : mapping of str to str
-        By speaker or utterance; "" where the cell is empty.
+        By speaker or utterance; "" where it is missing. Whole floats are their integers.
+    notes : tuple of str
+        What was taken for ids and labels.
     """
 
     path: Path
     column: str
     by_id: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
     def of_speakers(
         self, utt2spk: Mapping[str, str], *, allow_unknown: bool = False
@@ -43,7 +51,8 @@ class Labels:
         labels: dict[str, str] = {}
         unknown = set()
         for utterance, speaker in utt2spk.items():
-            label = self.by_id.get(speaker, self.by_id.get(utterance))
+            ids = without_fraction(speaker), without_fraction(utterance)
+            label = self.by_id.get(ids[0], self.by_id.get(ids[1]))
             if label is None:
                 unknown.add(speaker)
             elif labels.setdefault(speaker, label) != label:
@@ -89,8 +98,8 @@ def read_labels(text: str) -> Labels:
     Parameters
     ----------
     text : str
-        `FILE:COLUMN`: a CSV with a header, whose first column is the speaker or the utterance. Or a
-        file of two fields per line, such as `spk2gender`.
+        `FILE:COLUMN`: a table with a header, see `read_table`, with a column of speakers or
+        utterances. Or a file of two fields per line, such as `spk2gender`.
 
     Raises
     ------
@@ -109,31 +118,53 @@ def read_labels(text: str) -> Labels:
     """
     path, column = path_of_labels(text), text.rpartition(":")[2]
     if path == Path(text):
-        from .text_table import read_columns
-
-        (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
-        column = path.name.rpartition("2")[2]
-        pairs = zip(ids.tolist(), labels.tolist(), strict=True)
-        rows = ((ids.line(row), *pair) for row, pair in enumerate(pairs))
+        column, rows, where = path.name.rpartition("2")[2], _kaldi_rows(path), ""
     else:
-        lines = csv_rows(read_text(path), path)
-        _, header = next(lines, (1, []))
-        if header[1:].count(column) != 1:
-            columns = abbreviate([repr(cell) for cell in header[1:]]) or "none"
-            raise UsageError(f"{path}:1: expected one column {column!r}, found {columns}")
-        place = header.index(column, 1)
-        rows = ((line, cells[0].strip(), cells[place].strip()) for line, cells in lines)
+        rows, where = _table_rows(path, column)
+    missing = missing_among({label for *_, label in rows})
     by_id: dict[str, str] = {}
     for line, key, label in rows:
-        if not key or not is_printable(key + label):
+        if (key in MISSING and where) or not is_printable(key + label):
             raise PrivacyEvalError(f"{path}:{line}: not a name and a label: {key!r}, {label!r}")
+        key, label = without_fraction(key), "" if label in missing else without_fraction(label)
         if key in by_id:
             contradiction = "" if by_id[key] == label else " with another label"
-            raise PrivacyEvalError(f"{path}:{line}: duplicate {key!r}{contradiction}")
+            raise PrivacyEvalError(f"{path}:{line}: duplicate {key!r}{contradiction}{where}")
         by_id[key] = label
     if not by_id:
         raise PrivacyEvalError(f"{path}: no labels")
-    return Labels(path, column, by_id)
+    counts = Counter(by_id.values())
+    of = [f"{label or 'missing'} ({number})" for label, number in sorted(counts.items())]
+    floats = [text for _, *pair in rows for text in pair if without_fraction(text) != text]
+    notes = [f"labels of {column}{where}: {abbreviate(of)}"]
+    notes += [f"{text} is taken for {without_fraction(text)}" for text in floats[:1]]
+    notes += [f"labels look alike: {', '.join(group)}" for group in look_alike(counts)]
+    return Labels(path, column, by_id, tuple(f"{path}: {note}" for note in notes))
+
+
+def _kaldi_rows(path: Path) -> list[_Row]:
+    """Read the lines of an id and a label."""
+    from .text_table import read_columns
+
+    first = read_text(path).partition("\n")[0]
+    if is_header(first, IDS):
+        raise UsageError(f"{path}:1: a table with a header: name its column, {path}:COLUMN")
+    (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
+    pairs = zip(ids.tolist(), labels.tolist(), strict=True)
+    return [(ids.line(row), *pair) for row, pair in enumerate(pairs)]
+
+
+def _table_rows(path: Path, column: str) -> tuple[list[_Row], str]:
+    """Read the ids and labels of a table; also say which column the ids are."""
+    table = read_table(read_text(path), path)
+    names = table.header if column in table.header else [h.casefold() for h in table.header]
+    places = [n for n, name in enumerate(names) if name in (column, column.casefold())]
+    at = table.id_column(IDS, other=places[0]) if len(places) == 1 else -1
+    if len(places) != 1 or places == [at]:
+        columns = abbreviate([repr(h) for n, h in enumerate(table.header) if n != at]) or "none"
+        raise UsageError(f"{path}:1: expected one column {column!r}, found {columns}")
+    rows = [(line, cells[at], cells[places[0]]) for line, cells in table.rows]
+    return rows, f", by the column {table.header[at]!r}"
 
 
 def age_bands(labels: Mapping[str, str]) -> dict[str, str]:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from ..choices import MISSING
 from ..errors import PrivacyEvalError, printable
-from .csv_text import csv_rows
+from .csv_text import IDS, ROW_NUMBERS, UTTERANCES, is_header, read_table
 from .files import Loaded, read_text
 from .ids import MAX_FIELD_BYTES
 from .names import check_name, is_printable
 
-#: The column of ids; without one, the first column.
+#: The column of ids, before others that `UTTERANCES` names.
 UTTERANCE = "utterance"
 #: Name of the only measure of a file without a header.
 VALUE = "value"
@@ -32,11 +33,14 @@ class Measures:
     values : dict
         By measure, the value of each utterance, in the order of the file.
     ignored : tuple of str
-        Columns without a number in the first row: words, such as names of speakers.
+        Other columns: words, such as names of speakers, and numbers of rows.
+    ids : str
+        The column of utterances; "" of lines of an id and a number.
     """
 
     values: dict[str, dict[str, float]]
     ignored: tuple[str, ...] = ()
+    ids: str = ""
 
 
 def read_measures(path: Path | Loaded) -> Measures:
@@ -45,9 +49,10 @@ def read_measures(path: Path | Loaded) -> Measures:
     Parameters
     ----------
     path : Path or Loaded
-        CSV with a header: ids are in the column `utterance`, or else in the first one; of paths of
-        audio files, the file name without its ending is the id. Or lines of an id and a number,
-        whose measure is called `value`.
+        Table with a header, see `read_table`: ids are in the column `utterance`, or else one named
+        such as `file`, or the first that does not number the rows; of paths of audio files, the
+        file name without its ending is the id. Or lines of an id and a number, whose measure is
+        called `value`.
 
     Returns
     -------
@@ -68,8 +73,8 @@ def read_measures(path: Path | Loaded) -> Measures:
     {'mos_pred': {'u1': 3.5, 'u2': 4.0}}
     """
     text = read_text(path)
-    first = next((line for line in text.split("\n") if line.strip()), "").split()
-    if len(first) == 2 and "," not in "".join(first):
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    if len(first.split()) == 2 and not (set(",;|") & set(first) or is_header(first, UTTERANCES)):
         return Measures({VALUE: _collect(_lines(text, path), VALUE, path)})
     return _read_csv(text, path)
 
@@ -84,8 +89,8 @@ def _lines(text: str, path: object) -> Iterator[tuple[int, str, str]]:
 
 
 def _read_csv(text: str, path: object) -> Measures:
-    rows = [(line, [cell.strip() for cell in cells]) for line, cells in csv_rows(text, path)]
-    header = rows[0][1] if rows else []
+    table = read_table(text, path)
+    header = table.header
     if len(header) < 2 or len(set(header)) < len(header):
         raise PrivacyEvalError(
             f"{path}:1: expected a header of distinct columns, the utterance and measures, or "
@@ -93,17 +98,22 @@ def _read_csv(text: str, path: object) -> Measures:
         )
     for name in header:
         check_name(name, f"{path}:1")
-    at = header.index(UTTERANCE) if UTTERANCE in header else 0
-    if len(rows) < 2:
+    if not table.rows:
         raise PrivacyEvalError(f"{path}: no utterances")
-    numbers = [n for n, cell in enumerate(rows[1][1]) if n != at and _NUMBER.fullmatch(cell)]
+    at = table.id_column(UTTERANCE, UTTERANCES)
+    ids = {at, *table.places(f"{IDS}|ids?|{ROW_NUMBERS}")}
+    # Also of numbers with a decimal comma, or after missing ones: these are refused.
+    first = [[c for c in table.cells(n) if c not in MISSING][:1] for n in range(len(header))]
+    is_number = [any(_NUMBER.fullmatch(c.replace(",", ".")) for c in cells) for cells in first]
+    numbers = [n for n, numeric in enumerate(is_number) if numeric and n not in ids]
     if not numbers:
-        raise PrivacyEvalError(f"{path}:{rows[1][0]}: no column has a number")
+        raise PrivacyEvalError(f"{path}:{table.rows[0][0]}: no column has a number")
     values = {
-        header[n]: _collect(((line, c[at], c[n]) for line, c in rows[1:]), header[n], path)
+        header[n]: _collect(((line, c[at], c[n]) for line, c in table.rows), header[n], path)
         for n in numbers
     }
-    return Measures(values, tuple(h for n, h in enumerate(header) if n not in (at, *numbers)))
+    others = (h or "(no name)" for n, h in enumerate(header) if n not in (at, *numbers))
+    return Measures(values, tuple(others), header[at])
 
 
 def _collect(
@@ -113,11 +123,16 @@ def _collect(
     values: dict[str, float] = {}
     for line, word, cell in entries:
         name = PurePosixPath(word).stem if word.lower().endswith(_AUDIO) else word
-        if not is_printable(name) or not 0 < len(name.encode()) <= MAX_FIELD_BYTES:
+        if (
+            name in MISSING
+            or not is_printable(name)
+            or not 0 < len(name.encode()) <= MAX_FIELD_BYTES
+        ):
             raise PrivacyEvalError(f"{path}:{line}: not an utterance: {word[:80]!r}")
         if not _NUMBER.fullmatch(cell) or not math.isfinite(float(cell)):
             raise PrivacyEvalError(
-                f"{path}:{line}: expected a number, found {printable(cell[:40])!r} ({measure})"
+                f"{path}:{line}: expected a number with a decimal point, found "
+                f"{printable(cell[:40])!r} ({measure})"
             )
         if name in values:
             raise PrivacyEvalError(f"{path}:{line}: duplicate utterance {name}")

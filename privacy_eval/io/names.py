@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from ..errors import PrivacyEvalError
+from ..choices import without_fraction
+from ..errors import PrivacyEvalError, abbreviate
 
+# What is said of names that only references, or only predictions have.
+_ONE_SIDED = ("is never predicted ({} references)", "is never a reference ({} predictions)")
+# What stands before the number of a class: e0, 00.
+_CODE = re.compile(r"\A[^\W\d]?0*(?=\d)")
 # Without a mark on paper, though Unicode has them as letters, marks and symbols.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
@@ -54,6 +60,53 @@ def check_name(name: str, where: object) -> None:
             f"{where}: the name {ascii(name[:80])} has unprintable characters, or leading or "
             "trailing blanks: rename it"
         )
+
+
+def vocabulary_notes(
+    path: object,
+    references: Iterable[str],
+    predictions: Iterable[str],
+    counted_as: Mapping[str, str],
+) -> list[str]:
+    """Say which names only one of two sides has that should have the same.
+
+    Parameters
+    ----------
+    path : object
+        For messages.
+    counted_as : mapping
+        Names that the challenge takes for another one.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No name is on both sides.
+
+    Examples
+    --------
+    >>> vocabulary_notes("x.csv", ["ang", "sad", "sad"], ["ang", "sadness", "ang"], {})[0]
+    'x.csv: sad is never predicted (2 of 3 references): is it sadness?'
+    """
+    sides = Counter(references), Counter(predictions)
+    if not sides[0].keys() & sides[1].keys():
+        names = [abbreviate(sorted(side)) for side in sides]
+        raise PrivacyEvalError(
+            f"{path}: references ({names[0]}) and predictions ({names[1]}) share no name"
+        )
+    notes = []
+    for own, other, text in zip(sides, sides[::-1], _ONE_SIDED, strict=True):
+        for name in sorted(own.keys() - other.keys()):
+            alike = [x for x in sorted(other.keys() - own.keys()) if _may_be_one(name, x)]
+            note = f"{path}: {name} {text.format(f'{own[name]} of {own.total()}')}"
+            note += f"; the challenge counts it as {counted_as[name]}" if name in counted_as else ""
+            notes.append(note + (f": is it {' or '.join(alike)}?" if alike else ""))
+    return notes
+
+
+def _may_be_one(*names: str) -> bool:
+    """Tell whether two names are one but for case, an abbreviation or the form of a number."""
+    short, long = sorted((_CODE.sub("", without_fraction(n).casefold()) for n in names), key=len)
+    return short == long or (len(short) > 2 and long.startswith(short))
 
 
 def look_alike(names: Iterable[str]) -> list[list[str]]:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..choices import MISSING
 from ..errors import PrivacyEvalError
-from .csv_text import csv_rows
+from .csv_text import UTTERANCES, read_table
 from .files import read_text
 from .names import is_printable
 
+#: Names of the columns, the usual one first.
+_NAMES = {
+    "utterance": ("utterance", UTTERANCES),
+    "reference": ("reference", "ref|y?true|truth|label|actual"),
+    "prediction": ("prediction", "predicted|y?pred|predictedlabel"),
+    "set": ("set",),
+}
 _NEEDED = ("utterance", "reference", "prediction")
 
 
@@ -35,7 +43,7 @@ def read_predictions(path: Path) -> list[Prediction]:
     Parameters
     ----------
     path : Path
-        CSV with a header; further columns but `set` are ignored.
+        Table with a header, see `read_table`; further columns but `set` are ignored.
 
     Raises
     ------
@@ -51,16 +59,16 @@ def read_predictions(path: Path) -> list[Prediction]:
     >>> read_predictions(path)
     [Prediction(utterance='u1', reference='sad', prediction='hap', set='')]
     """
-    rows = csv_rows(read_text(path), path)
-    _, header = next(rows, (1, []))
-    if any(header.count(name) != 1 for name in _NEEDED) or header.count("set") > 1:
+    table = read_table(read_text(path), path)
+    found = {name: table.find(*patterns) for name, patterns in _NAMES.items()}
+    columns = {name: place for name, place in found.items() if place is not None}
+    if not columns.keys() >= {*_NEEDED}:
         raise PrivacyEvalError(f"{path}:1: expected the columns {', '.join(_NEEDED)}")
-    columns = {name: header.index(name) for name in (*_NEEDED, "set") if name in header}
     predictions: dict[tuple[str, str], Prediction] = {}
-    for line, cells in rows:
+    for line, cells in table.rows:
         one = Prediction(**{name: cells[index] for name, index in columns.items()})
         words = (one.utterance, one.reference, one.prediction)
-        if not all(word and is_printable(word) for word in words):
+        if not all(word not in MISSING and is_printable(word) for word in words):
             raise PrivacyEvalError(f"{path}:{line}: expected {', '.join(_NEEDED)}, found {words}")
         if (one.set, one.utterance) in predictions:
             raise PrivacyEvalError(f"{path}:{line}: duplicate utterance {one.utterance}")

@@ -68,9 +68,7 @@ _LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
 LABELS = tuple((target.encode(), nontarget.encode()) for target, nontarget in TRUTH)
 WORDS = tuple(pair for pair in LABELS if pair[0] != b"1")
 _DIGITS = (b"1", b"0")
-_ANY_LABEL, _ANY_WORD = (
-    tuple(dict.fromkeys(text for pair in pairs for text in pair)) for pairs in (LABELS, WORDS)
-)
+_ANY_LABEL, _ANY_WORD = (tuple(dict.fromkeys(sum(pairs, ()))) for pairs in (LABELS, WORDS))
 
 #: Names of columns in the headers of tables.
 _HEADERS = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..choices import MISSING, TRUTH, missing_among, without_fraction
+from ..choices import TRUTH, missing_among, without_fraction
 from ..errors import PrivacyEvalError, abbreviate
 
 
@@ -45,7 +45,7 @@ def as_array(values: ArrayLike, name: str, dtype: DTypeLike | None = None) -> ND
 
 
 def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Convert numbers to floats; of objects, such as data frames hold, missing ones to NaN.
+    """Convert numbers to floats.
 
     Parameters
     ----------
@@ -66,14 +66,10 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> as_numbers([1, None], "scores")
-    array([ 1., nan])
+    >>> as_numbers([1, 2], "scores")
+    array([1., 2.])
     """
     array = as_array(values, name)
-    if array.dtype.kind == "O":
-        given = [np.nan if str(x) in MISSING else x for x in array.ravel().tolist()]
-        if any(x is not np.nan for x in given):
-            array = np.array(given).reshape(array.shape)
     if array.dtype.kind not in "iuf":  # NumPy would parse text
         raise TypeError(f"{name} must be numbers, not {array.dtype}")
     return array.astype(np.float64, copy=False)
@@ -108,21 +104,20 @@ def as_names(values: ArrayLike, name: str) -> NDArray[np.str_]:
     >>> as_names([235, 1089], "speakers").tolist()
     ['235', '1089']
     """
-    texts = _as_text(as_array(values, name))
-    distinct = set(texts.ravel().tolist())
-    if missing := sorted(missing_among(distinct)):
-        at = np.flatnonzero(np.isin(texts.ravel(), missing)).tolist()
+    array = as_array(values, name)
+    given = array.ravel().tolist()
+    texts = {x: x.decode() if isinstance(x, bytes) else str(x) for x in set(given)}
+    if missing := missing_among(set(texts.values())):
+        at = [str(n) for n, x in enumerate(given) if texts[x] in missing]
         raise PrivacyEvalError(
-            f"{len(at)} of {texts.size} {name} are missing ({abbreviate([*map(repr, missing)])}), "
-            f"at index {abbreviate([*map(str, at)])}: leave them out, or give them a name"
+            f"{len(at)} of {len(given)} {name} are missing ({abbreviate(sorted(missing))}), "
+            f"at index {abbreviate(at)}: leave them out, or give them a name"
         )
-    floats = sorted(text for text in distinct if without_fraction(text) != text)
-    if floats:
-        as_integer = without_fraction(floats[0])
-        warnings.warn(f"{name}: {floats[0]} is taken for {as_integer}", stacklevel=3)
-        whole = [without_fraction(text) for text in texts.ravel().tolist()]
-        texts = np.array(whole, dtype=np.str_).reshape(texts.shape)
-    return texts
+    names = {x: without_fraction(text) for x, text in texts.items()}
+    if floats := [x for x in names if names[x] != texts[x]]:
+        text = f"{name}: {texts[floats[0]]} is taken for {names[floats[0]]}"
+        warnings.warn(text, stacklevel=3)
+    return np.array([names[x] for x in given], dtype=np.str_).reshape(array.shape)
 
 
 def as_truth(values: ArrayLike, name: str) -> NDArray[np.bool_]:
@@ -150,24 +145,16 @@ def as_truth(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     ([True, False], [True, False])
     """
     array = as_array(values, name)
-    if array.dtype == np.bool_ or not array.size:
-        return array.astype(np.bool_, copy=False)
-    values = array if array.dtype.kind in "iuf" else _as_text(array)
-    distinct, number = np.unique(values, return_inverse=True)
-    texts = [without_fraction(str(value)).lower() for value in distinct.tolist()]
+    if array.dtype == np.bool_:
+        return array
+    given = array.ravel().tolist()
+    texts = {x: without_fraction(str(x)).lower() for x in set(given)}
     targets, nontargets = map(set, zip(*TRUTH, strict=True))
-    alone = {"-1"} if "1" not in texts or "0" in texts else set()
-    if unknown := sorted(set(texts) - (targets | nontargets) | alone.intersection(texts)):
+    found = set(texts.values())
+    alone = {"-1"} if "1" not in found or "0" in found else set()
+    if unknown := sorted(found - (targets | nontargets) | (found & alone)):
         raise PrivacyEvalError(
             f"{name} must be true or false, 1 or 0, target or nontarget, not "
             + abbreviate([*map(repr, unknown)])
         )
-    return np.array([text in targets for text in texts])[number].reshape(array.shape)
-
-
-def _as_text(array: NDArray[Any]) -> NDArray[np.str_]:
-    """Convert an array to text, also objects and strings of variable width."""
-    if array.dtype.kind not in "biufSU":
-        texts = [str(x) for x in array.ravel().tolist()]
-        return np.array(texts, dtype=np.str_).reshape(array.shape)
-    return array.astype(np.str_, copy=False)
+    return np.array([texts[x] in targets for x in given], np.bool_).reshape(array.shape)

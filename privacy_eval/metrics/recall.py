@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from ..errors import PrivacyEvalError
 from .arguments import as_names
 
+#: Excited speech of IEMOCAP, which the challenges count as happy.
+MERGED = {"exc": "hap", "excited": "happy", "excitement": "happiness"}
+
 
 def recalls(reference: ArrayLike, prediction: ArrayLike) -> dict[str, float]:
     """Compute the unweighted average recall and the recall of each class.
