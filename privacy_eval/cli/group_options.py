@@ -36,7 +36,8 @@ def check_groups(groups: object, labels: Labels, without: Sequence[str]) -> None
     """Refuse labels of which no speaker has one."""
     if not groups:
         nobody = f"no speaker has a group of {labels.column}"
-        raise PrivacyEvalError(f"{labels.path}: {nobody}: {abbreviate(without)}")
+        named = f"{abbreviate(without)}; it names {abbreviate([*labels.by_id])}"
+        raise PrivacyEvalError(f"{labels.path}: {nobody}: {named}")
 
 
 def group_caveats(speakers: Mapping[str, int], column: str, without: Sequence[str]) -> list[str]:

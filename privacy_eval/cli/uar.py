@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..choices import without_fraction
+from ..errors import UsageError, abbreviate
 from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import add, log, path
 
@@ -43,9 +44,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--bootstrap goes with --by")
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
+    floats: set[str] = set()
     for one in read_predictions(arguments.predictions):
         (speaker,) = speakers_of([one.utterance], utt2spk, arguments.utt2spk)
+        whole = [without_fraction(name) for name in (one.reference, one.prediction)]
+        floats |= {one.reference, one.prediction} - {*whole}
+        one = replace(one, reference=whole[0], prediction=whole[1])
         by_set.setdefault(one.set, {}).setdefault(speaker, []).append(one)
+    if floats:
+        log(f"privacy-eval: classes are whole numbers: {abbreviate(sorted(floats))}")
     missing = _missing(by_set, utt2spk)
     if not arguments.allow_missing:
         refuse_utterances(arguments.predictions, "have no prediction", missing, len(utt2spk))
@@ -90,13 +97,13 @@ def _merged(path: Path, by_set: _Sets) -> _Sets:
 
     sets: _Sets = {}
     for name, of_speaker in by_set.items():
-        given = [prediction for of in of_speaker.values() for prediction in of]
-        predicted = {p.prediction for p in given}
-        merged = {a: b for a, b in MERGED.items() if a not in predicted and b in predicted}
-        references = [p.reference for p in given]
-        for note in vocabulary_notes(path, references, [p.prediction for p in given], merged):
+        pairs = ((p.reference, p.prediction) for of in of_speaker.values() for p in of)
+        references, predicted = zip(*pairs, strict=True)
+        merged = {a: b for a, b in MERGED.items() if a in references and a not in predicted}
+        merged = {a: b for a, b in merged.items() if b in predicted}
+        for note in vocabulary_notes(path, (references, predicted), merged):
             log(f"privacy-eval: {note}")
-        for emotion in sorted(merged.keys() & {*references}):
+        for emotion in merged:
             sets[f"{name} {emotion} as {merged[emotion]}".strip()] = {
                 speaker: [replace(p, reference=merged.get(p.reference, p.reference)) for p in of]
                 for speaker, of in of_speaker.items()

@@ -21,7 +21,10 @@ _QUOTED = re.compile(r'[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]|^\s|\s\Z')
 
 #: Patterns of columns' names in small letters, without blanks and marks: ids of speakers, of
 #: utterances, and of either.
-SPEAKERS = r"(speaker|spkr?|client|reader|talker|subject|participant|voxceleb\d)(id|name)?"
+SPEAKERS = (
+    r"(speaker|spkr?|client|reader|talker|subject|participant|person|user|actor|"
+    r"voxceleb\d)(id|name)?"
+)
 UTTERANCES = (
     r"(utt(erance)?|seg(ment)?|(wav|audio)?file|wav|audio|clip|reco(rding)?|path|deg)"
     r"(id|name|path)?(deg)?"
@@ -30,6 +33,7 @@ IDS = f"{SPEAKERS}|{UTTERANCES}"
 #: What pandas, R and readr call a column that numbers the rows.
 ROW_NUMBERS = r"|unnamed\d.*|index|level\d|row\.?names?|\.\.\.1"
 # Blanks are stripped around a cell; other invisible characters are left to be refused.
+_WORD = re.compile(r"[^\W\d_]")
 _SEPARATORS, _BLANKS = "\t,;|", " \t\xa0"
 # Lines before the header of some corpora's tables, whose header begins with a semicolon, too.
 _COMMENTS = re.compile(r"\A((?:;.*\n)*);(?=[^;\n]+\n[^;\n]*(?:\n|\Z))")
@@ -92,7 +96,7 @@ class NamedColumns:
             return place
         index = [n for n in self.places(ROW_NUMBERS) if self._numbers_rows(n)]
         rest = [n for n in range(len(self.header)) if n not in (*index, other)]
-        if not rest or (index and all(c.replace(".", "").isdecimal() for c in self.cells(rest[0]))):
+        if not rest or (index and not any(map(_WORD.search, self.cells(rest[0])))):
             missing = "rows are numbered, without ids: name their column speaker or utterance"
             raise PrivacyEvalError(f"{self.path}:1: {missing}")
         return rest[0]
@@ -188,6 +192,7 @@ def csv_rows(text: str, path: object, separator: str = ",") -> Iterator[tuple[in
             if len(cells) not in (0, expected):
                 raise PrivacyEvalError(
                     f"{path}:{begin}: expected {expected} cells, found {len(cells)}"
+                    + " separated by blanks" * blank
                 )
             if cells:
                 yield begin, cells

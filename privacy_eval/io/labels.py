@@ -63,7 +63,8 @@ class Labels:
         if unknown and not allow_unknown:
             raise PrivacyEvalError(
                 f"{self.path}: {len(unknown)} of {len(set(utt2spk.values()))} speakers have no "
-                f"{self.column}: {abbreviate(sorted(unknown))} (an empty cell leaves one out)"
+                f"{self.column}: {abbreviate(sorted(unknown))} (an empty cell leaves one out); the "
+                f"file names {abbreviate([*self.by_id])}"
             )
         return {speaker: label for speaker, label in sorted(labels.items()) if label}
 
@@ -146,8 +147,7 @@ def _kaldi_rows(path: Path) -> list[_Row]:
     """Read the lines of an id and a label."""
     from .text_table import read_columns
 
-    first = read_text(path).partition("\n")[0]
-    if is_header(first, IDS):
+    if is_header("".join(read_text(path).split("\n", 1)[0].split()[:1]), IDS):
         raise UsageError(f"{path}:1: a table with a header: name its column, {path}:COLUMN")
     (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
     pairs = zip(ids.tolist(), labels.tolist(), strict=True)

@@ -102,9 +102,9 @@ def _read_csv(text: str, path: object) -> Measures:
         raise PrivacyEvalError(f"{path}: no utterances")
     at = table.id_column(UTTERANCE, UTTERANCES)
     ids = {at, *table.places(f"{IDS}|ids?|{ROW_NUMBERS}")}
-    # Also of numbers with a decimal comma, or after missing ones: these are refused.
-    first = [[c for c in table.cells(n) if c not in MISSING][:1] for n in range(len(header))]
-    is_number = [any(_NUMBER.fullmatch(c.replace(",", ".")) for c in cells) for cells in first]
+    # Numbers with a decimal comma, or after missing ones, are refused below.
+    given = (next((c for c in table.cells(n) if c not in MISSING), "") for n in range(len(header)))
+    is_number = [_NUMBER.fullmatch(cell.replace(",", ".")) for cell in given]
     numbers = [n for n, numeric in enumerate(is_number) if numeric and n not in ids]
     if not numbers:
         raise PrivacyEvalError(f"{path}:{table.rows[0][0]}: no column has a number")
@@ -123,11 +123,7 @@ def _collect(
     values: dict[str, float] = {}
     for line, word, cell in entries:
         name = PurePosixPath(word).stem if word.lower().endswith(_AUDIO) else word
-        if (
-            name in MISSING
-            or not is_printable(name)
-            or not 0 < len(name.encode()) <= MAX_FIELD_BYTES
-        ):
+        if name in MISSING or not is_printable(name) or len(name.encode()) > MAX_FIELD_BYTES:
             raise PrivacyEvalError(f"{path}:{line}: not an utterance: {word[:80]!r}")
         if not _NUMBER.fullmatch(cell) or not math.isfinite(float(cell)):
             raise PrivacyEvalError(

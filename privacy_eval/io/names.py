@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..choices import without_fraction
 from ..errors import PrivacyEvalError, abbreviate
@@ -63,10 +63,7 @@ def check_name(name: str, where: object) -> None:
 
 
 def vocabulary_notes(
-    path: object,
-    references: Iterable[str],
-    predictions: Iterable[str],
-    counted_as: Mapping[str, str],
+    path: object, sides: Sequence[Iterable[str]], counted_as: Mapping[str, str]
 ) -> list[str]:
     """Say which names only one of two sides has that should have the same.
 
@@ -74,6 +71,8 @@ def vocabulary_notes(
     ----------
     path : object
         For messages.
+    sides : (iterable of str, iterable of str)
+        References and predictions.
     counted_as : mapping
         Names that the challenge takes for another one.
 
@@ -84,17 +83,16 @@ def vocabulary_notes(
 
     Examples
     --------
-    >>> vocabulary_notes("x.csv", ["ang", "sad", "sad"], ["ang", "sadness", "ang"], {})[0]
+    >>> vocabulary_notes("x.csv", [["ang", "sad", "sad"], ["ang", "sadness"]], {})[0]
     'x.csv: sad is never predicted (2 of 3 references): is it sadness?'
     """
-    sides = Counter(references), Counter(predictions)
-    if not sides[0].keys() & sides[1].keys():
-        names = [abbreviate(sorted(side)) for side in sides]
-        raise PrivacyEvalError(
-            f"{path}: references ({names[0]}) and predictions ({names[1]}) share no name"
-        )
+    counts = [Counter(side) for side in sides]
+    if counts[0].keys().isdisjoint(counts[1]):
+        references, predictions = (abbreviate(sorted(side)) for side in counts)
+        text = f"references ({references}) and predictions ({predictions})"
+        raise PrivacyEvalError(f"{path}: {text} share no name: rename those of one side")
     notes = []
-    for own, other, text in zip(sides, sides[::-1], _ONE_SIDED, strict=True):
+    for own, other, text in zip(counts, counts[::-1], _ONE_SIDED, strict=True):
         for name in sorted(own.keys() - other.keys()):
             alike = [x for x in sorted(other.keys() - own.keys()) if _may_be_one(name, x)]
             note = f"{path}: {name} {text.format(f'{own[name]} of {own.total()}')}"

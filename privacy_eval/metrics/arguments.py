@@ -106,7 +106,7 @@ def as_names(values: ArrayLike, name: str) -> NDArray[np.str_]:
     """
     array = as_array(values, name)
     given = array.ravel().tolist()
-    texts = {x: x.decode() if isinstance(x, bytes) else str(x) for x in set(given)}
+    texts = {x: _text(x) for x in set(given)}
     if missing := missing_among(set(texts.values())):
         at = [str(n) for n, x in enumerate(given) if texts[x] in missing]
         raise PrivacyEvalError(
@@ -148,7 +148,7 @@ def as_truth(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     if array.dtype == np.bool_:
         return array
     given = array.ravel().tolist()
-    texts = {x: without_fraction(str(x)).lower() for x in set(given)}
+    texts = {x: without_fraction(_text(x)).lower() for x in set(given)}
     targets, nontargets = map(set, zip(*TRUTH, strict=True))
     found = set(texts.values())
     alone = {"-1"} if "1" not in found or "0" in found else set()
@@ -158,3 +158,7 @@ def as_truth(values: ArrayLike, name: str) -> NDArray[np.bool_]:
             + abbreviate([*map(repr, unknown)])
         )
     return np.array([texts[x] in targets for x in given], np.bool_).reshape(array.shape)
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

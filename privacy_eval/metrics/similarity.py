@@ -311,6 +311,8 @@ class _Pairs:
     ) -> None:
         scores, speaker = as_array(scores, "scores"), as_array(speaker, "speakers")
         utterances = speaker.size
+        if speaker.dtype.kind not in "iu" or speaker.min(initial=0) < 0:
+            raise PrivacyEvalError("speakers must be numbers from 0: leave out missing ones")
         if scores.shape != (utterances, utterances):
             raise ValueError(f"scores of shape {scores.shape} for {utterances} utterances")
         per_speaker = np.bincount(speaker)

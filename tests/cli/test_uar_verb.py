@@ -145,3 +145,72 @@ def test_groups_of_speakers(tmp_path: Path) -> None:
     assert contradictory.code == 1 and "'s00' has several labels of g" in contradictory.err
     assert run(["nobody,a"]).code == 1
     assert cli("uar", *files, "--bootstrap", 9).code == 2
+
+
+def uar_of(tmp_path: Path, references: str, predictions: str, *options: str) -> Run:
+    """Of utterances of two speakers in turn."""
+    pairs = enumerate(zip(references.split(), predictions.split(), strict=True))
+    rows = [(f"u{n}", *pair, f"s{n % 2}") for n, pair in pairs]
+    table = "".join(f"{u},{r},{p}\n" for u, r, p, _ in rows)
+    (tmp_path / "p.csv").write_text(f"utterance,reference,prediction\n{table}")
+    (tmp_path / "utt2spk").write_text("".join(f"{u} {s}\n" for u, *_, s in rows))
+    files = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
+    return cli("uar", *files, *options)
+
+
+@pytest.mark.parametrize("names", ["exc hap", "excited happy"])
+def test_excited_speech_that_the_challenge_counts_as_happy(tmp_path: Path, names: str) -> None:
+    """Recalls by hand, of the same predictions with and without two classes of the challenge."""
+    exc, hap = names.split()
+    references = f"neu {exc} {hap} ang sad {exc} sad ang"
+    predictions = f"neu {hap} {hap} ang sad {hap} neu ang"
+    done = uar_of(tmp_path, references, predictions, "--format", "json")
+    said = f"{exc} is never predicted (2 of 8 references); the challenge counts it as {hap}"
+    assert said in done.err and "never a reference" not in done.err
+    found = json.loads(done.out)
+    both = {name: round(100 * values["uar"], 3) for name, values in found.items()}
+    assert both == {"": 58.333, f"{exc} as {hap}": 91.667}
+    of_speakers = found[f"{exc} as {hap}"]["speakers"]
+    assert [round(100 * of["uar"], 3) for of in of_speakers.values()] == [83.333, 100]
+    assert f"\n{exc} as {hap} uar 91.667" in uar_of(tmp_path, references, predictions).out
+
+
+def test_five_classes_are_not_merged(tmp_path: Path) -> None:
+    done = uar_of(tmp_path, "exc exc hap hap", "exc hap hap hap")
+    assert "never" not in done.err and " as " not in done.out
+
+
+@pytest.mark.parametrize(
+    ("references", "predictions", "said"),
+    [
+        ("ang sad ang sad", "Ang sad Ang sad", "Ang is never a reference (2 of 4 predictions)"),
+        (
+            "ang sad ang sad",
+            "Ang sad Ang sad",
+            "ang is never predicted (2 of 4 references): is it Ang?",
+        ),
+        ("neutral sad", "neu sad", "neutral is never predicted (1 of 2 references): is it neu?"),
+        ("0 1 1 1", "00 1 1 1", "is it 00?"),
+        ("e0 x x x", "0 x x x", "is it 0?"),
+        ("dis sad fea sad", "sad sad sad sad", "fea is never predicted (1 of 4 references)"),
+    ],
+)
+def test_classes_of_one_side_are_named(
+    tmp_path: Path, references: str, predictions: str, said: str
+) -> None:
+    done = uar_of(tmp_path, references, predictions)
+    assert done.code == 0 and said in done.err
+
+
+@pytest.mark.parametrize("predictions", ["e0 e1 e2", "0 1 2", "Ang Hap Sad", "angry happy sadness"])
+def test_no_class_in_common_is_an_error(tmp_path: Path, predictions: str) -> None:
+    done = uar_of(tmp_path, "ang hap sad", predictions)
+    listed = ", ".join(predictions.split())
+    assert done.code == 1 and "ang, hap, sad" in done.err and listed in done.err
+    assert not done.out
+
+
+def test_whole_floats_are_classes_of_integers(tmp_path: Path) -> None:
+    done = uar_of(tmp_path, "0.0 1.0 0.0 1.0", "0 1 0 0")
+    # s0: all of its one class. s1: half of class 1, and 0, only predicted, counts 0: 25 %.
+    assert done.out.startswith("uar 62.500") and "whole numbers: 0.0, 1.0" in done.err
