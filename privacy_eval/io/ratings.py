@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..choices import MISSING, SCALE
 from ..errors import PrivacyEvalError, abbreviate, printable
-from .csv_text import read_table
+from .csv_text import csv_rows
 from .files import digest, read_text
 from .names import is_printable
 
@@ -46,6 +46,8 @@ COLUMNS = (
 
 _SAME = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "": -1}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+# Stripped around a cell; other invisible characters are refused.
+_BLANKS = " \t\xa0"
 _MOST_NAME = 80  # characters of a column's name in messages
 _ALIKE = 0.8  # ratio of `difflib` for misspelt names
 # Longest cell: one longer name would widen the whole column of the array.
@@ -247,14 +249,14 @@ def _read(path: Path, text: str, metric: str | None) -> tuple[list[_Row], list[s
     """Read the rows of a file; also return the names of columns that are ignored."""
     if len(text) > _MOST_BYTES:
         raise PrivacyEvalError(f"{path}: larger than {_MOST_BYTES} characters")
-    table = read_table(text, path)
-    header = table.header
+    lines = ((n, [cell.strip(_BLANKS) for cell in row]) for n, row in csv_rows(text, path))
+    first, header = next(lines, (0, []))
     if not header:
         raise PrivacyEvalError(f"{path}: empty file, expected the columns {','.join(COLUMNS)}")
-    ignored = _check_header(f"{path}:1", header, metric)
+    ignored = _check_header(f"{path}:{first}", header, metric)
     names = [metric if metric is not None and name == SCORE else name for name in header]
     rows = []
-    for line, cells in table.rows:
+    for line, cells in lines:
         for name, cell in zip(header, cells, strict=True):
             if name not in ignored and (len(cell) > _MOST_CHARACTERS or not is_printable(cell)):
                 raise PrivacyEvalError(
@@ -263,12 +265,14 @@ def _read(path: Path, text: str, metric: str | None) -> tuple[list[_Row], list[s
                 )
         rows.append(_Row(path, line, dict(zip(names, cells, strict=True))))
     if not rows:
-        raise PrivacyEvalError(f"{path}:1: no ratings below the header")
+        raise PrivacyEvalError(f"{path}:{first}: no ratings below the header")
     return rows, [printable(name[:_MOST_NAME]) for name in ignored if name]
 
 
 def _check_header(where: str, header: list[str], metric: str | None) -> list[str]:
     """Check the names of columns; return those that mean nothing here."""
+    if len(header) == 1 and re.search(r"[;\t]", header[0]):
+        raise PrivacyEvalError(f"{where}: expected comma-separated cells")
     columns = (*COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else COLUMNS
     allowed = (*columns, SPEAKER)
     misplaced = {*RATING_METRICS, SCORE} - set(allowed)
@@ -306,13 +310,10 @@ def _require(
     )
 
 
-def _is_given(cell: str) -> bool:
-    return cell not in MISSING
-
-
 def _check_names(rows: Sequence[_Row], allowed: Mapping[str, Collection[str] | None]) -> None:
     for name in _REQUIRED:
-        _require([(r, r.cells[name]) for r in rows], _is_given, f"{name} is blank")
+        cells = [(row, row.cells[name]) for row in rows]
+        _require(cells, lambda name: name not in MISSING, f"{name} is blank or missing")
     _require(
         [(row, row.cells["system"]) for row in rows],
         lambda name: name == ORIGINAL_SYSTEM or name.lower() not in ("original", "orig"),
@@ -320,7 +321,11 @@ def _check_names(rows: Sequence[_Row], allowed: Mapping[str, Collection[str] | N
     )
     for column, names in allowed.items():
         cells = [(row, row.cells[column]) for row in rows if column in row.cells]
-        _require(cells, _is_given, f"{column} is blank; fill the column, or leave it out")
+        _require(
+            cells,
+            lambda name: name not in MISSING,
+            f"{column} is blank; fill the column, or leave it out",
+        )
         if names is not None:
             hint = " (others: --systems, --any-system)" if column == "system" else ""
             expected = f"unknown {column}: expected {', '.join(names)}{hint}"

@@ -244,10 +244,13 @@ def test_a_prediction_that_is_missing_is_refused(tmp_path: Path, missing: str) -
             read_predictions(path)
 
 
-def test_ratings_of_other_separators(tmp_path: Path) -> None:
-    text = ",evaluator,system,trial,naturalness\n0,ann,B1,u1,7\n"
-    for mark in ",;\t|":
-        assert read_ratings([write(tmp_path / "r.csv", text.replace(",", mark))]).score == [7]
+@pytest.mark.parametrize("missing", MISSING)
+def test_a_rater_who_is_missing_is_nobody(tmp_path: Path, missing: str) -> None:
+    """And the index of rows that a data frame has is no rating."""
+    text = ",evaluator,system,trial,naturalness\n0,ann,B1,u1,7\n1,{},B1,u2,6\n"
+    assert read_ratings([write(tmp_path / "r.csv", text.format("bob"))]).score.tolist() == [7, 6]
+    with pytest.raises(PrivacyEvalError, match="r.csv:3: evaluator is blank or missing"):
+        read_ratings([write(tmp_path / "r.csv", text.format(missing))])
 
 
 @pytest.mark.parametrize(
