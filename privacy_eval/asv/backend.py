@@ -334,7 +334,7 @@ def plda_transform(
     if normalization == "none":
         return z.astype(np.float32)
     if normalization == "expected":
-        n = np.broadcast_to(np.asarray(counts, dtype=np.float64), z.shape[:1])
+        n = np.broadcast_to(as_array(counts, "counts", np.float64), z.shape[:1])
         energy = (z**2 / (plda.psi + 1 / n[:, None])).sum(axis=1)
     else:
         energy = (z**2).sum(axis=1)
@@ -361,7 +361,7 @@ def plda_scores(
         Natural-log likelihood ratios.
     """
     psi = plda.psi
-    n = np.broadcast_to(np.asarray(counts, dtype=np.float64), enrolled.shape[:1])
+    n = np.broadcast_to(as_array(counts, "counts", np.float64), enrolled.shape[:1])
     # LLR = -1/2 sum[log v + (y - mu)^2 / v] + 1/2 sum[log(1 + psi) + y^2 / (1 + psi)],
     # mu = n psi / (n psi + 1) e and v = 1 + psi / (n psi + 1), multiplied out: the
     # term of the trial depends on n only, the mixed term is one matrix product.

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..choices import without_fraction
-from ..errors import UsageError, abbreviate
+from ..errors import UsageError
 from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import add, log, path
 
@@ -44,15 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--bootstrap goes with --by")
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
-    floats: set[str] = set()
     for one in read_predictions(arguments.predictions):
         (speaker,) = speakers_of([one.utterance], utt2spk, arguments.utt2spk)
-        whole = [without_fraction(name) for name in (one.reference, one.prediction)]
-        floats |= {one.reference, one.prediction} - {*whole}
-        one = replace(one, reference=whole[0], prediction=whole[1])
         by_set.setdefault(one.set, {}).setdefault(speaker, []).append(one)
-    if floats:
-        log(f"privacy-eval: classes are whole numbers: {abbreviate(sorted(floats))}")
     missing = _missing(by_set, utt2spk)
     if not arguments.allow_missing:
         refuse_utterances(arguments.predictions, "have no prediction", missing, len(utt2spk))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..choices import MISSING
+from ..choices import MISSING, without_fraction
 from ..errors import PrivacyEvalError
 from .csv_text import UTTERANCES, read_table
 from .files import read_text
@@ -27,6 +27,8 @@ class Prediction:
 
     Attributes
     ----------
+    reference, prediction : str
+        Classes; whole floats are their integers.
     set : str
         Name of the set; "" if the file has no such column.
     """
@@ -66,7 +68,8 @@ def read_predictions(path: Path) -> list[Prediction]:
         raise PrivacyEvalError(f"{path}:1: expected the columns {', '.join(_NEEDED)}")
     predictions: dict[tuple[str, str], Prediction] = {}
     for line, cells in table.rows:
-        one = Prediction(**{name: cells[index] for name, index in columns.items()})
+        texts = {name: cells[index] for name, index in columns.items()}
+        one = Prediction(**texts | {name: without_fraction(texts[name]) for name in _NEEDED[1:]})
         words = (one.utterance, one.reference, one.prediction)
         if not all(word not in MISSING and is_printable(word) for word in words):
             raise PrivacyEvalError(f"{path}:{line}: expected {', '.join(_NEEDED)}, found {words}")

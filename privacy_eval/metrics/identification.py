@@ -186,7 +186,7 @@ def linkage_of_beaters(
     >>> linkage_of_beaters([0, 1], 3, [1, 2, 3])
     array([1.  , 0.75, 0.5 ])
     """
-    sizes, tests = np.asarray(gallery_sizes), np.asarray(beaten)
+    sizes, tests = np.asarray(gallery_sizes), as_array(beaten, "ranks")
     if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not sizes.size:
         raise PrivacyEvalError("gallery sizes must be a list of whole numbers")
     if sizes.min() < 1 or sizes.max() > n_enrolled:
@@ -815,7 +815,7 @@ def rank_disclosure(rank_counts: ArrayLike) -> RankDisclosure:
     >>> rank_disclosure([3, 1, 0, 0]).max_bits.__round__(3)
     1.585
     """
-    counts = np.asarray(rank_counts, dtype=np.float64)
+    counts = as_array(rank_counts, "counts", np.float64)
     if counts.ndim != 1 or not counts.sum() > 0 or counts.min() < 0:
         raise PrivacyEvalError("expected how many tests have rank 1, 2, ..., and at least one test")
     probability = counts / counts.sum()

@@ -205,6 +205,29 @@ def test_an_empty_cell_leaves_a_speaker_out(tmp_path: Path, options: list) -> No
     assert "s00" not in (tmp_path / "predictions.csv").read_text()
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|", " "])
+def test_a_table_with_an_index_and_columns_in_another_order(
+    mark: str, tmp_path: Path, options: list
+) -> None:
+    """The same values as of the plain table; those of a missing label as without the speaker."""
+    rows = [line.split(",") for line in (tmp_path / "speakers.csv").read_text().split()][1:]
+    plain = cli("attributes", *options)
+    lines = [mark.join([str(n), label, speaker]) for n, (speaker, label) in enumerate(rows)]
+    lines_to(tmp_path / "speakers.csv", [mark.join(["index", "label", "speaker"]), *lines])
+    again = cli("attributes", *options)
+    assert (again.code, again.out) == (0, plain.out)
+    assert "by the column 'speaker': en (" in again.err
+    lines[0] = lines[0].replace(rows[0][1], "NaN")
+    lines_to(tmp_path / "speakers.csv", [mark.join(["index", "label", "speaker"]), *lines])
+    assert "left out 1 speakers without label" in cli("attributes", *options).err
+
+
+def test_labels_of_other_people_are_refused(tmp_path: Path, options: list) -> None:
+    write(tmp_path / "speakers.csv", "speaker,label\nx1,en\nx2,us\n")
+    run = cli("attributes", *options)
+    assert run.code == 1 and "40 of 40 speakers have no label" in run.err and "x1, x2" in run.err
+
+
 def test_utterances_without_vectors(tmp_path: Path, options: list) -> None:
     write(tmp_path / "utt2spk", (tmp_path / "utt2spk").read_text() + "u999 s00\n")
     run = cli("attributes", *options)

@@ -176,6 +176,15 @@ def test_groups_by_a_table_with_an_index(tmp_path: Path) -> None:
     assert round(100 * groups["f"]["within"]["eer"], 9) == expected["f"]
 
 
+def test_groups_of_other_people_are_refused(tmp_path: Path) -> None:
+    scores, _ = scores_of_two_sexes(tmp_path)
+    table = write(tmp_path / "t.csv", ",speaker,sex\n0,p225,f\n1,p226,m\n")
+    options = ("--scores", scores, "--utt2spk", tmp_path / "utt2spk", "--by", f"{table}:sex")
+    done = cli("metrics", *options)
+    assert done.code == 1 and "no speaker has a group of sex" in done.err
+    assert "it names p225, p226" in done.err
+
+
 @pytest.mark.parametrize(
     "text",
     [
