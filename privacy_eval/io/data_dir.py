@@ -41,6 +41,8 @@ _COLUMNS = {
     "seconds": "(utt2)?dur(ation)?s?|sec(ond)?s|length|duration(sec(ond)?)?s?",
 }
 
+_ANY_ID = "ids?|name|key"
+
 _ALL_FILES = (*UTTERANCE_FILES, *RECORDING_FILES, *SPEAKER_FILES)
 _MOST_BYTES_SHOWN = 80
 
@@ -218,7 +220,7 @@ def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Col
     content, path = read_bytes(path), Path(path)
     ask_if_cut(path, content)
     first, columns = content[:1024].partition(b"\n")[0], (_COLUMNS[key], _COLUMNS[value])
-    if is_header(first.decode("utf-8", "replace"), *columns):
+    if is_header(first.decode("utf-8", "replace"), f"{columns[0]}|{_ANY_ID}", columns[1]):
         content = _two_columns(read_table(read_text(Loaded(path, content)), path), *columns)
     keys, values = split_columns(content, (key, value), path)
     seen: set[str] = set()
@@ -231,7 +233,7 @@ def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Col
 
 def _two_columns(table: NamedColumns, *patterns: str) -> bytes:
     """Return two columns of a table as text whose lines have the same numbers."""
-    places = [n for n in map(table.find, patterns) if n is not None]
+    places = [n for p in patterns if (n := table.find(p, _ANY_ID)) is not None]
     lines = [""] * (table.rows[-1][0] if table.rows else 0)
     for line, cells in table.rows:
         pair = [cells[n] for n in places]

@@ -271,6 +271,8 @@ def test_a_rater_who_is_missing_is_nobody(tmp_path: Path, missing: str) -> None:
         "utt_id\tspk_id\tsex\r\nu1\ts1\tf\r\n\r\nu2\ts2\tm\r\n",
         '"file" "speaker"\n"1" "u1" "s1"\n"2" "u2" "s2"\n',
         "utt spk\nu1 s1\nu2 s2\n",
+        "id spk\nu1 s1\nu2 s2\n",
+        "name\tspeaker\tfile_type\nu1\ts1\twav\nu2\ts2\twav\n",
         "path;client_id;age\nu1;s1;\nu2;s2;30\n",
     ],
 )
