@@ -25,7 +25,7 @@ EXAMPLE = "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    columns = "CSV with the columns utterance, reference, prediction and, optionally, set"
+    columns = "table with the columns utterance, reference, prediction and, optionally, set"
     parser.add_argument("--predictions", required=True, **path("CSV", columns))
     add(parser, "--utt2spk", required=True, help="speakers of the utterances")
     add_by(parser)

@@ -157,8 +157,8 @@ def _kaldi_rows(path: Path) -> list[_Row]:
 def _table_rows(path: Path, column: str) -> tuple[list[_Row], str]:
     """Read the ids and labels of a table; also say which column the ids are."""
     table = read_table(read_text(path), path)
-    names = table.header if column in table.header else [h.casefold() for h in table.header]
-    places = [n for n, name in enumerate(names) if name in (column, column.casefold())]
+    fold = str if column in table.header else str.casefold
+    places = [n for n, name in enumerate(table.header) if fold(name) == fold(column)]
     at = table.id_column(IDS, other=places[0]) if len(places) == 1 else -1
     if len(places) != 1 or places == [at]:
         columns = abbreviate([repr(h) for n, h in enumerate(table.header) if n != at]) or "none"

@@ -11,13 +11,6 @@ from .csv_text import UTTERANCES, read_table
 from .files import read_text
 from .names import is_printable
 
-#: Names of the columns, the usual one first.
-_NAMES = {
-    "utterance": ("utterance", UTTERANCES),
-    "reference": ("reference", "ref|y?true|truth|label|actual"),
-    "prediction": ("prediction", "predicted|y?pred|predictedlabel"),
-    "set": ("set",),
-}
 _NEEDED = ("utterance", "reference", "prediction")
 
 
@@ -62,7 +55,8 @@ def read_predictions(path: Path) -> list[Prediction]:
     [Prediction(utterance='u1', reference='sad', prediction='hap', set='')]
     """
     table = read_table(read_text(path), path)
-    found = {name: table.find(*patterns) for name, patterns in _NAMES.items()}
+    found = {name: table.find(name) for name in (*_NEEDED, "set")}
+    found["utterance"] = table.find("utterance", UTTERANCES)
     columns = {name: place for name, place in found.items() if place is not None}
     if not columns.keys() >= {*_NEEDED}:
         raise PrivacyEvalError(f"{path}:1: expected the columns {', '.join(_NEEDED)}")

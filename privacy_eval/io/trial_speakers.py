@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import without_fraction
 from ..errors import PrivacyEvalError, abbreviate
 from .data_dir import read_utt2spk
 from .files import Loaded
@@ -134,7 +135,7 @@ def _require(
 
 
 def _speakers(readings: list[_Reading], of_trial: NDArray[np.int64]) -> NDArray[np.str_]:
-    return np.array([speaker for speaker, _ in readings])[of_trial]
+    return np.array([without_fraction(speaker) for speaker, _ in readings])[of_trial]
 
 
 def _describe(name: str, reading: _Reading) -> str:

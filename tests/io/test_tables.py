@@ -92,6 +92,25 @@ def test_a_table_needs_the_name_of_a_column(tmp_path: Path) -> None:
         read_labels(f"{path}:speaker")
 
 
+def test_columns_whose_names_differ_in_case(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "speaker,Sex,sex\ns1,a,f\n")
+    assert read_labels(f"{path}:Sex").by_id == {"s1": "a"}
+    with pytest.raises(UsageError, match="expected one column 'SEX'"):
+        read_labels(f"{path}:SEX")
+
+
+def test_speakers_that_are_floats_in_one_file(tmp_path: Path) -> None:
+    """As pandas writes a column of numbers that had a missing one: the same intervals."""
+    scores, _ = scores_of_two_sexes(tmp_path)
+    rows = (tmp_path / "utt2spk").read_text().split("\n")[:-1]
+    table = write(
+        tmp_path / "t.csv", "utt,speaker\n" + "".join(f"{r.replace(' ', ',')}.0\n" for r in rows)
+    )
+    options = ("--scores", scores, "--bootstrap", 20, "--format", "json", "--utt2spk")
+    done, plain = cli("metrics", *options, table), cli("metrics", *options, tmp_path / "utt2spk")
+    assert (done.code, done.out) == (0, plain.out), done.err
+
+
 MISSING = ["", "NA", "N/A", "nan", "NaN", "NaT", "None", "null", "<NA>", "-", "?"]
 
 
@@ -236,7 +255,7 @@ def test_the_column_of_ids_is_said(tmp_path: Path) -> None:
     [
         ",utterance,reference,prediction\n0,u1,sad,hap\n",
         "prediction;reference;utt\nhap;sad;u1\n",
-        "y_true\ty_pred\tfilename\nsad\thap\tu1\n",
+        "Reference\tprediction\tfilename\nsad\thap\tu1\n",
         "utterance|prediction|reference|label\nu1|hap|sad|x\n",
     ],
 )
