@@ -26,7 +26,28 @@ def load_json(path: Path | Loaded) -> Any:
     Raises
     ------
     PrivacyEvalError
-        Unreadable, not JSON (with the line), more than `MAX_VALUES` values; NaN or infinite
+        Unreadable; as `parse_json`.
+    """
+    return parse_json(read_text(path), str(path))
+
+
+def parse_json(text: str, path: str) -> Any:
+    """Parse JSON.
+
+    Parameters
+    ----------
+    path : str
+        For messages.
+
+    Returns
+    -------
+    object
+        Plain values.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Not JSON (with the line), more than `MAX_VALUES` values; NaN or infinite
         numbers; NUL or half of a surrogate pair in a text; a duplicate name in an object, one of
         whose values would be lost.
     """
@@ -42,7 +63,6 @@ def load_json(path: Path | Loaded) -> Any:
         return values
 
     try:
-        text = read_text(path)
         if sum(map(text.count, ",{[")) > MAX_VALUES:
             raise PrivacyEvalError(f"{path}: more than {MAX_VALUES} values")
         plain = json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
