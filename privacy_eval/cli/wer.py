@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from ..errors import abbreviate
 from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import add, choice, few_replicates, log, path
 
@@ -22,7 +23,7 @@ EXAMPLE = "--hypothesis text --reference data/libri_test/text --utt2spk data/lib
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.set_defaults(parser=parser)
-    text = "Kaldi text file: an utterance id and its words per line"
+    text = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
     parser.add_argument("--hypothesis", required=True, **path("TEXT", text))
     parser.add_argument("--reference", required=True, **path("TEXT", text))
     versus = "hypotheses of a second system for the same utterances: paired test over speakers"
@@ -31,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--normalization", **choice(["none", "vpc2026"], normalized, default="none")
     )
-    add(parser, "--utt2spk", help="speakers of the utterances")
+    empty = "challenge: an empty side is a word, Unicode's forms differ; default: exact"
+    parser.add_argument("--variant", **choice(["challenge", "exact"], empty, default="exact"))
+    add(parser, "--utt2spk", help="speakers of the utterances; default: as STM, ... name them")
     add_by(parser)
     add(parser, "--bootstrap", "--seed", "--allow-missing", "--format")
 
@@ -41,16 +44,21 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.wer import WerLine, format_wer_line
     from ..stages.word_errors import compare, count_word_errors, interval
 
-    if arguments.utt2spk is None and (arguments.bootstrap or arguments.versus or arguments.by):
-        arguments.parser.error("--bootstrap, --versus and --by need --utt2spk")
     files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
-    options = ("utt2spk", "normalization", "allow_missing")
+    options = ("utt2spk", "normalization", "variant", "allow_missing")
     word_errors = [
         count_word_errors(
             file, arguments.reference, **{name: vars(arguments)[name] for name in options}
         )
         for file in files
     ]
+    speakers = word_errors[0].speakers
+    if not speakers and (arguments.bootstrap or arguments.versus or arguments.by):
+        arguments.parser.error("--bootstrap, --versus and --by need --utt2spk")
+    for note in dict.fromkeys(note for one in word_errors for note in one.notes):
+        log(f"privacy-eval: {note}")
+    if speakers and arguments.utt2spk is None:
+        log(f"privacy-eval: {len(speakers)} speakers by the transcripts: {abbreviate([*speakers])}")
     for file, one in zip(files, word_errors, strict=True):
         if one.missing or one.extra:
             log(
@@ -58,9 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
                 f"{one.extra} hypotheses without a reference"
             )
     drawn = {"replicates": arguments.bootstrap or _REPLICATES, "seed": arguments.seed}
-    counts, speakers = word_errors[0].counts, word_errors[0].speakers
-    plain: dict[str, Any] = _plain(counts) | {"utterances": len(word_errors[0].utterances)}
-    plain["normalization"] = arguments.normalization
+    plain: dict[str, Any] = _plain(word_errors[0].counts) | {
+        "utterances": len(word_errors[0].utterances)
+    }
+    plain |= {name: vars(arguments)[name] for name in ("normalization", "variant")}
+    plain["notes"] = word_errors[0].notes
     if arguments.bootstrap:
         plain["interval"] = to_plain(interval(word_errors[0], **drawn))
     if arguments.versus:
@@ -110,7 +120,7 @@ def _groups(arguments: argparse.Namespace, counted: WordErrorCounts) -> dict[str
     plain = {}
     for labels in read_by(arguments.by):
         drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
-        rates, without = group_word_errors(counted, labels, arguments.utt2spk, **drawn)
+        rates, without = group_word_errors(counted, labels, **drawn)
         groups = {
             name: {
                 "wer": of.rate,

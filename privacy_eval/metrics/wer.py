@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..choices import NORMALIZATIONS as NORMALIZATIONS
+from ..choices import VARIANTS, Variant
 from ..choices import Normalization as Normalization
 from ..errors import PrivacyEvalError, missing_library
 from .arguments import as_array, as_names
@@ -33,6 +35,10 @@ from .groups import MIN_TESTED
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
 #: so that the rates of Spanish and French are too high.
 _DELETED = str.maketrans("", "", '.,!?;:»«"()[]…—–-')
+#: Apostrophes and quotation marks, which texts write in several ways, and inverted marks.
+_QUOTES = str.maketrans(
+    "", "", "'`\u00b4\u02bc\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u00bf\u00a1"
+)
 #: Fraction of words by which a reported rate may differ from its transcripts.
 MAX_DIFFERENCE = 0.01
 
@@ -148,8 +154,34 @@ def split_words(text: str, normalization: Normalization = "none") -> list[str]:
     return _HAN.findall(text) or text.lower().translate(_DELETED).split()
 
 
+def fold_writing(text: str, *, quotes: bool = False) -> str:
+    """Return a text in lower case without the punctuation that `vpc2026` deletes.
+
+    Parameters
+    ----------
+    text : str
+    quotes : bool
+        Also without apostrophes, quotation marks and inverted marks.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> fold_writing("Don't stop."), fold_writing("Don’t stop.", quotes=True)
+    ("don't stop", 'dont stop')
+    """
+    folded = text.lower().translate(_DELETED)
+    return folded.translate(_QUOTES) if quotes else folded
+
+
 def word_errors(
-    reference: str, hypothesis: str, *, normalization: Normalization = "none"
+    reference: str,
+    hypothesis: str,
+    *,
+    normalization: Normalization = "none",
+    variant: Variant = "exact",
 ) -> WordErrors:
     """Count the errors of one utterance.
 
@@ -157,8 +189,11 @@ def word_errors(
     ----------
     reference, hypothesis : str
     normalization : {"none", "vpc2026"}
-        See `split_words`. With `none`, an empty side counts as one empty word, as in
-        SpeechBrain 0.5; with `vpc2026` it has no words.
+        See `split_words`.
+    variant : {"exact", "challenge"}
+        `exact`: an empty side has no words, and text that is canonically equivalent in Unicode is
+        equal, as for compute-wer and sclite. `challenge`, as its scripts: characters are compared
+        as they are, and with `none` an empty side counts as one empty word (SpeechBrain 0.5).
 
     Returns
     -------
@@ -168,16 +203,23 @@ def word_errors(
     ------
     PrivacyEvalError
         kaldialign is not installed.
+    ValueError
+        Another normalization or variant.
 
     Examples
     --------
     >>> word_errors("A B C", "A X C D")
     WordErrors(words=3, insertions=1, deletions=0, substitutions=1)
-    >>> word_errors("", "A B"), word_errors("", "A B", normalization="vpc2026").words
-    (WordErrors(words=1, insertions=1, deletions=0, substitutions=1), 0)
+    >>> word_errors("", "A B").words, word_errors("", "A B", variant="challenge")
+    (0, WordErrors(words=1, insertions=1, deletions=0, substitutions=1))
     """
-    sides = [split_words(text, normalization) for text in (reference, hypothesis)]
-    if normalization == "none" and any(sides):
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {VARIANTS}, not {variant!r}")
+    texts = (reference, hypothesis)
+    if variant == "exact":
+        texts = (unicodedata.normalize("NFC", reference), unicodedata.normalize("NFC", hypothesis))
+    sides = [split_words(text, normalization) for text in texts]
+    if variant == "challenge" and normalization == "none" and any(sides):
         sides = [words or [""] for words in sides]
     return align_symbols(*sides, purpose="word error rates of transcripts")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
 
 #: Incremented when the same inputs yield another record.
-_REVISION = 3
+_REVISION = 4
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Transcribed:
             (self.path,),
             self.find,
             self.make,
-            subject={"normalization": self.transcripts.normalization},
+            subject=self.transcripts.rules,
             options={
                 "bootstrap": self.bootstrap,
                 "seed": self.seed if self.bootstrap else 0,
@@ -77,13 +77,13 @@ class _Transcribed:
             files["hypothesis"],
             files["reference"],
             utt2spk=files.get("utt2spk"),
-            normalization=self.transcripts.normalization,
+            **self.transcripts.rules,
             allow_missing=self.allow_missing,
         )
         drawn = {"replicates": self.bootstrap, "seed": self.seed}
-        record, remarks = set_word_errors(errors, **drawn), []
+        record, remarks = set_word_errors(errors, **drawn), list(errors.notes)
         for labels in labels_in_tree(self.groups, self.tree):
-            of_groups, without = group_word_errors(errors, labels, files["utt2spk"], **drawn)
+            of_groups, without = group_word_errors(errors, labels, **drawn)
             if of_groups:
                 record = replace(record, groups={**record.groups, labels.column: of_groups})
             remarks += without_group(labels, self.tree, without, len(errors.speakers))
@@ -147,7 +147,7 @@ def rated_words(
     errors = count_word_errors(
         inputs.load(given.hypothesis),
         inputs.load(given.reference),
-        normalization=given.normalization,
         allow_missing=allow_missing,
+        **{**given.rules, "variant": "challenge"},
     )
     return errors.counts

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from ..choices import Variant
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
 from ..io.json_text import load_json
 from ..io.labels import Labels
 from ..io.schema import SPARSE, from_plain
-from ..io.transcripts import pair_transcripts, speakers_of
+from ..io.transcripts import Forms, pair_transcripts, speakers_of
 from ..metrics.confidence import Interval
 from ..metrics.wer import (
     GroupRate,
@@ -21,6 +24,7 @@ from ..metrics.wer import (
     RateDifference,
     SpeakerErrors,
     WordErrors,
+    fold_writing,
     group_rates,
     rate_difference,
     total,
@@ -42,6 +46,10 @@ class WordErrorCounts:
         Word errors by speaker; empty without `utt2spk`.
     missing, extra : int
         Utterances without hypothesis, and without reference, left out on request.
+    speaker_of : mapping
+        By utterance: of `utt2spk`, or else as the references name them; empty without.
+    notes : tuple of str
+        How the files were read, and which errors are of their form only.
     """
 
     counts: WordErrors
@@ -49,6 +57,15 @@ class WordErrorCounts:
     speakers: Mapping[str, WordErrors]
     missing: int
     extra: int
+    speaker_of: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+#: What texts may differ in that is no word, what to do about it, and how to fold it.
+_WRITING: Mapping[str, tuple[str, Callable[[str], str]]] = {
+    "letter case or punctuation": ("wer --normalization vpc2026 ignores them", fold_writing),
+    "apostrophes or quotation marks": ("write them alike", partial(fold_writing, quotes=True)),
+}
 
 
 def count_word_errors(
@@ -57,6 +74,7 @@ def count_word_errors(
     *,
     utt2spk: Path | Loaded | None = None,
     normalization: Normalization = "none",
+    variant: Variant = "exact",
     allow_missing: bool = False,
 ) -> WordErrorCounts:
     """Count the word errors of a file of hypotheses.
@@ -67,20 +85,53 @@ def count_word_errors(
         Malformed files; utterances without hypothesis, reference or speaker; no reference words.
     """
     paired = pair_transcripts(reference, hypothesis, allow_missing=allow_missing)
-    counts = {
-        utterance: word_errors(*texts, normalization=normalization)
-        for utterance, texts in paired.texts.items()
-    }
+    count = partial(_fewest, normalization=normalization, variant=variant)
+    counts = {utterance: count(forms) for utterance, forms in paired.forms.items()}
     pooled = total(counts.values())
     if not pooled.words:
         raise PrivacyEvalError(f"{reference}: no words: the word error rate is undefined")
-    by_speaker: dict[str, list[WordErrors]] = {}
+    speaker_of = paired.speakers
     if utt2spk is not None:
         speakers = speakers_of(counts, read_utt2spk(utt2spk), utt2spk)
-        for speaker, errors in zip(speakers, counts.values(), strict=True):
-            by_speaker.setdefault(speaker, []).append(errors)
+        speaker_of = dict(zip(counts, speakers, strict=True))
+    by_speaker: dict[str, list[WordErrors]] = {}
+    for utterance, speaker in speaker_of.items():
+        by_speaker.setdefault(speaker, []).append(counts[utterance])
     of_speakers = {speaker: total(by_speaker[speaker]) for speaker in sorted(by_speaker)}
-    return WordErrorCounts(pooled, counts, of_speakers, paired.missing, paired.extra)
+    notes = (*paired.notes, *_remarks(paired.forms, counts, count, variant))
+    left_out = paired.missing, paired.extra
+    return WordErrorCounts(pooled, counts, of_speakers, *left_out, speaker_of, notes)
+
+
+def _fewest(forms: Forms, *, written: Callable[[str], str] = str, **rules: Any) -> WordErrors:
+    """Count the errors of a reference and a hypothesis in the forms that have the fewest."""
+    ways = (word_errors(*map(written, pair), **rules) for pair in product(*forms))
+    return min(ways, key=lambda errors: (errors.errors, errors.substitutions))
+
+
+def _remarks(
+    forms: Mapping[str, Forms],
+    counts: Mapping[str, WordErrors],
+    count: Callable[..., WordErrors],
+    variant: Variant,
+) -> Iterator[str]:
+    """Say how many sides are empty, and which errors are of writing only."""
+    pooled = total(counts.values())
+    empty = [sum(not pair[side][0].strip() for pair in forms.values()) for side in (0, 1)]
+    if any(empty):
+        yield f"empty references: {empty[0]}, empty hypotheses: {empty[1]}"
+    other: Variant = "challenge" if variant == "exact" else "exact"
+    differing = total(count(pair, variant=other) for pair in forms.values())
+    if differing != pooled:
+        why = "counts an empty side as a word" if any(empty) else "tells Unicode's forms apart"
+        rate = f"{100 * (differing.wer or 0):.2f} % [ {differing.errors} / {differing.words} ]"
+        yield f"wer --variant {other}: {rate}; challenge {why}"
+    wrong, left = [forms[u] for u, errors in counts.items() if errors.errors], pooled.errors
+    for what, (remedy, fold) in _WRITING.items():
+        folded = sum(count(pair, written=fold).errors for pair in wrong)
+        if folded < left:
+            yield f"{left - folded} of {pooled.errors} errors are of {what} only; {remedy}"
+        left = folded
 
 
 def interval(counted: WordErrorCounts, *, replicates: int, seed: int) -> Interval:
@@ -106,7 +157,7 @@ def _by_speaker(counted: WordErrorCounts, replicates: int, seed: int) -> Speaker
 
 
 def group_word_errors(
-    counted: WordErrorCounts, labels: Labels, utt2spk: Path | Loaded, *, replicates: int, seed: int
+    counted: WordErrorCounts, labels: Labels, *, replicates: int, seed: int
 ) -> tuple[dict[str, GroupRate], list[str]]:
     """Compute the word error rate of each group of speakers, with intervals if `replicates` of a
     bootstrap are drawn; also return the speakers without a group.
@@ -116,8 +167,7 @@ def group_word_errors(
     PrivacyEvalError
         As `Labels.of_speakers`.
     """
-    speaker_of = {u: s for u, s in read_utt2spk(utt2spk).items() if s in counted.speakers}
-    group_of, without = labels.groups(speaker_of)
+    group_of, without = labels.groups(counted.speaker_of)
     return group_rates(_by_speaker(counted, replicates, seed).sums, group_of), without
 
 

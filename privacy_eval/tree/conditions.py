@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from ..choices import Normalization
 from ..io.schema import Entry
 from ..protocol.protocol import (
     ANONYMIZED,
@@ -187,14 +186,15 @@ class Transcripts:
         Beside the reference.
     is_rated : bool
         Whether the recognizer's evaluation left word error rates, too.
-    normalization : {"none", "vpc2026"}
+    rules : mapping
+        Normalization and variant of the word errors.
     """
 
     hypothesis: Path
     reference: Path
     utt2spk: Path | None
     is_rated: bool
-    normalization: Normalization
+    rules: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -278,8 +278,8 @@ def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> T
         return None
     utt2spk = first_file([reference.with_name("utt2spk")])
     is_rated = any(path.name.lower() == "wer" for path in folder.iterdir())
-    normalization = protocol.recognition.normalization
-    return Transcripts(folder / "text", reference, utt2spk, is_rated, normalization)
+    rules = {"normalization": protocol.recognition.normalization, "variant": protocol.variant}
+    return Transcripts(folder / "text", reference, utt2spk, is_rated, rules)
 
 
 def _spoken(transcripts: Transcripts | None) -> list[Path]:

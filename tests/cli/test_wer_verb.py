@@ -25,9 +25,9 @@ def test_json_has_pooled_rates_and_speakers(utt2spk: Path) -> None:
     done = cli("wer", *FILES, "--utt2spk", utt2spk, "--bootstrap", 50, "--format", "json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
-    assert found["wer"] == 20 / 39
+    assert found["wer"] == 20 / 38  # as jiwer; an empty reference has no word
     counts = {k: found[k] for k in "errors words insertions deletions substitutions".split()}
-    assert list(counts.values()) == [20, 39, 8, 4, 8]
+    assert list(counts.values()) == [20, 38, 9, 5, 6]
     speakers = found["speakers"]
     assert list(speakers) == sorted({u.split("-")[0] for u in utt2spk.read_text().split("\n") if u})
     for key, count in counts.items():
@@ -38,15 +38,97 @@ def test_json_has_pooled_rates_and_speakers(utt2spk: Path) -> None:
     assert found["interval"]["replicates"] == 50
 
 
-def test_text_is_the_line_of_the_challenge() -> None:
-    done = cli("wer", *FILES)
+def test_text_is_the_line_of_either_variant() -> None:
+    done = cli("wer", *FILES, "--variant", "challenge")
     assert done.out.splitlines() == ["%WER 51.28 [ 20 / 39, 8 ins, 4 del, 8 sub ]"]
+    done = cli("wer", *FILES)
+    assert done.out.splitlines() == ["%WER 52.63 [ 20 / 38, 9 ins, 5 del, 6 sub ]"]
+    assert "51.28 % [ 20 / 39 ]" in done.err  # the other one beside it
+
+
+def test_errors_of_writing_are_told_from_words() -> None:
+    """UPPER CASE, upper case; STAYS, STAYS.; DON'T, DONT."""
+    done = cli("wer", *FILES)
+    assert "4 of 20 errors are of letter case or punctuation" in done.err
+    assert "--normalization vpc2026" in done.err
+    assert "1 of 20 errors are of apostrophes" in done.err
+    done = cli("wer", *FILES, "--normalization", "vpc2026")
+    assert "letter case" not in done.err and "1 of 16 errors are of apostrophes" in done.err
+
+
+WRITINGS = [
+    (
+        "THE HARBOUR WAS QUIET\n",
+        "The harbor was quiet.\n",
+        "none",
+        4,
+        "3 of 4 errors are of letter",
+    ),
+    ("where is it\n", "Where is it?\n", "none", 2, "2 of 2 errors are of letter"),
+    ("it's late\n", "it’s late\n", "vpc2026", 1, "1 of 1 errors are of apostrophes"),
+    ("l'eau « froide »\n", "l’eau froide\n", "none", 3, "2 of 3 errors are of letter"),
+    ("une idée\n", "une ide\u0301e\n", "none", 0, "--variant challenge: 50.00 % [ 1 / 2 ]"),
+    ("\ud55c\uae00 읽기\n", "\u1112\u1161\u11ab\u1100\u1173\u11af 읽기\n", "vpc2026", 0, "Unicode"),
+]
+
+
+@pytest.mark.parametrize(("reference", "hypothesis", "normalization", "errors", "note"), WRITINGS)
+def test_writing_is_no_word(
+    tmp_path: Path, reference: str, hypothesis: str, normalization: str, errors: int, note: str
+) -> None:
+    (tmp_path / "ref").write_text(f"u1 {reference}")
+    (tmp_path / "hyp").write_text(f"u1 {hypothesis}")
+    files = ("--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp")
+    done = cli("wer", *files, "--normalization", normalization, "--format", "json")
+    found = json.loads(done.out)
+    assert found["errors"] == errors and note in done.err
+    assert [n for n in found["notes"] if note in n]
+
+
+def test_words_that_differ_say_nothing_of_writing(tmp_path: Path) -> None:
+    (tmp_path / "ref").write_text("u1 a b\nu2 c\n")
+    (tmp_path / "hyp").write_text("u1 a d\nu2 c\n")
+    done = cli("wer", "--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp")
+    assert (done.err, done.out) == ("", "%WER 33.33 [ 1 / 3, 0 ins, 0 del, 1 sub ]\n")
+
+
+EMPTY = (
+    "s1-u1 the north gate is open\ns1-u2 were walking on the ice\ns1-u3\n"
+    "s2-u1 about twelve of us\ns2-u2 when a cart came along\n",
+    "s1-u1 the north gate was open\ns1-u2\ns1-u3 thank you\ns2-u1 about twelve us\n"
+    "s2-u2 when a cart came along\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "line"),
+    [
+        ("exact", "%WER 47.37 [ 9 / 19, 2 ins, 6 del, 1 sub ]"),  # compute-wer, sclite, jiwer
+        ("challenge", "%WER 45.00 [ 9 / 20, 1 ins, 5 del, 3 sub ]"),  # SpeechBrain 0.5
+    ],
+)
+def test_empty_sides_in_both_variants(tmp_path: Path, variant: str, line: str) -> None:
+    for name, text in zip(("ref", "hyp"), EMPTY, strict=True):
+        (tmp_path / name).write_text(text)
+    files = ("--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp")
+    done = cli("wer", *files, "--variant", variant)
+    assert done.out == f"{line}\n"
+    assert "empty references: 1, empty hypotheses: 1" in done.err
+
+
+def test_no_hypothesis_has_a_word(tmp_path: Path) -> None:
+    lines = [line for line in EMPTY[0].splitlines() if " " in line]
+    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "hyp").write_text("".join(f"{line.split()[0]}\n" for line in lines))
+    done = cli("wer", "--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp")
+    assert done.out == "%WER 100.00 [ 19 / 19, 0 ins, 19 del, 0 sub ]\n"
+    assert "empty references: 0, empty hypotheses: 4" in done.err
 
 
 def test_a_second_recognition_is_compared_over_speakers(utt2spk: Path) -> None:
     versus = ("--versus", GOLDEN / "ref", "--utt2spk", utt2spk)
     found = json.loads(cli("wer", *FILES, *versus, "--format", "json").out)["versus"]
-    assert found["difference"] == -20 / 39 and found["wer"] == 0
+    assert found["difference"] == -20 / 38 and found["wer"] == 0
     assert found["interval"]["high"] < 0 < found["p_value"] <= 1
     done = cli("wer", *FILES, "--versus", GOLDEN / "ref")
     assert done.code == 2 and "--utt2spk" in done.err
@@ -61,7 +143,7 @@ def test_utterances_of_one_side_are_refused_or_left_out(tmp_path: Path) -> None:
     assert done.code == 1 and "1 of " in done.err and "19-1-0000" in done.err
     done = cli("wer", *files, "--allow-missing", "--format", "json")
     assert json.loads(done.out)["left_out"] == {"references": 1, "hypotheses": 1}
-    assert json.loads(done.out)["words"] == 39 - 6
+    assert json.loads(done.out)["words"] == 38 - 6
 
 
 @pytest.mark.parametrize(
@@ -101,7 +183,8 @@ def test_without_kaldialign_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_empty_references(tmp_path: Path) -> None:
-    """Each system's errors by its own words: an empty reference has one where it has any."""
+    """Challenge: each system's errors by its own words, as an empty reference has one where it has
+    any hypothesis. Exact: 0 and 2 errors in 2 words."""
     texts = {
         "ref": "u1\nu2 a\nu3\nu4 b\n",
         "second": "u1 x\nu2 a\nu3 y\nu4 b\n",
@@ -110,8 +193,13 @@ def test_empty_references(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     first, second = tmp_path / "ref", tmp_path / "second"
-    for a, b, difference in ((first, second, 0.5), (second, first, -0.5)):
-        options = ("--reference", tmp_path / "ref", "--utt2spk", tmp_path / "utt2spk")
+    cases = (("challenge", 0.5), ("exact", 1.0))
+    for a, b, variant, difference in (
+        (a, b, variant, sign * difference)
+        for a, b, sign in ((first, second, 1), (second, first, -1))
+        for variant, difference in cases
+    ):
+        options = ("--reference", first, "--utt2spk", tmp_path / "utt2spk", "--variant", variant)
         done = cli("wer", "--hypothesis", a, "--versus", b, *options, "--format", "json")
         versus = json.loads(done.out)["versus"]
         assert versus["difference"] == difference

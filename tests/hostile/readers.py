@@ -801,7 +801,16 @@ _HEADERS = st.builds(
     st.binary(max_size=4),
 )
 
-TRANSCRIPTS = "u1 THE CAT\nu2 l'été\nu3\nu4 A B\n".encode()
+TRANSCRIPTS = (
+    "u1 THE CAT\nu2 l'été\nu3\nu4 A B\n".encode(),
+    b"r A ann 0.00 1.5 <o,f0> { so / @ } it is\nr A bob 1.50 2.25\n;; x\n",
+    b"r A 0.10 0.2 so 0.9\nr A 0.40 0.2 it\nq 1 0.1 .2 is\n",
+    b"so (uh) it (ann-1)\nis (bob-2)\n;; x\n(bob-3)\n",
+    b'{"audio_filepath": "/d/u1.wav", "offset": 0.5, "duration": 1, "text": "so"}\n',
+    b'[{"session_id": "r", "speaker": "ann", "start_time": 0, "end_time": 1, "words": "so"}]\n',
+    b'id,speaker,text\nu1,ann,"so, it"\nu2,bob,is\n',
+    b"u1|so it\nu2|is\n",
+)
 PREDICTIONS = b"set,utterance,reference,prediction\ndev,u1,sad,hap\ndev,u2,hap,hap\n"
 RANK = b"""---- Time: 29-03-24_11:24 ----
 
@@ -974,7 +983,7 @@ READERS: Mapping[str, Reader] = {
         name="WER",
         beside=True,
     ),
-    "transcripts": Reader(samples_with_edits(TRANSCRIPTS), read_transcripts),
+    "transcripts": Reader(samples_with_edits(*TRANSCRIPTS), read_transcripts),
     "predictions": Reader(samples_with_edits(PREDICTIONS), read_predictions),
     "rank": Reader(
         samples_with_edits(RANK),

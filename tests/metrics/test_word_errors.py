@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.choices import NORMALIZATIONS, VARIANTS, Variant
 from privacy_eval.io.transcripts import pair_transcripts
 from privacy_eval.metrics.wer import (
     Normalization,
@@ -33,11 +36,17 @@ CASES: dict[str, Normalization] = {
 }
 
 
+class Rules(TypedDict):
+    normalization: Normalization
+    variant: Variant
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_golden_counts_and_rates(name: str) -> None:
     expected = json.loads((GOLDEN / name / "expected.json").read_text())
     texts = pair_transcripts(GOLDEN / name / "ref", GOLDEN / name / "hyp").texts
-    actual = {u: word_errors(*texts[u], normalization=CASES[name]) for u in texts}
+    rules: Rules = {"normalization": CASES[name], "variant": "challenge"}
+    actual = {u: word_errors(*texts[u], **rules) for u in texts}
     pooled = total(actual.values())
     assert 100 * pooled.errors / pooled.words == expected["WER"]
     counts = ("num_scored_tokens", "insertions", "deletions", "substitutions")
@@ -51,11 +60,39 @@ def test_golden_counts_and_rates(name: str) -> None:
 
 
 def test_empty_sides_by_hand() -> None:
-    """2024: an empty side is one empty word, unless both are; track 2 of 2026: no word."""
-    assert word_errors("A B", "") == WordErrors(2, 0, 1, 1)
-    assert word_errors("", "") == WordErrors(0, 0, 0, 0)
-    assert word_errors("a b", "", normalization="vpc2026") == WordErrors(2, 0, 2, 0)
+    """Challenge of 2024: an empty side is one empty word, unless both are; else no word."""
+    assert word_errors("A B", "", variant="challenge") == WordErrors(2, 0, 1, 1)
+    assert word_errors("", "A B", variant="challenge") == WordErrors(1, 1, 0, 1)
+    assert word_errors("A B", "") == WordErrors(2, 0, 2, 0)
+    assert word_errors("", "A B") == WordErrors(0, 2, 0, 0)
+    for rules in (Rules(normalization=n, variant=v) for n in NORMALIZATIONS for v in VARIANTS):
+        assert word_errors("", "", **rules) == WordErrors(0, 0, 0, 0)
+    assert word_errors("a b", "", normalization="vpc2026", variant="challenge") == WordErrors(
+        2, 0, 2, 0
+    )
     assert word_errors("", "").wer is None
+    with pytest.raises(ValueError, match="variant"):
+        word_errors("", "", variant="both")  # type: ignore[arg-type]
+
+
+def test_empty_sides_as_jiwer_and_meeteval_count_them() -> None:
+    """The same texts as of the challenge's golden counts, by other programs."""
+    expected = json.loads((GOLDEN.parent / "sclite" / "meeteval_jiwer.json").read_text())
+    texts = pair_transcripts(GOLDEN / "english_2024" / "ref", GOLDEN / "english_2024" / "hyp").texts
+    found = total(word_errors(*pair) for pair in texts.values())
+    for counts in expected["english_2024"].values():
+        keys = ("words", "insertions", "deletions", "substitutions")
+        assert found == WordErrors(*(counts[key] for key in keys))
+
+
+@given(text=st.text(st.characters(categories=["L", "M", "Zs"]), max_size=20))
+def test_canonically_equivalent_text_is_no_error(text: str) -> None:
+    forms = [unicodedata.normalize(form, text) for form in ("NFC", "NFD")]
+    for normalization in NORMALIZATIONS:
+        assert word_errors(*forms, normalization=normalization).errors == 0
+    assert (
+        word_errors("l’été", unicodedata.normalize("NFD", "l’été"), variant="challenge").errors == 1
+    )
 
 
 def test_normalization_of_2026_by_hand() -> None:

@@ -282,6 +282,31 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     assert done.code == 1 and "unknown-1" in done.err
 
 
+def test_empty_hypotheses_count_as_the_variant_of_the_tree(tree: Path) -> None:
+    """The challenge's script counts an empty hypothesis as a word: as a substitution."""
+    (tree / "exact.yaml").write_text("extends: vpc2024\nvariant: exact\n")
+    folder = tree / "exp/asr/libri_dev_asr_toy"
+    (folder / "wer").unlink()
+    text = folder / "text"
+    text.write_text("".join(f"{line.split()[0]}\n" for line in text.read_text().splitlines()))
+    utterances = len(text.read_text().split())
+    counts = {}
+    for conf in ("vpc2024", "exact.yaml"):
+        common = ("--tree", tree, "--results", "exp", "--conf", conf)
+        done = cli("privacy-metrics", *common)
+        assert done.code == 0
+        assert f"empty hypotheses: {utterances}" in done.err
+        other = "challenge" if conf == "exact.yaml" else "exact"
+        assert f"wer --variant {other}: 100.00 %" in done.err
+        assert cli("collect", *common).code == 0
+        results = read_results(tree / "exp/privacy_eval/results.json")
+        lines = {r.condition.name: r.line for r in results.recognition}
+        counts[conf] = lines["ASR-libri_dev_asr_toy"]
+    assert counts["vpc2024"].substitutions == utterances
+    assert counts["exact.yaml"].substitutions == 0
+    assert {line.wer for line in counts.values()} == {1.0}
+
+
 def leave_vectors(tree: Path) -> None:
     """Vectors of the male trial sets and the enrollment sets, as the challenge leaves them."""
     golden = ROOT / "tests/data/golden/speaker_vectors"
