@@ -36,26 +36,21 @@ _PLACE = r"(?!SPEAKER\s)(?P<recording>\S+)\s+(?P<channel>\S+)\s+"
 _SURE_PLACE = r"\S+\s+(?:[A-Za-z_]*[0-9]+|[A-Za-z])\s+"
 _SURE_TIMES = r"[0-9]*[.][0-9]*\s+[0-9]*[.][0-9]*"
 
-#: By name: the form of a line, whose groups are fields of `Segment` or `duration`; the beginning of
-#: lines that are no words with an id before them; the ending of file names.
-LINE_FORMATS: Mapping[str, tuple[str, str, str]] = {
-    "STM": (
-        rf"{_PLACE}(?P<speaker>(?![0-9]*[.][0-9]*\s)\S+)\s+(?P<begin>{_TIME})\s+"
-        rf"(?P<end>{_TIME})(?:\s+<[^<>\s]*>)?(?:\s+(?P<words>.*))?",
-        rf"{_SURE_PLACE}\S+\s+{_SURE_TIMES}(?:\s|$)",
-        ".stm",
-    ),
-    "CTM": (
-        rf"{_PLACE}(?P<begin>{_TIME})\s+(?P<duration>{_TIME})\s+(?P<words>\S+)(?:\s+\S+){{0,3}}",
-        rf"{_SURE_PLACE}{_SURE_TIMES}\s",
-        ".ctm",
-    ),
-    "trn": (
-        r"(?P<words>.*)\((?P<recording>(?P<speaker>[^()\s-]*(?=-)|[^()\s_-]*(?=_)|)[^()\s]+)\)",
-        r"(?:\(|[^\d_\s]+\s).*\((?=[^()\s]*[0-9])[^()\s]*\)$",
-        ".trn",
-    ),
-    "id|words": (r"(?P<recording>[^|\s]+)\|(?P<words>[^|]*)", r"[^|\s]+\|[^\d|\s]*(?:\s|$)", ""),
+#: The form of a line, whose groups are fields of `Segment` or `duration`, by format.
+LINE_FORMATS: Mapping[str, str] = {
+    "STM": rf"{_PLACE}(?P<speaker>(?![0-9]*[.][0-9]*\s)\S+)\s+(?P<begin>{_TIME})\s+"
+    rf"(?P<end>{_TIME})(?:\s+<[^<>\s]*>)?(?:\s+(?P<words>.*))?",
+    "CTM": rf"{_PLACE}(?P<begin>{_TIME})\s+(?P<duration>{_TIME})\s+(?P<words>\S+)(?:\s+\S+){{0,3}}",
+    "trn": r"(?P<words>.*)"
+    r"\((?P<recording>(?P<speaker>[^()\s-]*(?=-)|[^()\s_-]*(?=_)|)[^()\s]+)\)",
+    "id|words": r"(?P<recording>[^|\s]+)\|(?P<words>[^|]*)",
+}
+#: How lines begin that are no words with an id before them.
+_SURE = {
+    "STM": rf"{_SURE_PLACE}\S+\s+{_SURE_TIMES}(?:\s|$)",
+    "CTM": rf"{_SURE_PLACE}{_SURE_TIMES}\s",
+    "trn": r"(?:\(|[^\d_\s]+\s).*\((?=[^()\s]*[0-9])[^()\s]*\)$",
+    "id|words": r"[^|\s]+\|[^\d|\s]*(?:\s|$)",
 }
 _KALDI = "(?P<recording>[^ \t]+)(?P<words>.*)"
 #: Formats of sclite, whose words may have its marks.
@@ -261,9 +256,7 @@ def pair_transcripts(
         actual = _placed(actual, expected, hypothesis)
         silent = {s.recording for s in actual} - {s.recording for s in actual if s.words}
         if silent:
-            notes.append(
-                f"{hypothesis}: no words, all are deletions, of {abbreviate(sorted(silent))}"
-            )
+            notes.append(f"{hypothesis}: no words, so deletions, of {abbreviate(sorted(silent))}")
     spoken, recognized = _named(expected, actual)
     scored, recognized = _scored(spoken), _scored(recognized)
     missing = [u for u in scored if u not in recognized]
@@ -336,20 +329,18 @@ def read_segments(path: Path | Loaded, *, is_hypothesis: bool = False) -> tuple[
 
 def _line_format(lines: Sequence[str], path: str) -> str:
     """Return the format of most lines, unless they may be words behind distinct ids."""
-    path = path.lower().removesuffix(".gz")
-    endings = {name: bool(row[2]) and path.endswith(row[2]) for name, row in LINE_FORMATS.items()}
-    for name in sorted(LINE_FORMATS, key=lambda name: not endings[name]):
-        form, sure, _ = LINE_FORMATS[name]
-        fitting = [line for line in lines if re.fullmatch(form, line)]
+    ending = path.lower().removesuffix(".gz").rpartition(".")[2]
+    for name in sorted(LINE_FORMATS, key=lambda name: name.lower() != ending):
+        fitting = [line for line in lines if re.fullmatch(LINE_FORMATS[name], line)]
         repeated = len({re.split(r"\s", line)[0] for line in fitting}) < len(fitting)
-        certain = [line for line in fitting if repeated or re.match(sure, line)]
-        if 2 * len(certain) > len(lines) or (endings[name] and fitting):
+        certain = [line for line in fitting if repeated or re.match(_SURE[name], line)]
+        if 2 * len(certain) > len(lines) or (fitting and name.lower() == ending):
             return name
     return ""
 
 
 def _read_lines(name: str, lines: Iterable[tuple[int, str]], path: Path | Loaded) -> list[Segment]:
-    form = re.compile(LINE_FORMATS[name][0] if name else _KALDI)
+    form = re.compile(LINE_FORMATS.get(name, _KALDI))
     segments, others = [], []
     for number, line in lines:
         if control := _CONTROL.search(line):
@@ -373,11 +364,9 @@ def _segment(fields: Mapping[str, Any], where: str) -> Segment:
     if not 0 < len(name.encode()) <= MAX_FIELD_BYTES or not name.isprintable():
         raise PrivacyEvalError(f"{where}: not an utterance: {name[:80]!r}")
     try:
-        begin, end, duration = (
-            Decimal(texts.get(key, UNKNOWN)) for key in ("begin", "end", "duration")
-        )
-        if end == UNKNOWN and UNKNOWN not in (begin, duration):
-            end = begin + duration
+        begin, end, more = (Decimal(texts.get(k, UNKNOWN)) for k in ("begin", "end", "duration"))
+        if end == UNKNOWN and UNKNOWN not in (begin, more):
+            end = begin + more
         if end < begin and end != UNKNOWN:
             raise InvalidOperation
         begin = UNKNOWN if end == UNKNOWN else begin

@@ -35,10 +35,6 @@ from .groups import MIN_TESTED
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
 #: so that the rates of Spanish and French are too high.
 _DELETED = str.maketrans("", "", '.,!?;:»«"()[]…—–-')
-#: Apostrophes and quotation marks, which texts write in several ways, and inverted marks.
-_QUOTES = str.maketrans(
-    "", "", "'`\u00b4\u02bc\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u00bf\u00a1"
-)
 #: Fraction of words by which a reported rate may differ from its transcripts.
 MAX_DIFFERENCE = 0.01
 
@@ -154,14 +150,14 @@ def split_words(text: str, normalization: Normalization = "none") -> list[str]:
     return _HAN.findall(text) or text.lower().translate(_DELETED).split()
 
 
-def fold_writing(text: str, *, quotes: bool = False) -> str:
+def fold_writing(text: str, *, every: bool = False) -> str:
     """Return a text in lower case without the punctuation that `vpc2026` deletes.
 
     Parameters
     ----------
     text : str
-    quotes : bool
-        Also without apostrophes, quotation marks and inverted marks.
+    every : bool
+        Also without apostrophes, curly quotes and whatever else Unicode counts as punctuation.
 
     Returns
     -------
@@ -169,11 +165,13 @@ def fold_writing(text: str, *, quotes: bool = False) -> str:
 
     Examples
     --------
-    >>> fold_writing("Don't stop."), fold_writing("Don’t stop.", quotes=True)
+    >>> fold_writing("Don't stop."), fold_writing("¡Don’t stop!", every=True)
     ("don't stop", 'dont stop')
     """
     folded = text.lower().translate(_DELETED)
-    return folded.translate(_QUOTES) if quotes else folded
+    if not every:
+        return folded
+    return "".join(c for c in folded if c != "\u02bc" and unicodedata.category(c)[0] not in "PS")
 
 
 def word_errors(

@@ -27,6 +27,7 @@ from ..metrics.wer import (
     fold_writing,
     group_rates,
     rate_difference,
+    split_words,
     total,
     word_errors,
 )
@@ -64,7 +65,7 @@ class WordErrorCounts:
 #: What texts may differ in that is no word, what to do about it, and how to fold it.
 _WRITING: Mapping[str, tuple[str, Callable[[str], str]]] = {
     "letter case or punctuation": ("wer --normalization vpc2026 ignores them", fold_writing),
-    "apostrophes or quotation marks": ("write them alike", partial(fold_writing, quotes=True)),
+    "apostrophes or other marks": ("write them alike", partial(fold_writing, every=True)),
 }
 
 
@@ -85,8 +86,8 @@ def count_word_errors(
         Malformed files; utterances without hypothesis, reference or speaker; no reference words.
     """
     paired = pair_transcripts(reference, hypothesis, allow_missing=allow_missing)
-    count = partial(_fewest, normalization=normalization, variant=variant)
-    counts = {utterance: count(forms) for utterance, forms in paired.forms.items()}
+    rules: dict[str, Any] = {"normalization": normalization, "variant": variant}
+    counts = {utterance: _fewest(forms, **rules) for utterance, forms in paired.forms.items()}
     pooled = total(counts.values())
     if not pooled.words:
         raise PrivacyEvalError(f"{reference}: no words: the word error rate is undefined")
@@ -98,7 +99,7 @@ def count_word_errors(
     for utterance, speaker in speaker_of.items():
         by_speaker.setdefault(speaker, []).append(counts[utterance])
     of_speakers = {speaker: total(by_speaker[speaker]) for speaker in sorted(by_speaker)}
-    notes = (*paired.notes, *_remarks(paired.forms, counts, count, variant))
+    notes = (*paired.notes, *_remarks(paired.forms, counts, rules))
     left_out = paired.missing, paired.extra
     return WordErrorCounts(pooled, counts, of_speakers, *left_out, speaker_of, notes)
 
@@ -110,25 +111,23 @@ def _fewest(forms: Forms, *, written: Callable[[str], str] = str, **rules: Any) 
 
 
 def _remarks(
-    forms: Mapping[str, Forms],
-    counts: Mapping[str, WordErrors],
-    count: Callable[..., WordErrors],
-    variant: Variant,
+    forms: Mapping[str, Forms], counts: Mapping[str, WordErrors], rules: Mapping[str, Any]
 ) -> Iterator[str]:
     """Say how many sides are empty, and which errors are of writing only."""
     pooled = total(counts.values())
-    empty = [sum(not pair[side][0].strip() for pair in forms.values()) for side in (0, 1)]
+    texts = list(zip(*([pair[0][0], pair[1][0]] for pair in forms.values()), strict=True))
+    empty = [sum(not split_words(t, rules["normalization"]) for t in side) for side in texts]
     if any(empty):
         yield f"empty references: {empty[0]}, empty hypotheses: {empty[1]}"
-    other: Variant = "challenge" if variant == "exact" else "exact"
-    differing = total(count(pair, variant=other) for pair in forms.values())
+    other = {**rules, "variant": "challenge" if rules["variant"] == "exact" else "exact"}
+    differing = total(_fewest(pair, **other) for pair in forms.values())
     if differing != pooled:
         why = "counts an empty side as a word" if any(empty) else "tells Unicode's forms apart"
         rate = f"{100 * (differing.wer or 0):.2f} % [ {differing.errors} / {differing.words} ]"
-        yield f"wer --variant {other}: {rate}; challenge {why}"
+        yield f"wer --variant {other['variant']}: {rate}; challenge {why}"
     wrong, left = [forms[u] for u, errors in counts.items() if errors.errors], pooled.errors
     for what, (remedy, fold) in _WRITING.items():
-        folded = sum(count(pair, written=fold).errors for pair in wrong)
+        folded = sum(_fewest(pair, written=fold, **rules).errors for pair in wrong)
         if folded < left:
             yield f"{left - folded} of {pooled.errors} errors are of {what} only; {remedy}"
         left = folded

@@ -67,6 +67,15 @@ WRITINGS = [
     ("where is it\n", "Where is it?\n", "none", 2, "2 of 2 errors are of letter"),
     ("it's late\n", "it’s late\n", "vpc2026", 1, "1 of 1 errors are of apostrophes"),
     ("l'eau « froide »\n", "l’eau froide\n", "none", 3, "2 of 3 errors are of letter"),
+    (
+        "我们 走 了\n",
+        "我们 走 了。\n",
+        "none",
+        1,
+        "1 of 1 errors are of apostrophes or other marks",
+    ),
+    ("“so” it is\n", "so it is\n", "vpc2026", 1, "1 of 1 errors are of apostrophes"),
+    ("so it is\n", "...\n", "vpc2026", 3, "empty references: 0, empty hypotheses: 1"),
     ("une idée\n", "une ide\u0301e\n", "none", 0, "--variant challenge: 50.00 % [ 1 / 2 ]"),
     ("\ud55c\uae00 읽기\n", "\u1112\u1161\u11ab\u1100\u1173\u11af 읽기\n", "vpc2026", 0, "Unicode"),
 ]
