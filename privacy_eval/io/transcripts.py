@@ -75,7 +75,7 @@ _AUDIO = re.compile(r"(?is)\A(?:.*[/\\])?([^/\\]+)\.(?:wav|flac|mp3|ogg|opus|m4a
 
 #: What else would be misread as Kaldi's text.
 _FOREIGN = {
-    r"\AWEBVTT|^[0-9:.,]+ --> ": "subtitles (SRT or WebVTT)",
+    r"\AWEBVTT|^[0-9]+:[0-9:.,]+ --> ": "subtitles (SRT or WebVTT)",
     r'\AFile type = "ooTextFile"': "a TextGrid of Praat",
     r"\A#!MLF!#": "an HTK master label file",
     r"\A<[?!A-Za-z]+[^<>]*>$": "XML",
@@ -303,12 +303,13 @@ def read_segments(path: Path | Loaded, *, is_hypothesis: bool = False) -> tuple[
     lines = [(n, line.strip(BLANKS)) for n, line in enumerate(text.split("\n"), start=1)]
     lines = [(n, line) for n, line in lines if line]
     first = "\n".join(line for _, line in lines[:_SAMPLE])
-    if re.match(r"\[\s*[\[\]{]", first):
-        items = enumerate(parse_json(text, str(path)), start=1)
-        objects = [(f"{path}: item {n}", item) for n, item in items]
-        return _read_named("JSON", objects, is_hypothesis, path)
-    if re.match(r'\{\s*"', first):
-        objects = [(f"{path}:{n}", parse_json(line, f"{path}:{n}")) for n, line in lines]
+    if re.match(r'\[\s*[\[\]{]|\{\s*"', first):
+        if re.fullmatch(r"\{.*\}", lines[0][1]):
+            objects = [(f"{path}:{n}", parse_json(line, f"{path}:{n}")) for n, line in lines]
+        else:
+            whole = parse_json(text, str(path))
+            items = enumerate(whole if isinstance(whole, list) else [whole], start=1)
+            objects = [(f"{path}: item {n}", item) for n, item in items]
         return _read_named("JSON", objects, is_hypothesis, path)
     if separator := _separator(first.partition("\n")[0]):
         (_, header), *rows = csv_rows(text, path, separator)
@@ -393,7 +394,7 @@ def _separator(line: str) -> str | None:
         cells = line[:4000].split(separator)
         known, begins = sum(map(len, _known(cells).values())), "recording" in _known(cells[:1])
         is_header = known > 1 or begins if separator != " " else begins and known == len(cells)
-        if is_header and len(cells) > 1:
+        if is_header and len(cells) > 1 and cells[0].strip().count(" ") < 2:
             return separator
     return None
 
@@ -412,7 +413,7 @@ def _read_named(
     if len(words) != 1 or "recording" not in known:
         raise PrivacyEvalError(
             f"{path}: expected one name of ids and one of words, such as id and text, found "
-            f"{abbreviate(words if len(words) > 1 else names)}"
+            f"{abbreviate(words if len(words) > 1 else names) or 'none'}"
         )
     name_of = {field: own[0] for field, own in known.items()} | {"words": words[0]}
     taken = name_of["recording"], name_of["words"]

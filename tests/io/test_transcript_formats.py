@@ -119,7 +119,7 @@ def _csv(
 
 def _index_column(words: dict[str, str]) -> str:
     rows = (f"{n},{w},spk{u[:4]},/a/{u}.flac" for n, (u, w) in enumerate(words.items()))
-    return "\n".join([",Sentence,speaker_id,path", *rows]) + "\n"
+    return "\n".join(["Unnamed: 0,Sentence,speaker_id,path", *rows]) + "\n"
 
 
 def _json_lines(words: dict[str, str], id: str = "audio_filepath", text: str = "text") -> str:
@@ -268,6 +268,9 @@ def test_a_ctm_does_not_tell_overlapping_speakers_apart() -> None:
         ("id,text,Text\nu1,so,it\n", "found text, Text"),
         ("id,text,text\nu1,so,it\n", "found text, text"),
         ('{"u1": "so it is", "u2": "well"}\n', "found u1, u2"),
+        ('{\n "u1": "so it is"\n}\n', "found u1"),
+        ("[]", "found none"),
+        ('[{"id": "u1",\n', "not JSON"),
         ("start\tend\ttext\n0\t100\tso\n", "one name of ids"),
         ("id,text,sentence\nu1,so,So.\n", "text, sentence"),
         ('{"id": "u1", "score": 3}\n', "one name of ids and one of words"),
@@ -299,6 +302,8 @@ ID = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,12}", fullmatch=True)
 
 @given(st.dictionaries(ID, st.lists(WORD, max_size=6), min_size=2, max_size=8))
 @example({"u1": ["1", "2", "3", "4", "5"], "u2": ["5", "6", "7", "8", "9"]})
+@example({"u1": ["so", "on,", "id,text", "|"], "u2": ["well"]})
+@example({"1": ["-->", "so"], "2": ["-->", "it"]})
 @example({"u1": ["so", "(laughs)"], "u2": ["well", "(laughs)"]})
 @example({"ann": ["so", "(uh-huh)"], "bob": ["well", "(uh-huh)"]})
 @example({"u1": ["A", "flight", "10", "12"], "u2": ["A", "flight", "7", "8"]})
