@@ -42,29 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.schema import to_plain
     from ..io.wer import WerLine, format_wer_line
-    from ..stages.word_errors import compare, count_word_errors, interval
+    from ..stages.word_errors import compare, interval
 
-    files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
-    options = ("utt2spk", "normalization", "variant", "allow_missing")
-    word_errors = [
-        count_word_errors(
-            file, arguments.reference, **{name: vars(arguments)[name] for name in options}
-        )
-        for file in files
-    ]
+    word_errors = _counted(arguments)
     speakers = word_errors[0].speakers
-    if not speakers and (arguments.bootstrap or arguments.versus or arguments.by):
-        arguments.parser.error("--bootstrap, --versus and --by need --utt2spk")
-    for note in dict.fromkeys(note for one in word_errors for note in one.notes):
-        log(f"privacy-eval: {note}")
-    if speakers and arguments.utt2spk is None:
-        log(f"privacy-eval: {len(speakers)} speakers by the transcripts: {abbreviate([*speakers])}")
-    for file, one in zip(files, word_errors, strict=True):
-        if one.missing or one.extra:
-            log(
-                f"privacy-eval: {file}: left out {one.missing} references without a hypothesis and "
-                f"{one.extra} hypotheses without a reference"
-            )
     drawn = {"replicates": arguments.bootstrap or _REPLICATES, "seed": arguments.seed}
     plain: dict[str, Any] = _plain(word_errors[0].counts) | {
         "utterances": len(word_errors[0].utterances)
@@ -110,6 +91,34 @@ def run(arguments: argparse.Namespace) -> int:
     for column, groups in plain.get("groups", {}).items():
         print_rates(column, groups, {"n_speakers": "speakers", "words": "words"}, {"wer": "WER, %"})
     return 0
+
+
+def _counted(arguments: argparse.Namespace) -> list[WordErrorCounts]:
+    """Count the word errors of one or two files, and log what must be known of them."""
+    from ..stages.word_errors import count_word_errors
+
+    files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
+    options = ("utt2spk", "normalization", "variant", "allow_missing")
+    found = [
+        count_word_errors(
+            file, arguments.reference, **{name: vars(arguments)[name] for name in options}
+        )
+        for file in files
+    ]
+    speakers = found[0].speakers
+    if not speakers and (arguments.bootstrap or arguments.versus or arguments.by):
+        arguments.parser.error("--bootstrap, --versus and --by need --utt2spk")
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        log(f"privacy-eval: {note}")
+    if speakers and arguments.utt2spk is None:
+        log(f"privacy-eval: {len(speakers)} speakers by the transcripts: {abbreviate([*speakers])}")
+    for file, one in zip(files, found, strict=True):
+        if one.missing or one.extra:
+            log(
+                f"privacy-eval: {file}: left out {one.missing} references without a hypothesis and "
+                f"{one.extra} hypotheses without a reference"
+            )
+    return found
 
 
 def _groups(arguments: argparse.Namespace, counted: WordErrorCounts) -> dict[str, Any]:
