@@ -99,9 +99,11 @@ def count_word_errors(
     for utterance, speaker in speaker_of.items():
         by_speaker.setdefault(speaker, []).append(counts[utterance])
     of_speakers = {speaker: total(by_speaker[speaker]) for speaker in sorted(by_speaker)}
-    notes = (*paired.notes, *_remarks(paired.forms, counts, rules))
+    said = (f"{Path(hypothesis).name}: {r}" for r in _remarks(paired.forms, counts, rules))
     left_out = paired.missing, paired.extra
-    return WordErrorCounts(pooled, counts, of_speakers, *left_out, speaker_of, notes)
+    return WordErrorCounts(
+        pooled, counts, of_speakers, *left_out, speaker_of, (*paired.notes, *said)
+    )
 
 
 def _fewest(forms: Forms, *, written: Callable[[str], str] = str, **rules: Any) -> WordErrors:
