@@ -20,8 +20,9 @@ from ..io.scores import (
     read_scores,
     read_trials,
 )
-from ..io.text_table import Column, hash_rows, unique_fields
-from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, kaldi_eer
+from ..io.text_table import hash_rows
+from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, find_ties, kaldi_eer
+from ..metrics.caveats import CONSTANT
 from ..products.freshness import Progress
 from ..protocol.protocol import ORIGINAL, WORDS
 from ..stages.access import TreeAccess
@@ -32,19 +33,12 @@ from .findings import INCOMPLETE, READY, Finding
 #: Fraction of the original EER. Anonymization raises the EER; among the published systems only
 #: K2 falls below half of it, for a few sets.
 FAR_BELOW = 0.5
-#: Fraction of trials that tie with one of the other class. Scores of a back end hardly ever do;
-#: with many ties, every metric depends on how they are broken.
-MAX_TIED = 0.10
 #: In standard deviations of the scores. Float sums differ by processor in the 5th digit; any
 #: change of a voice changes scores by more.
 NEARLY_EQUAL = 1e-3
 
 LOW = "EER of anonymized speech below half that of original speech"
 SAME = "scores (nearly) identical to those of another condition"
-CONSTANT = "all scores are equal"
-BY_SPEAKER = "scores depend on the enrolled speaker only"
-BY_UTTERANCE = "scores depend on the trial utterance only"
-TIED = f"more than {100 * MAX_TIED:.0f} % of the trials tie with one of the other class"
 LEFT_OUT = "trials without a score or scores without a trial, left out"
 
 
@@ -130,37 +124,23 @@ def _implausible(
     if trials.missing or trials.extra:
         left_out = f"{counted(trials.missing, 'trial')}, {counted(trials.extra, 'score')}"
         yield finding(LEFT_OUT, left_out, status=INCOMPLETE)
-    if np.all(trials.score == trials.score[0]):
-        yield finding(CONSTANT, f"{trials.score[0]:g}")
-        return
     eer = kaldi_eer(scores)
     is_baseline = c.condition.is_original and c.condition.asv_model == ORIGINAL
-    caveats = find_caveats(eer.value, eer.n_target, eer.n_nontarget, is_original=is_baseline)
+    ties = find_ties(scores, *trials.sides)
+    counts = eer.n_target, eer.n_nontarget
+    caveats = find_caveats(eer.value, *counts, is_original=is_baseline, ties=ties)
     for key, reason in caveats.items():
         if CAVEATS[key].concerns("eer"):
             unranked = not (CAVEATS[key].ranked or c.condition.is_original)
             status = INCOMPLETE if unranked else READY
-            yield finding(reason, f"{100 * eer.value:.1f} %", status=status)
-    for problem, column in ((BY_SPEAKER, trials.speaker), (BY_UTTERANCE, trials.utterance)):
-        if _constant_within(column, trials.score):
-            yield finding(problem)
-    tied = np.isin(scores.target, scores.nontarget).sum()
-    tied += np.isin(scores.nontarget, scores.target).sum()
-    if tied > MAX_TIED * trials.score.size:
-        yield finding(TIED, f"{100 * tied / trials.score.size:.0f} %")
+            problem = CAVEATS[key].reason
+            text = reason.removeprefix(problem).strip(": ") or f"{100 * eer.value:.1f} %"
+            yield finding(problem, text, status=status)
+    if CONSTANT in caveats:
+        return
     hashes = hash_rows((trials.speaker, trials.utterance))
     order = np.argsort(hashes)
     others.append(_Scores(c, hashes[order], trials.score[order], eer))
-
-
-def _constant_within(column: Column, score: NDArray[np.float64]) -> bool:
-    """Whether every id has a single score, and some id has several trials."""
-    ids, of_row = unique_fields(column)
-    if len(ids) == score.size:
-        return False
-    first = np.empty(len(ids), dtype=np.float64)
-    first[of_row] = score
-    return bool(np.all(first[of_row] == score))
 
 
 def _compare(

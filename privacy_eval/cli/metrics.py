@@ -623,11 +623,12 @@ def _print_if_without_width(rows: Iterable[Mapping[str, str]]) -> None:
 
 
 def _withholding_reasons(evaluated: ConditionMetrics) -> list[str]:
-    """Return the reasons why values are withheld, each once."""
-    from ..metrics import METRICS, withholding_caveat
+    """Return the reasons why values are withheld or depend on ties, each once."""
+    from ..metrics import CAVEATS, METRICS, withholding_caveat
 
     caveats = (withholding_caveat(evaluated.caveats, key) for key in METRICS)
-    return list(dict.fromkeys(c.reason for c in caveats if c is not None))
+    ranked = (why for key, why in evaluated.caveats.items() if CAVEATS[key].ranked)
+    return list(dict.fromkeys([*(c.reason for c in caveats if c is not None), *ranked]))
 
 
 def _evaluation(evaluated: ConditionMetrics, variant: Variant) -> Evaluation:

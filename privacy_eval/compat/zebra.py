@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
@@ -37,6 +38,7 @@ from ..metrics import (
     Zebra,
     ece_profile,
     find_caveats,
+    find_ties,
     kaldi_eer,
     withholding_caveat,
     zebra,
@@ -110,6 +112,7 @@ def assess(
     PrivacyEvalError
         A file cannot be read, or scores and trial key do not match.
     """
+    sides: tuple[NDArray[np.uint64], ...] = ()
     if not isinstance(scores, TrialScores):
         if key is None:
             raise ValueError("a score file needs its trial key")
@@ -119,10 +122,12 @@ def assess(
             hint=_NOT_THE_KEY,
         )
         scores = TrialScores.from_labels(paired.score, paired.is_target)
+        sides = paired.sides
     elif key is not None:
         raise ValueError("labelled scores need no trial key")
     disclosure = zebra(scores, variant=variant, tags=tags)
-    caveats = find_caveats(kaldi_eer(scores).value, scores.n_target, scores.n_nontarget)
+    counts, ties = (scores.n_target, scores.n_nontarget), find_ties(scores, *sides)
+    caveats = find_caveats(kaldi_eer(scores).value, *counts, ties=ties)
     return ZebraProfile(label, disclosure, ece_profile(scores), caveats)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ChangedError, PrivacyEvalError
+from ..metrics.caveats import count_different, may_be_constant
 from .files import (
     GZIP_MAGIC,
     UTF8_BOM,
@@ -39,7 +40,7 @@ from .score_formats import (
     split_format,
 )
 from .scores import parse_scores
-from .text_table import hash_rows, same_fields
+from .text_table import Column, hash_rows, same_fields
 
 if TYPE_CHECKING:
     from .score_formats import Columns, Formats
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 Gathered = TypeVar("Gathered")
 
 _BLOCK_BYTES = 8 << 20
+#: Every how many blocks are searched for scores that do not differ within an id.
+_EXAMINED = 3
 #: That tell formats which are not text.
 _HEAD_BYTES = 8
 #: Bytes of memory per byte of a file that is read as a whole, plain and gzip; measured.
@@ -61,10 +64,14 @@ class LabelledScores:
     ----------
     score : float64 array, shape (trials,)
     is_target : bool array, shape (trials,)
+    speaker, utterance : Column or None
+        Of blocks.
     """
 
     score: NDArray[np.float64]
     is_target: NDArray[np.bool_]
+    speaker: Column | None = None
+    utterance: Column | None = None
 
 
 @dataclass
@@ -164,10 +171,19 @@ def join_blocks(blocks: Iterator[LabelledScores]) -> LabelledScores:
     Raises
     ------
     PrivacyEvalError
-        Trials of one class alone.
+        Trials of one class alone; scores that may be constant, which their ids tell.
     """
-    values, labels = zip(*((b.score, b.is_target) for b in blocks), strict=True)
+    values, labels = [], []
+    different = [0, 0]
+    for number, block in enumerate(blocks):
+        values.append(block.score)
+        labels.append(block.is_target)
+        for place, side in enumerate((block.speaker, block.utterance)):
+            if side is not None and number % _EXAMINED == 0:
+                different[place] += count_different(block.score, hash_rows((side,)))
     score, is_target = np.concatenate(values), np.concatenate(labels)
+    if may_be_constant(min(different), score.size):
+        raise PrivacyEvalError("scores that may be constant")
     if is_target.all() or not is_target.any():
         raise PrivacyEvalError("trials of one class alone")
     return LabelledScores(score, is_target)
@@ -189,8 +205,9 @@ def _labelled_blocks(
             if not np.array_equal(own, is_target):
                 raise _IrregularError
         score = parse_scores(block["score"], table.path)
-        hashes.append(hash_rows((block["speaker"], block["utterance"])))
-        yield LabelledScores(-score if distance else score, is_target)
+        ids = block["speaker"], block["utterance"]
+        hashes.append(hash_rows(ids))
+        yield LabelledScores(-score if distance else score, is_target, *ids)
     if not hashes:
         raise _IrregularError
 

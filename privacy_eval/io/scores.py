@@ -166,6 +166,11 @@ class PairedTrials:
     extra: int
     ends_open: tuple[Path, ...] = ()
 
+    @cached_property
+    def sides(self) -> tuple[WordArray, WordArray]:
+        """A hash of the enrolled speaker and of the utterance of each trial."""
+        return hash_rows((self.speaker,)), hash_rows((self.utterance,))
+
     def speakers(
         self, utt2spk: str | Path | None = None, enroll_utt2spk: str | Path | None = None
     ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:

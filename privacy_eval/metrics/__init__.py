@@ -8,6 +8,7 @@ from .caveats import CAVEATS as CAVEATS
 from .caveats import NOT_AVAILABLE as NOT_AVAILABLE
 from .caveats import Caveat as Caveat
 from .caveats import find_caveats as find_caveats
+from .caveats import find_ties as find_ties
 from .caveats import withholding_caveat as withholding_caveat
 from .cllr import Cllr as Cllr
 from .cllr import cllr as cllr

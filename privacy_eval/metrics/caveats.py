@@ -10,9 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval
+import numpy as np
+from numpy.typing import NDArray
+
+from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval, kaldi_eer, lowest_eer
 from .linkability import LINKABILITY_MIN_TARGETS
+from .pav import FloatArray
+from .trial_scores import BoolArray, TrialScores, check_scores
 
 #: EER of original speech with a model of original speech. The challenge's are between 1.1 and
 #: 8.7 % (2020 supplement, tables 2 and 3); an attacker at twice that is not useful.
@@ -24,6 +31,20 @@ MIN_FALSE_ALARMS = 30
 
 #: Minimum number of nontarget scores by the false-alarm rate of the miss rate.
 _MIN_NONTARGETS = {"0.01": 100 * MIN_FALSE_ALARMS, "0.001": 1000 * MIN_FALSE_ALARMS}
+
+#: Two scores are equal if they differ by less, relative to the larger of their own size and the
+#: usual one: cosines near 0 have the rounding of those near 1.
+_SAME_SCORE = 1e-6
+
+#: Share of the target trials and of the nontarget trials that have the score of their group for
+#: it to be constant: nearly all. Scores of two decimals share one with a few of a hundred trials.
+NEARLY_ALL = 0.9
+
+#: Least number of trials beside the first of each group, as in few trials coarse scores may tie.
+_MIN_REPEATED = 5
+
+#: Difference between the EERs of two orders of tied trials that matters.
+_MAX_TIE_RANGE = 0.01
 
 #: Printed instead of a value or category that does not exist.
 NOT_AVAILABLE = "n/a"
@@ -85,12 +106,30 @@ INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "w
 RAW_SPEECH = "raw_speech"
 OTHER_WORDS = "other_words"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
+CONSTANT, LOWEST_EER = "constant", "lowest_eer"
+#: What does not differ, by the key of the caveat.
+_CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "enrolled speakers"}
 
 #: Caveats by their key in records.
 CAVEATS: Mapping[str, Caveat] = {
     INVERTED: Caveat(
         f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is implausible: inverted scores (distances, "
-        "or swapped labels?), or many equal scores; no metric of such scores measures privacy"
+        "or swapped labels?); no metric of such scores measures privacy"
+    ),
+    CONSTANT: Caveat(
+        "(Nearly) all scores are equal: they say nothing about privacy", word="equal scores"
+    ),
+    **{
+        key: Caveat(
+            f"The scores of (nearly) all {side} are equal (same vector for all?): they say nothing "
+            "about privacy",
+            word="equal scores",
+        )
+        for key, side in _CONSTANT_SIDES.items()
+    },
+    "tied": Caveat(
+        "Coarse scores: the EER depends on the order of tied trials (give more digits)",
+        ranked=True,
     ),
     INVERTED_ORIGINAL: Caveat(
         "Implausible scores of original speech: metrics of anonymized speech are uninformative too"
@@ -153,6 +192,7 @@ def find_caveats(
     n_nontarget: int | None = None,
     *,
     is_original: bool = False,
+    ties: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Find the caveats of a condition.
 
@@ -168,6 +208,8 @@ def find_caveats(
         Numbers of trials; None if unknown.
     is_original : bool
         Original speech, scored with a model trained on original speech.
+    ties : mapping
+        As from `find_ties`.
 
     Returns
     -------
@@ -181,20 +223,155 @@ def find_caveats(
     >>> list(find_caveats(0.25, 500, 30000, is_original=True))
     ['weak_attacker']
     """
-    keys: set[str] = set()
-    if eer is not None and IMPLAUSIBLE_EER < eer < math.inf:
+    constant = (CONSTANT, *_CONSTANT_SIDES)
+    keys = set([key for key in constant if ties.get(key, 0) >= NEARLY_ALL][:1])
+    low = ties.get(LOWEST_EER)
+    if eer is not None and low is not None and _matters(eer - low, n_target) and not keys:
+        keys.add("tied")
+    if eer is not None and IMPLAUSIBLE_EER < eer < math.inf and not keys & {*constant}:
         if not (n_target and n_nontarget):
             keys.add(INVERTED)
         elif bengio_mariethoz_interval(min(eer, 1.0), n_target, n_nontarget)[0] > 0.5:
             keys.add(INVERTED)
-    if is_original and eer is not None and eer > MAX_ORIGINAL_EER and not keys:
+    if is_original and eer is not None and eer > MAX_ORIGINAL_EER and not keys - {"tied"}:
         keys.add(WEAK_ATTACKER)
     if n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
         keys.add("few_targets")
     for rate, least in _MIN_NONTARGETS.items():
         if n_nontarget is not None and n_nontarget < least:
             keys.add(f"few_nontargets_{rate}")
-    return {key: caveat.reason for key, caveat in CAVEATS.items() if key in keys}
+    reasons = {key: caveat.reason for key, caveat in CAVEATS.items() if key in keys}
+    if "tied" in keys:
+        reasons["tied"] += f": {100 * (low or 0):.2f} to {100 * (eer or 0):.2f} %"
+    return reasons
+
+
+def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
+    """Find what equal scores say about a set of trials.
+
+    Parameters
+    ----------
+    scores : TrialScores
+        In the order of the sides, if there are any.
+    *sides : arrays, shape (T + N,)
+        The enrolled speaker and the trial utterance of each trial, or a hash of each.
+
+    Returns
+    -------
+    dict of str to float
+        By key in `CAVEATS`, the share of trials with the score of all the others, of all the others
+        of their enrolled speaker, or of their utterance, if it is `NEARLY_ALL`; and `lowest_eer`
+        over the orders of tied trials, if it is well below Kaldi's, which is the highest.
+
+    Examples
+    --------
+    >>> find_ties(TrialScores([0.5, 0.5], [0.5, 0.5]))
+    {'constant': 1.0, 'lowest_eer': 0.0}
+    >>> enrolled = np.repeat([0, 1], 4)
+    >>> scores = TrialScores.from_labels([3.0] * 4 + [7.0] * 4, np.arange(8) % 4 == 0)
+    >>> find_ties(scores, enrolled)["constant_trials"]
+    1.0
+    """
+    check_scores(scores)
+    n, eer, low = scores.n_nontarget, kaldi_eer(scores).value, lowest_eer(scores)
+    # Differences as small as rounding that tell speakers apart are information, not rounding.
+    is_chance = bengio_mariethoz_interval(min(eer, 1.0), scores.n_target, n)[1] >= 0.5
+    relative = _SAME_SCORE if is_chance else 0.0
+    usual = float(max(abs(scores.nontarget[n // 4]), abs(scores.nontarget[3 * n // 4])))
+    middle = float(scores.nontarget[n // 2])
+    margin = relative * max(abs(middle), usual)
+    found = {
+        CONSTANT: min(
+            float(np.searchsorted(of, middle + margin, "right")) / of.size
+            - float(np.searchsorted(of, middle - margin)) / of.size
+            for of in (scores.target, scores.nontarget)
+        )
+    }
+    for key, side in zip(_CONSTANT_SIDES, sides, strict=False):
+        values, is_target = scores.in_file_order
+        if may_be_constant(count_different(values, side), values.size):
+            order = np.lexsort((values, side))
+            margins = relative * usual, relative
+            share = _constant_share(values[order], is_target[order], side[order], margins)
+            found[key] = share
+    found = {key: share for key, share in found.items() if share >= NEARLY_ALL}
+    return found | ({LOWEST_EER: low} if _matters(eer - low, scores.n_target) else {})
+
+
+def _matters(tie_range: float, n_target: int | None) -> bool:
+    """Tell whether an EER varies by more than one target trial and than little."""
+    return tie_range > max(_MAX_TIE_RANGE, 1.5 / (n_target or math.inf))
+
+
+def count_different(values: FloatArray, side: NDArray[Any]) -> int:
+    """Count the trials with another score than a neighbour of the same side.
+
+    Parameters
+    ----------
+    values : array, shape (P,)
+    side : array, shape (P,)
+        Enrolled speaker or trial utterance of each, or a hash of it.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> count_different(np.array([1.0, 2.0, 1.0, 2.0]), np.array([0, 1, 0, 1]))
+    0
+    """
+    order = np.argsort(side)
+    score, of = values[order], side[order]
+    # Far more than rounding: what differs here differs by any usual size of the scores.
+    margin = (
+        100
+        * _SAME_SCORE
+        * np.maximum(np.abs(score[1:]), np.median(np.abs(score[:: score.size // 1000 + 1])))
+    )
+    with np.errstate(over="ignore"):  # the largest floats
+        return int(np.count_nonzero((np.abs(np.diff(score)) > margin) & (of[1:] == of[:-1])))
+
+
+def may_be_constant(different: int, trials: int) -> bool:
+    """Tell whether so few trials differ from a neighbour that nearly all may have one score each.
+
+    A trial with another score than its group differs from two neighbours at most.
+
+    Parameters
+    ----------
+    different : int
+        As from `count_different`, of all trials or of some.
+    trials : int
+        All of them.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> may_be_constant(3, 10), may_be_constant(2, 10)
+    (False, True)
+    """
+    return different <= 2 * (1 - NEARLY_ALL) * trials + _SAME_SCORE
+
+
+def _constant_share(
+    score: FloatArray, label: BoolArray, of: NDArray[Any], margins: tuple[float, float]
+) -> float:
+    """Return the share of target or of nontarget trials, the smaller one, that have the median
+    score of their side, within a least and a relative margin; 0 if too few sides have several
+    trials. Scores ascend within their side."""
+    first = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+    if of.size - first.size < _MIN_REPEATED:
+        return 0.0
+    size = np.diff(np.append(first, of.size))
+    middle = np.repeat(score[first + (size - 1) // 2], size)
+    margin = np.maximum(margins[1] * np.abs(middle), margins[0])
+    with np.errstate(over="ignore"):
+        same = (np.abs(score - middle) <= margin) & (np.repeat(size, size) > 1)
+    return float(min(same[label].mean(), same[~label].mean()))
 
 
 def withholding_caveat(caveats: Mapping[str, str], metric: str) -> Caveat | None:

@@ -19,6 +19,7 @@ from .caveats import (
     NOT_AVAILABLE,
     WEAKER_THAN_VARIANT,
     find_caveats,
+    find_ties,
     marked_text,
     withholding_key,
 )
@@ -238,7 +239,9 @@ def compare(
     values, replicates, caveats = [], [], []
     for scores, trials in _aligned([first, *others], speakers):
         values.append(score_metrics(scores, variant=variant))
-        caveats.append(find_caveats(values[-1]["eer"], scores.n_target, scores.n_nontarget))
+        counts = scores.n_target, scores.n_nontarget
+        ties = find_ties(TrialScores.from_labels(*trials[:2]), trials[2])
+        caveats.append(find_caveats(values[-1]["eer"], *counts, ties=ties))
         replicates.append(speaker_bootstrap(*trials, replicates=bootstrap, seed=seed))
     return paired_comparison(values, replicates, variant, caveats)
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import bisect
 import functools
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,14 +79,44 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     0.5
     """
     check_scores(scores)
+    index = _kaldi_index(scores, operator.lt)
+    t = scores.single.target
+    return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
+
+
+def lowest_eer(scores: TrialScores) -> float:
+    """Compute the lowest value of `kaldi_eer` over all orders of tied trials.
+
+    Its own value is the highest: at a tie it takes nontargets for the higher scores.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    float
+        Fraction.
+
+    Examples
+    --------
+    >>> tied = TrialScores([1, 1, 2], [0, 1, 1])
+    >>> lowest_eer(tied), round(kaldi_eer(tied).value, 3)
+    (0.0, 0.667)
+    """
+    check_scores(scores)
+    return _kaldi_index(scores, operator.le) / scores.n_target
+
+
+def _kaldi_index(scores: TrialScores, is_below: Callable[[Any, Any], Any]) -> int:
+    """Return the row of the target at Kaldi's threshold; `is_below` decides about ties."""
     t, n = scores.single.target, scores.n_nontarget
 
     def stops(i: int) -> bool:
-        return bool(scores.single.nontarget[max(0, n - 1 - int(n * i / t.size))] < t[i])
+        return bool(is_below(scores.single.nontarget[max(0, n - 1 - int(n * i / t.size))], t[i]))
 
     # t ascends and the nontargets descend: once the condition holds, it holds for all later i.
-    index = bisect.bisect_left(range(t.size - 1), True, key=stops)
-    return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
+    return bisect.bisect_left(range(t.size - 1), True, key=stops)
 
 
 def batch_kaldi_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:

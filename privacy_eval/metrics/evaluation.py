@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arguments import as_names
-from .caveats import NOT_AVAILABLE, find_caveats, marked_text, withholding_caveat
+from .caveats import NOT_AVAILABLE, find_caveats, find_ties, marked_text, withholding_caveat
 from .confidence import Interval, speaker_bootstrap
 from .registry import METRICS, score_metrics, zebra_tag
 from .trial_scores import TrialScores, Variant
@@ -148,19 +148,17 @@ def evaluate(
     scores = TrialScores(target, nontarget)
     values = score_metrics(scores, variant=variant)
     counts = scores.n_target, scores.n_nontarget
-    caveats = find_caveats(values["eer"], *counts)
-    graded = withholding_caveat(caveats, "zebra_individual") is None
-    tag = zebra_tag(values, variant) if graded else None
     intervals: Mapping[str, Interval] = {}
+    ties = find_ties(scores)
     if speakers is not None:
         trials = np.append(target, nontarget), np.repeat([True, False], counts)
-        replicates = speaker_bootstrap(
-            *trials,
-            *trial_sides(speakers, *counts),
-            replicates=bootstrap,
-            seed=seed,
-        )
+        sides = trial_sides(speakers, *counts)
+        replicates = speaker_bootstrap(*trials, *sides, replicates=bootstrap, seed=seed)
         intervals = {key: replicates.interval(f"{variant} {key}") for key in values}
+        ties = find_ties(TrialScores.from_labels(*trials), sides[0])
+    caveats = find_caveats(values["eer"], *counts, ties=ties)
+    graded = withholding_caveat(caveats, "zebra_individual") is None
+    tag = zebra_tag(values, variant) if graded else None
     return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
 
 

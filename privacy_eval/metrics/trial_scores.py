@@ -354,7 +354,7 @@ class TrialScores(TrialSets):
     def in_score_order(self) -> tuple[FloatArray, BoolArray, IntArray]:
         """Scores, labels and file positions in ascending order of scores, ties in file order."""
         trials = self.n_target + self.n_nontarget
-        scores, is_target = self._file_order
+        scores, is_target = self.in_file_order
         order = np.argsort(scores)
         ascending = scores[order]
         # A stable sort of floats is slow: sort fast, then the positions within ties.
@@ -378,7 +378,7 @@ class TrialScores(TrialSets):
     def _errors_within_ties(self, first: IntArray) -> tuple[IntArray, IntArray]:
         """Count missed targets and rejected nontargets for a threshold after each trial of some
         mixed ties, in file order; `first` is the row of each tie's first target."""
-        scores, is_target = self._file_order
+        scores, is_target = self.in_file_order
         tied = self.target[first]
         rows = np.flatnonzero((scores >= tied[0]) & (scores <= tied[-1]))
         tie = np.searchsorted(tied, scores[rows])
@@ -392,7 +392,7 @@ class TrialScores(TrialSets):
         return missed, rejected
 
     @property
-    def _file_order(self) -> tuple[FloatArray, BoolArray]:
+    def in_file_order(self) -> tuple[FloatArray, BoolArray]:
         """All scores in file order, and whether each belongs to a target."""
         return self._in_file or (
             np.concatenate([self.nontarget, self.target]),

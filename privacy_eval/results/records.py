@@ -33,7 +33,6 @@ from ..metrics import (
 )
 from ..metrics.amount import Amount
 from ..metrics.caveats import (
-    INVERTED,
     INVERTED_ORIGINAL,
     RAW_SPEECH,
     WEAKER_THAN_VARIANT,
@@ -281,6 +280,8 @@ class VerificationRecord(Record):
     sessions : mapping
         Of an attacker who reads words: target trials of a session that the speaker `enrolled`, and
         the others (`other`), each with all nontarget trials; variant exact.
+    ties : mapping
+        What equal scores say, as from `metrics.find_ties`: caveats follow from it.
     """
 
     metric_kind = "scores"
@@ -315,13 +316,13 @@ class VerificationRecord(Record):
     )
     sessions: Annotated[Mapping[str, TargetStratum], SPARSE] = field(default_factory=dict)
     group_errors: Annotated[Mapping[str, GroupErrors], SPARSE] = field(default_factory=dict)
+    ties: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         eers = (v[key] for key in EERS[:2] for v in self.metrics.values() if key in v)
         is_original = self.condition.is_original and self.condition.asv_model == ORIGINAL
-        caveats = find_caveats(
-            next(eers, None), self.n_target, self.n_nontarget, is_original=is_original
-        )
+        eer, counts = next(eers, None), (self.n_target, self.n_nontarget)
+        caveats = find_caveats(eer, *counts, is_original=is_original, ties=self.ties)
         object.__setattr__(self, "caveats", caveats)
 
     def intervals(self, variant: Variant) -> Mapping[str, tuple[float, ...]]:
@@ -350,6 +351,7 @@ class VerificationRecord(Record):
         _check_bounds((*bounds, independent, *self.above.values()), where)
         for attacker in self.above:
             check_name(attacker, f"{where}: above")
+        _check_rates(self.ties.values(), f"{where}: ties")
         self._check_groups(f"{where}: groups")
 
     def _check_groups(self, where: str) -> None:
@@ -451,7 +453,7 @@ class VerificationRecord(Record):
     def of_inverted_system(self) -> VerificationRecord:
         """Return the record with the caveat of a system whose scores of original speech are
         implausible."""
-        if {INVERTED, INVERTED_ORIGINAL} & self.caveats.keys():
+        if self.caveat(EERS[0]) is not None:
             return self
         reason = CAVEATS[INVERTED_ORIGINAL].reason
         return self.with_caveats({INVERTED_ORIGINAL: reason, **self.caveats})
@@ -1202,7 +1204,7 @@ class Results:
         inverted = {
             r.condition.system
             for r in self.verification
-            if r.condition.is_original and r.condition.is_by_challenge and INVERTED in r.caveats
+            if r.condition.is_original and r.condition.is_by_challenge and r.caveat(EERS[0])
         }
         records = tuple(
             r.of_inverted_system() if r.condition.system in inverted else r

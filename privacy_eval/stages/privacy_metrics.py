@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ..metrics.groups import GroupErrors, GroupSummary, TargetStratum
 
 #: Incremented when the same inputs yield different numbers or arrays.
-_REVISION = 4
+_REVISION = 5
 
 #: Inputs of scores that the records of their metrics name, too.
 _OF_SCORES = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
@@ -96,6 +96,8 @@ class ConditionMetrics:
         Reasons why values are uninformative about privacy, see `metrics.caveats`.
     replicates : BootstrapReplicates or None
         Of the bootstrap over speakers.
+    ties : mapping
+        As from `metrics.find_ties`.
     """
 
     metrics: Mapping[str, Mapping[str, float]]
@@ -103,6 +105,7 @@ class ConditionMetrics:
     caveats: Mapping[str, str]
     scores: TrialScores
     replicates: BootstrapReplicates | None
+    ties: Mapping[str, float]
 
     @property
     def intervals(self) -> dict[str, dict[str, Interval]]:
@@ -221,22 +224,24 @@ def evaluate_trials(
     from ..metrics import TrialScores
 
     scores = TrialScores.from_labels(trials.score, trials.is_target)
-    return evaluate_scores(scores, _bootstrap(trials, options, utt2spk, enroll_utt2spk))
+    replicates = _bootstrap(trials, options, utt2spk, enroll_utt2spk)
+    return evaluate_scores(scores, *trials.sides, replicates=replicates)
 
 
 def evaluate_scores(
-    scores: TrialScores, replicates: BootstrapReplicates | None = None
+    scores: TrialScores, *sides: NDArray[Any], replicates: BootstrapReplicates | None = None
 ) -> ConditionMetrics:
-    """Compute all metrics in both variants."""
-    from ..metrics import VARIANTS, find_caveats, score_metrics, zebra_tag
+    """Compute all metrics in both variants; sides as `metrics.find_ties`."""
+    from ..metrics import VARIANTS, find_caveats, find_ties, score_metrics, zebra_tag
 
     metrics: dict[str, dict[str, float]] = {}
     tags: dict[str, str] = {}
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
-    caveats = find_caveats(metrics["exact"]["eer"], scores.n_target, scores.n_nontarget)
-    return ConditionMetrics(metrics, tags, caveats, scores, replicates)
+    ties, counts = find_ties(scores, *sides), (scores.n_target, scores.n_nontarget)
+    caveats = find_caveats(metrics["exact"]["eer"], *counts, ties=ties)
+    return ConditionMetrics(metrics, tags, caveats, scores, replicates, ties)
 
 
 def _bootstrap(
@@ -388,6 +393,7 @@ class _ConditionRecord:
             groups=groups,
             group_errors=group_errors,
             sessions=self._sessions(paired, paths, utt2spk),
+            ties=measured.ties,
         )
         arrays = {**score_curves(scores), **_replicates(measured.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +24,14 @@ from privacy_eval.io.score_blocks import (
 )
 from privacy_eval.io.scores import pair, read_scores, read_trials
 
-TRIALS = [f"spk{n % 3} utt{n} {'target' if n % 4 == 0 else 'nontarget'}" for n in range(40)]
-SCORES = [f"spk{n % 3} utt{n} {n / 7 - 2:.5g}" for n in range(40)]
+TRIALS = [f"spk{n % 3} utt{n // 2} {'target' if n % 4 == 0 else 'nontarget'}" for n in range(40)]
+SCORES = [f"spk{n % 3} utt{n // 2} {n / 7 - 2:.5g}" for n in range(40)]
 
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_blocks, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(score_blocks, "_BLOCK_BYTES", 128)
+    monkeypatch.setattr(score_blocks, "_EXAMINED", 1)
 
 
 def files(folder: Path, scores: list[str], trials: list[str]) -> tuple[Path, Path]:
@@ -97,6 +99,27 @@ def test_files_that_are_left_to_the_ordinary_reader(tmp_path: Path) -> None:
     short = lines_to(tmp_path / "short", SCORES[:-1])
     assert read_in_key_order(short, trials, join_blocks) is None
     assert read_in_key_order(lines_to(tmp_path / "scores", SCORES), short, join_blocks) is None
+
+
+@pytest.mark.parametrize("constant", ["", "speaker", "utterance", "nearly"])
+def test_blocks_do_not_hide_constant_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, constant: str
+) -> None:
+    """The ids tell: in blocks, the verdict on the same trials is that of the whole files."""
+    monkeypatch.setattr(score_blocks, "_BLOCK_BYTES", 1024)
+    scores, trials = [], []
+    for n in range(120):
+        s, u = n // 20, n % 20
+        value = {"speaker": s / 7, "utterance": u / 7, "nearly": s / 7 + n * 1e-9}
+        scores.append(f"s{s} u{u} {value.get(constant, n * 37 % 120 / 7)!r}")
+        trials.append(f"s{s} u{u} {'target' if u % 6 == s else 'nontarget'}")
+    in_order, _ = paths = files(tmp_path, scores, trials)
+    assert (read_in_key_order(*paths, join_blocks) is None) == bool(constant)
+    shuffled = lines_to(tmp_path / "shuffled", scores[::-1])
+    key = "constant_enrolled" if constant == "utterance" else "constant_trials"
+    for path in (in_order, shuffled):
+        run = cli("metrics", "--scores", path, "--trials", paths[1], "--format", "json")
+        assert (key in json.loads(run.out)["caveats"]) == bool(constant)
 
 
 def test_memory_is_compared_before_the_work(

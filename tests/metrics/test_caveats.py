@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privacy_eval import evaluate
-from privacy_eval.metrics import CAVEATS, find_caveats, of_kind, withholding_caveat
+from privacy_eval.metrics import (
+    CAVEATS,
+    TrialScores,
+    find_caveats,
+    find_ties,
+    kaldi_eer,
+    of_kind,
+    withholding_caveat,
+)
+from privacy_eval.metrics.eer import lowest_eer
 from privacy_eval.protocol.published import load_published
 
 #: Of few nontarget scores.
@@ -88,3 +101,87 @@ def test_miss_rates_with_few_false_alarms_are_withheld_silently() -> None:
         assert withheld is not None and not withheld.printed and not withheld.announced
         assert withholding_caveat(find_caveats(0.3, 500, least), metric) is None
         assert withholding_caveat(find_caveats(0.3, 500, None), metric) is None
+
+
+ENROLLED, UTTERANCES = np.divmod(np.arange(12 * 48), 48)
+TARGET = UTTERANCES % 12 == ENROLLED
+HONEST = np.random.default_rng(0).normal(TARGET * 2.0)
+NOISE = np.random.default_rng(1).normal(size=HONEST.size)
+BY_ENROLLED = HONEST[48 * ENROLLED]  # a score of each enrolled speaker
+
+
+def ties_of(scores: np.ndarray, target: np.ndarray = TARGET) -> dict[str, float]:
+    return find_ties(TrialScores.from_labels(scores, target), ENROLLED, UTTERANCES)
+
+
+@pytest.mark.parametrize(
+    ("scores", "key"),
+    [
+        (BY_ENROLLED, "constant_trials"),
+        (BY_ENROLLED / 100 + 3e-8 * NOISE / 100, "constant_trials"),  # cosines near 0, float32
+        (np.where(ENROLLED == 3, HONEST, BY_ENROLLED), "constant_trials"),  # 11 of 12 speakers
+        (np.where(UTTERANCES == 3, HONEST, BY_ENROLLED), "constant_trials"),  # 47 of 48 utterances
+        (HONEST[UTTERANCES], "constant_enrolled"),
+        (np.where(UTTERANCES < 2, HONEST, -HONEST[UTTERANCES]), "constant_enrolled"),
+        (np.full(576, 0.3), "constant"),
+        (1e5 * (1 + 1e-8 * NOISE), "constant"),
+        (HONEST, ""),
+        (HONEST.round(2), ""),
+        (HONEST.round(), ""),
+        (1e-9 * HONEST, ""),
+        (1e7 + HONEST, ""),  # as differences tell the speakers apart
+        (TARGET.astype(float), ""),  # decisions that are all right: each group has few targets
+        (np.where(ENROLLED % 4, BY_ENROLLED, HONEST), ""),  # 9 of 12 speakers
+        (np.append(1e12, HONEST[1:]), ""),
+    ],
+)
+def test_constant_scores_say_nothing(scores: np.ndarray, key: str) -> None:
+    found = find_caveats(0.5, 48, 528, ties=ties_of(scores))
+    assert [k for k in found if k.startswith("constant")] == [key] * bool(key)
+    if key:
+        assert "inverted" not in find_caveats(1.0, 48, 528, ties=ties_of(scores))
+        assert all(withholding_caveat(found, m) is not None for m in of_kind("scores"))
+    order = np.random.default_rng(2).permutation(576)
+    shuffled = TrialScores.from_labels(scores[order], TARGET[order])
+    assert find_ties(shuffled, ENROLLED[order], UTTERANCES[order]) == ties_of(scores)
+
+
+def test_few_coarse_scores_are_not_constant() -> None:
+    pairs = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    scores = TrialScores.from_labels([1.0, 1.0, 2.0, 2.0], pairs[0] == pairs[1])
+    assert find_ties(scores, *pairs).keys() <= {"lowest_eer"}
+
+
+def test_scores_without_trials_are_constant_if_all_are_equal() -> None:
+    result = evaluate([0.5] * 30, [0.5] * 300)
+    assert list(result.caveats) == ["constant", *FEW] and "50.000? %" in repr(result)
+    own, pairs = ENROLLED[TARGET], np.column_stack([ENROLLED, UTTERANCES % 12])[~TARGET]
+    scores = BY_ENROLLED[TARGET], BY_ENROLLED[~TARGET]
+    result = evaluate(*scores, speakers=(own.astype(str), pairs.astype(str)), bootstrap=20)
+    assert next(iter(result.caveats)) == "constant_trials"
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=1, max_size=4),
+    st.lists(st.integers(0, 2), min_size=1, max_size=4),
+)
+def test_eers_over_all_orders_of_ties(target: list[int], nontarget: list[int]) -> None:
+    """Against every order of the trials that keeps those of different scores apart."""
+    values, n = [*target, *nontarget], len(target)
+    eers = set()
+    for order in itertools.permutations(range(len(values))):
+        if all(values[a] <= values[b] for a, b in itertools.pairwise(order)):
+            place = np.argsort(order)
+            eers.add(kaldi_eer(TrialScores(place[:n], place[n:])).value)
+    scores = TrialScores(target, nontarget)
+    assert (lowest_eer(scores), kaldi_eer(scores).value) == (min(eers), max(eers))
+
+
+def test_coarse_scores_tell_the_range_of_their_eer() -> None:
+    """By hand: of 12 targets 4 tie with 8 of 36 nontargets, the others are apart."""
+    scores = TrialScores([7.0] * 4 + [9.0] * 8, [7.0] * 8 + [1.0] * 28)
+    found = find_caveats(kaldi_eer(scores).value, 12, 36, ties=find_ties(scores))
+    assert found["tied"].endswith(": 0.00 to 25.00 %")
+    assert withholding_caveat(found, "eer") is None
+    one = TrialScores([7.0] + [9.0] * 11, [7.0] + [1.0] * 35)  # a tie is no matter
+    assert find_ties(one) == {}
