@@ -165,6 +165,7 @@ CAVEATS: Mapping[str, Caveat] = {
         f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores",
         "linkability",
         printed=False,
+        word="too few targets",
     ),
     **{
         f"few_nontargets_{rate}": Caveat(
@@ -173,6 +174,7 @@ CAVEATS: Mapping[str, Caveat] = {
             f"miss_at_fa_{rate}",
             printed=False,
             announced=False,
+            word="too few nontargets",
         )
         for rate, least in _MIN_NONTARGETS.items()
     },

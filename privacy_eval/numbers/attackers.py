@@ -61,8 +61,8 @@ class AttackerEer:
 
     @property
     def is_plausible(self) -> bool:
-        """Whether there is a value, of scores that are not inverted."""
-        return self.eer.of_present is not None and self.eer.caveat is None
+        """Whether there is a value, of scores that are not implausible."""
+        return self.eer.of_present is not None
 
     @property
     def is_weak(self) -> bool:
@@ -323,8 +323,8 @@ def _of_attacker(
     models = [m for m in protocol.attack_models if not m.is_original]
     eers = {m.id: means.of(protocol.eer, m.id, split, system_column(system)) for m in models}
     original = means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN)
-    several = sum(eer.of_present is not None for eer in eers.values()) > 1
+    several = sum(bool(eer.parts) for eer in eers.values()) > 1
     for model in models:
-        if eers[model.id].of_present is not None:
+        if eers[model.id].parts:
             named = f"{title}, {model.phrase}" if several else title
             yield AttackerEer(name, named, model, eers[model.id], is_words, original)

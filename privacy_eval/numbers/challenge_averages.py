@@ -125,9 +125,10 @@ def check_averages(results: Results, text: str, path: str) -> None:
 
 
 def summary_text(averages: Iterable[ChallengeAverage]) -> str:
-    """Write the last lines of the challenge's summary; missing averages are omitted. Reasons why
-    marked ones are implausible follow."""
-    complete = [a for a in averages if a.value is not None]
-    lines = [f"{a.title}: {a.text}\n" for a in complete]
-    reasons = (f"{note_of(a.mean.caveat)}\n" for a in complete if a.mean.caveat is not None)
+    """Write the last lines of the challenge's summary; missing averages are omitted, and those
+    with implausible parts named, with the reasons."""
+    averages = list(averages)
+    lines = [f"{a.title}: {a.text}\n" for a in averages if a.value is not None]
+    lines += [f"No {a.title}: {a.mean.why_blank}\n" for a in averages if a.mean.withheld]
+    reasons = (f"{note_of(a.mean.caveat)}\n" for a in averages if a.mean.caveat is not None)
     return "".join([*lines, *dict.fromkeys(reasons)])

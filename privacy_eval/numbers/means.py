@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..choices import LEVEL
 from ..metrics import Caveat, describe
-from ..metrics.caveats import marked_text, worst_caveat
+from ..metrics.caveats import worst_caveat
 from ..metrics.confidence import expanded_interval
 from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.arrays import StoredArrays
@@ -22,6 +22,9 @@ from .cells import Cell, CellKey, Cells, conflicting_originals
 
 # Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
 _DIGITS = 14
+
+#: Why a mean has no value; the second is followed by numbers and names of parts.
+NO_VALUES, LACKS = "no values", "no value of"
 
 _DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
 
@@ -58,13 +61,16 @@ class Mean:
     ----------
     metric : str
     of_present : float or None
-        Mean of the parts that have a value, in the unit of records; None if none has.
+        Mean of the parts that have a value, in the unit of records; None if none has, or if one
+        must not be ranked.
     parts : tuple of Cell
         Their values. A part without weight is neither here nor missing.
     weights : tuple of float
         Of the parts.
     missing : tuple of str
         Names of the parts without a value, or why the parts cannot be averaged.
+    withheld : tuple of str
+        Names of the parts that must be neither ranked nor averaged.
     means : Means or None
         Where the parts have bootstrap replicates.
     """
@@ -73,6 +79,7 @@ class Mean:
     of_present: float | None
     parts: tuple[Cell, ...] = ()
     missing: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     means: Means | None = field(default=None, repr=False, compare=False)
 
@@ -83,13 +90,25 @@ class Mean:
 
     @property
     def value(self) -> float | None:
-        """The mean in the unit of records; None if any part is missing."""
+        """The mean in the unit of records; None if any part is missing or withheld."""
         return None if self.missing else self.of_present
 
     @property
     def caveat(self) -> Caveat | None:
-        """The reason why it must be neither ranked nor graded, if there is one."""
+        """The reason why parts of it are withheld, if there is one."""
         return worst_caveat(cell.caveat for cell in self.parts)
+
+    @property
+    def why_blank(self) -> str:
+        """Why it has no value, with the first of the parts; "" if it has one."""
+        if not self.parts:
+            return NO_VALUES
+        names = self.withheld or self.missing
+        listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+        share = f"{len(names)} of {len(self.missing) + len(self.parts)}"
+        if self.caveat is not None:
+            return f"{self.caveat.word}: {share} values, {listed}"
+        return f"{LACKS} {share}: {listed}" if names else ""
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -99,12 +118,7 @@ class Mean:
         return self.replicates.interval if self.replicates is not None else None
 
     def text(self, *, detailed: bool = False, decimals: int | None = None) -> str:
-        """Format the mean of the parts that have a value, marked with its caveat; "" if none
-        has."""
-        return marked_text(self.plain_text(detailed=detailed, decimals=decimals), self.caveat)
-
-    def plain_text(self, *, detailed: bool = False, decimals: int | None = None) -> str:
-        """Format it without a mark."""
+        """Format the mean of the parts that have a value; "" if none has, or one is withheld."""
         if self.of_present is None:
             return ""
         form = describe(self.metric).format
@@ -112,7 +126,7 @@ class Mean:
 
     @property
     def cell(self) -> Cell | None:
-        """The mean beside the values of a table or figure; None if any part is missing."""
+        """The mean beside the values of a table or figure; None if it has no value."""
         if self.value is None:
             return None
         return Cell(
@@ -120,9 +134,8 @@ class Mean:
             self.value,
             tag="",
             left_out=any(cell.left_out for cell in self.parts),
-            caveat=self.caveat,
             conditions=tuple(c for cell in self.parts for c in cell.conditions),
-            printed=self.plain_text(),
+            printed=self.text(),
         )
 
 
@@ -150,12 +163,15 @@ def mean_of_keys(cells: Cells, metric: str, weights: Mapping[CellKey, float]) ->
     """Average the values of keys by their weights."""
     weights = {key: weight for key, weight in weights.items() if weight}
     present = {key: cell for key in weights if (cell := cells.get(key)) is not None}
-    missing = [f"{key.data_set} {key.gender}".strip() for key in weights if key not in present]
+    names = {key: f"{key.data_set} {key.gender}".strip() for key in weights}
+    missing = [name for key, name in names.items() if key not in present]
+    withheld = tuple(names[key] for key, cell in present.items() if cell.withheld)
     if conflict := conflicting_originals(cells, weights):
         missing.append(conflict)
-    value = _weighted_mean([(weights[key], cell.value) for key, cell in present.items()])
+    values = [] if withheld else [(weights[key], cell.value) for key, cell in present.items()]
     of_present = tuple(weights[key] for key in present)
-    return Mean(metric, value, tuple(present.values()), tuple(missing), of_present)
+    parts = tuple(present.values())
+    return Mean(metric, _weighted_mean(values), parts, tuple(missing), withheld, of_present)
 
 
 def _weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:

@@ -12,13 +12,13 @@ from ..attackers.strongest import Strongest
 from ..choices import LEVEL
 from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
-from ..metrics.caveats import INCOMPLETE, RAW_SPEECH
+from ..metrics.caveats import RAW_SPEECH
 from ..metrics.confidence import least_replicates
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
 from .attackers import Tried
 from .cells import ORIGINAL_COLUMN, select, system_column
-from .means import Mean, Means
+from .means import LACKS, NO_VALUES, Mean, Means
 from .paired import Difference, difference, is_paired, least_p_value
 
 
@@ -132,7 +132,7 @@ class Ranking:
     @property
     def is_empty(self) -> bool:
         """Whether no system has any of its values."""
-        return not self.ranked and all(r == _NO_VALUES for r in self.unranked.values())
+        return not self.ranked and all(r == NO_VALUES for r in self.unranked.values())
 
 
 def with_attackers(
@@ -185,7 +185,7 @@ def rankings(
     named = ", ".join(d.title for d in shared.data_sets)
     if shared.genders != means.protocol.genders:
         named += f" ({', '.join(shared.genders.values())})"
-    reasons = [f"{s}: {why}" for s, why in whole.unranked.items() if why.startswith(_LACKS)]
+    reasons = [f"{s}: {why}" for s, why in whole.unranked.items() if why.startswith(LACKS)]
     part = replace(part, shared_sets=named, lacking=tuple(reasons))
     return [whole, part] if whole.ranked else [part]
 
@@ -240,9 +240,7 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     sign = 1 if METRICS[metric].best == "higher" else -1
     # A stable sort: equal systems keep the order of the columns.
     complete = (
-        RankedSystem(s, m)
-        for s, m in of_systems.items()
-        if m.value is not None and not m.caveat and s not in raw
+        RankedSystem(s, m) for s, m in of_systems.items() if m.value is not None and s not in raw
     )
     order = sorted(complete, key=lambda r: -sign * r.value)
     ranked = []
@@ -251,9 +249,7 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
             one = _compared(one, order[index + 1 :], sign, cells.own)
         ranked.append(one)
     unranked = {
-        system: _missing(mean) if mean.caveat is None else _REASONS.get(mean.caveat, _UNINFORMATIVE)
-        for system, mean in of_systems.items()
-        if mean.value is None or mean.caveat is not None
+        system: mean.why_blank for system, mean in of_systems.items() if mean.value is None
     } | dict.fromkeys((s for s in of_systems if s in raw), _RAW)
     drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
     numbers = tuple(sorted({r.values.size for r in drawn}))
@@ -292,15 +288,11 @@ def _averaged_records(
             yield record
 
 
-#: Reasons why a system is not ranked; the second is the beginning of one.
-_NO_VALUES = "no values"
-_LACKS = "no value of"
+#: Reasons why a system is not ranked.
 _NOT_CORRECTED = "strongest attacker not corrected: not all in the same bootstrap replicates"
 _ONE_ATTACKER = "no other attacker was tried"
 _OTHER_ATTACKERS = "fewer attackers, or not on all trial sets"
-_UNINFORMATIVE = "implausible or uninformative values"
 _RAW = "original speech is still in its anonymized audio"
-_REASONS = {INCOMPLETE: "incomplete: trials without a score were left out"}
 
 
 def _compared(
@@ -319,12 +311,3 @@ def _compared(
     if any(r.system in own for r in others):
         return replace(one, why_not="not paired: no replicates of one of the two")
     return one
-
-
-def _missing(mean: Mean) -> str:
-    """List the values missing for the average of a system."""
-    if not mean.parts:
-        return _NO_VALUES
-    missing = mean.missing
-    names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-    return f"{_LACKS} {len(missing)} of {len(missing) + len(mean.parts)}: {names}"

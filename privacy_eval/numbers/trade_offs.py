@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from ..attackers.strongest import Strongest
 from ..metrics import of_kind
-from ..metrics.caveats import INCOMPLETE
 from .attackers import Tried
 from .cells import ORIGINAL_COLUMN, system_column
 from .means import Mean, Means
@@ -46,11 +45,6 @@ class TradeOff:
             return self.strongest.corrected
         assert self.privacy.value is not None
         return self.privacy.value
-
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether it is not ranked, because trials were left out."""
-        return self.privacy.caveat is INCOMPLETE
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -101,16 +95,14 @@ def with_attackers(
 
 
 def trade_offs(means: Means, split: str) -> list[TradeOff]:
-    """List the systems that have an average EER, with their utility; also the incomplete ones."""
+    """List the systems that have an average EER, with their utility."""
     protocol, utility = means.protocol, utility_means(means, split)
     eers = {
         s: means.of(protocol.eer, protocol.average_attack_model, split, s)
         for s in means.cells.systems
     }
     return [
-        TradeOff(
-            s, eer, {m: v for m, v in utility[s].items() if v.value is not None and not v.caveat}
-        )
+        TradeOff(s, eer, {m: v for m, v in utility[s].items() if v.value is not None})
         for s, eer in eers.items()
-        if eer.value is not None and eer.caveat in (None, INCOMPLETE)
+        if eer.value is not None
     ]

@@ -24,7 +24,7 @@ from ..numbers.means import Means
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, PublishedSystems
 from .latex_text import escape_latex
-from .notes import CHANCE_OF_ZEBRA, OTHER_SOURCE_MARK, directions_text, evaluated_text
+from .notes import CHANCE_OF_ZEBRA, OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -318,8 +318,7 @@ class _SplitTable:
                 sources = [row[s].other_source for row in reversed(cells) if s in row]
                 averages[s] = replace(mean, other_source=next(filter(None, sources), ""))
         if averages:
-            unranked = {s for row in cells for s, cell in row.items() if cell.withheld}
-            add(AVERAGE, "", averages, unranked)
+            add(AVERAGE, "", averages, set())
         return rows, best
 
     def _title(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
@@ -354,6 +353,11 @@ class _SplitTable:
             yield CHANCE_OF_ZEBRA
         if any(row[0] == AVERAGE for rows in groups for row in rows):
             yield f"{AVERAGE}: {weights_text(self.means.protocol)}, blank where a value is missing"
+        yield from blank_notes(
+            (s, self.means.of(metric.key, attack.id if attack else None, self.split, s))
+            for metric, attack in pairs
+            for s in systems
+        )
         caveats = (cell.caveat for _, cell in printed)
         yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
         absent = sorted(self.means.cells.own - set(systems))

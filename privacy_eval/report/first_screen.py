@@ -229,13 +229,17 @@ def _sentences(
     evaluated = [a for a in data.attacks[system] if a.split == split]
     original = any(a.model.is_original for a in evaluated)
     for one in (a for a in evaluated if not a.model.is_original):
+        if one.eer.withheld:
+            yield f"Against an attacker {attacker(one.model)}: no average ({one.eer.why_blank})."
+            continue
         eer = f"{one.eer.text()} % {describe(protocol.eer).interval(one.eer.interval)}"
         sentence = f"Against an attacker {attacker(one.model)}, {system} leaves an EER of "
         sentence += eer.rstrip()
         if len(one.eer.parts) < conditions:
             sentence += f" ({len(one.eer.parts)} of {conditions} conditions)"
         sentence += "; 50 % is chance"
-        sentence += f", {data.original_eer.text()} % original speech" if original else ""
+        text = data.original_eer.text()
+        sentence += f", {text} % original speech" if original and text else ""
         rates = data.identified.get((system, one.model.id, split))
         if rates is not None:
             sentence += (

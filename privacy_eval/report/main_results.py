@@ -10,7 +10,7 @@ from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from .attackers_in_words import strongest_attacker_notes
-from .notes import averaged_text, caveat_notes, words_not_resampled
+from .notes import averaged_text, blank_notes, caveat_notes, words_not_resampled
 from .table import ANSWER, Column, Table
 
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar", "dnsmos_ovrl", "per", "per_original")
@@ -47,6 +47,7 @@ def main_results_table(data: ReportData) -> Table | None:
         *(f"{text[:1].upper()}{text[1:]}" for text in protocol.remarks),
         *data.gaps,
         *caveat_notes(records, keys, marked=True),
+        *blank_notes((a.system, of[key]) for a, of in evaluated for key in keys if key in of),
         *data.network_notes,
     ]
     if not all(a.eer.replicates for a, _ in evaluated) and any(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..choices import LEVEL
 from ..errors import abbreviate, counted, enumerated
-from ..metrics import CAVEATS, METRICS, Metric, Variant
+from ..metrics import CAVEATS, METRICS, Metric, Variant, describe
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..numbers.cells import system_column
+from ..numbers.means import Mean
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -70,6 +71,12 @@ def _with_caveats(
             if told and any(map(CAVEATS[key].concerns, concerned)):
                 conditions.setdefault(key, []).append(r.condition)
     return conditions
+
+
+def blank_notes(means: Iterable[tuple[str, Mean]]) -> list[str]:
+    """Name the averages of systems that are blank because parts of them are withheld."""
+    blank = [f"{s} {describe(m.metric).name} ({m.why_blank})" for s, m in means if m.withheld]
+    return [f"No average: {abbreviate(list(dict.fromkeys(blank)))}"] if blank else []
 
 
 def drawn_notes(

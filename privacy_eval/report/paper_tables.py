@@ -28,7 +28,7 @@ from .comparison_tables import (
     weights_text,
     with_bounds,
 )
-from .notes import directions_text, interval_notes
+from .notes import blank_notes, directions_text, interval_notes
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import recalls_of_folds, threshold_note, utility_rank
 
@@ -177,7 +177,7 @@ def _rows(
 def _ranks(data: ReportData, split: str) -> Iterator[_Block]:
     """Yield, for each metric of utility, the ranks of the systems that reach each threshold."""
     protocol = data.protocol
-    compared = [t for t in data.trade_offs[split] if t.utility and not t.is_incomplete]
+    compared = [t for t in data.trade_offs[split] if t.utility]
     for metric in UTILITY if protocol.eer_thresholds else ():
         if not any(metric in t.utility for t in compared):
             continue
@@ -288,6 +288,13 @@ def _notes(data: ReportData, blocks: Sequence[_Block], systems: Sequence[str]) -
     yield directions_text(metrics)
     if any(row.data.startswith(AVERAGE) for block in blocks for row in block.rows):
         yield f"{AVERAGE}: {weights_text(data.protocol)}"
+    yield from blank_notes(
+        (s, data.means.of(b.metric.key, b.attack.id if b.attack else None, split, s))
+        for b in blocks
+        if b.metric
+        for split in b.splits or data.protocol.splits
+        for s in systems
+    )
     if ORIGINAL_COLUMN in systems:
         yield f"{ORIGINAL_COLUMN}: original speech"
     cells = [c for b in blocks for row in b.rows for c in row.cells.values()]

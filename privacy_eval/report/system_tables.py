@@ -34,6 +34,7 @@ from .group_tables import group_tables
 from .identification_tables import WORST_SPEAKERS, identification_tables
 from .notes import (
     averaged_text,
+    blank_notes,
     caveat_notes,
     interval_notes,
 )
@@ -488,13 +489,16 @@ def averages_table(data: ReportData, system: str) -> Table:
     """The challenge's weighted averages, a column per split."""
     results = data.by_system[system].results
     rows: dict[str, dict[str, str]] = {}
-    for average in data.challenge_averages[system]:
+    averages = data.challenge_averages[system]
+    for average in averages:
         rows.setdefault(average.quantity, {})[average.split] = average.text
-    complete = tuple((q, *cells.values()) for q, cells in rows.items() if any(cells.values()))
-    missing = [q for q, cells in rows.items() if not any(cells.values())]
+    told = {a.quantity for a in averages if a.value is not None or a.mean.withheld}
+    complete = tuple((q, *cells.values()) for q, cells in rows.items() if q in told)
+    missing = [q for q in rows if q not in told]
     titles = map(data.protocol.split_title, data.protocol.splits)
     columns = (*aligned("l", "Average"), *aligned("r", *titles))
     notes = caveat_notes(results.verification, [data.protocol.eer], marked=True)
+    notes += blank_notes((a.split, a.mean) for a in averages)
     if missing:
         notes.append(
             f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"
@@ -512,7 +516,7 @@ def attack_table(data: ReportData, system: str) -> Table:
     resampled = set()
     for attack in attacks:
         means = list(attack.means.values())
-        if any(mean.value is not None for mean in means):
+        if any(mean.value is not None or mean.withheld for mean in means):
             split = protocol.split_title(attack.split)
             texts = (mean_text(mean) for mean in means)
             groups.setdefault(split, []).append((split, attack.model.title, *texts))
@@ -527,6 +531,7 @@ def attack_table(data: ReportData, system: str) -> Table:
     notes = (
         *interval_notes(data.results.records(), [key for key in keys if key in resampled]),
         *caveat_notes(data.by_system[system].results.verification, keys, marked=True),
+        *blank_notes((a.model.title, mean) for a in attacks for mean in a.means.values()),
     )
     rows = nonempty(groups.values())
     caption = f"{heading}: {system}."
@@ -534,13 +539,11 @@ def attack_table(data: ReportData, system: str) -> Table:
 
 
 def mean_text(mean: Mean) -> str:
-    """Format an average with its interval, where all conditions have replicates; "" if a value is
-    missing."""
+    """Format an average with its interval, where all conditions have replicates; "" without."""
     if mean.value is None:
         return ""
     interval = describe(mean.metric).interval(mean.interval, detailed=True)
-    text = f"{mean.plain_text(detailed=True)} {interval}".rstrip()
-    return marked_text(text, mean.caveat)
+    return f"{mean.text(detailed=True)} {interval}".rstrip()
 
 
 def variants_table(results: Results, title: str) -> Table:

@@ -109,7 +109,7 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
 def _thresholds(data: ReportData, split: str) -> Table | None:
     """For every threshold of EER the systems at or above it, ranked by WER and by UAR."""
     protocol = data.protocol
-    compared = [t for t in data.trade_offs[split] if t.utility and not t.is_incomplete]
+    compared = [t for t in data.trade_offs[split] if t.utility]
     if not compared or not protocol.eer_thresholds:
         return None
     metrics = [m for m in UTILITY if any(m in t.utility for t in compared)]
@@ -159,7 +159,7 @@ def threshold_note(data: ReportData, split: str) -> str:
     either = [
         f"{t.system} ({100 * threshold:g} %)"
         for t in data.trade_offs[split]
-        if t.utility and not t.is_incomplete and t.interval
+        if t.utility and t.interval
         for threshold in protocol.eer_thresholds
         if t.interval[0] < threshold <= t.interval[1]
     ]
@@ -185,14 +185,14 @@ def recalls_of_folds(data: ReportData, metric: str, data_set: str, split: str) -
 
 
 def _row(one: TradeOff, reached: Sequence[TradeOff], metrics: Sequence[str]) -> list[str]:
-    cells = [one.system, one.privacy.plain_text()]
+    cells = [one.system, one.privacy.text()]
     for metric in metrics:
         value = one.utility.get(metric)
         if value is None:
             cells += ["", ""]
             continue
         mean = one.means[metric]
-        text = f"{mean.plain_text()} {describe(metric).interval(mean.interval)}".rstrip()
+        text = f"{mean.text()} {describe(metric).interval(mean.interval)}".rstrip()
         cells += [text, str(utility_rank(value, reached, metric))]
     return cells
 

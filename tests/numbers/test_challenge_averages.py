@@ -181,15 +181,20 @@ def test_weights_are_relative(results: Results) -> None:
             assert other.value == pytest.approx(one.value, abs=1e-12)
 
 
-def test_averages_of_implausible_values_are_marked() -> None:
+def test_averages_of_implausible_values_are_blank_and_named() -> None:
     for systems in ((), ("mine",)):
         results = inverted(*systems).of("mine")
-        is_marked = {a.title: a.text.endswith("?") for a in challenge_averages(results)}
-        assert is_marked["Weighted average EER test orig"] is bool(systems)
-        assert is_marked["Weighted average EER dev anon"] is bool(systems)  # as the tables do
-        *_, last = summary_text(challenge_averages(results)).splitlines()
-        assert last.startswith("?: ") is bool(systems)
+        texts = {a.title: a.text for a in challenge_averages(results)}
+        for title in ("Weighted average EER test orig", "Weighted average EER dev anon"):
+            assert (texts[title] == "") is bool(systems)  # as in the tables
+            summary = summary_text(challenge_averages(results)).splitlines()
+            named = any(line.startswith(f"No {title}: implausible: 6 of 6") for line in summary)
+            assert named is bool(systems)
+            assert any(line.startswith(f"{title}: ") for line in summary) is not named
+        assert summary[-1].startswith("?: ") is bool(systems)
         table = averages_table(ReportData(results), "mine")
         cells = {row[0]: row[1:] for row in table.rows}
-        assert all(cell.endswith("?") is bool(systems) for cell in cells["EER, %, orig"])
+        assert all((cell == "") is bool(systems) for cell in cells["EER, %, orig"])
+        assert all(cells["WER, %, orig"])  # of the marked metric alone
         assert any(note.startswith("?: ") for note in table.notes) is bool(systems)
+        assert any(note.startswith("No average: dev EER") for note in table.notes) is bool(systems)

@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import pytest
 
 from privacy_eval.metrics import CAVEATS, METRICS
+from privacy_eval.metrics.caveats import INCOMPLETE
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.means import Mean, Means, mean_of_keys
 from privacy_eval.protocol.protocol import load_protocol
@@ -75,11 +76,25 @@ def test_a_part_without_weight_is_neither_averaged_nor_missing() -> None:
     assert mean_of_keys(cells, "cllr", dict.fromkeys(keys[:2], 1.0)).value == math.inf
 
 
+def test_a_mean_over_a_marked_part_is_blank_and_names_it() -> None:
+    for caveat in (*CAVEATS.values(), INCOMPLETE):
+        cells = [Cell("eer", 0.1)] * 5
+        of_all = mean(*cells, Cell("eer", 0.1, caveat=caveat))
+        assert (of_all.value is None) is (of_all.text() == "") is not caveat.ranked
+        if not caveat.ranked:
+            assert (of_all.of_present, of_all.cell, of_all.interval) == (None, None, None)
+            name = " ".join(SETS[-1])
+            assert of_all.withheld == (name,) and of_all.caveat is caveat
+            assert of_all.why_blank == f"{caveat.word}: 1 of 6 values, {name}"
+
+
 def test_the_strictest_caveat_of_the_parts_counts() -> None:
     plain = Cell("linkability", 0.1)
     few = replace(plain, caveat=CAVEATS["few_targets"])
     weak = replace(plain, caveat=CAVEATS["weak_attacker"])
     inverted = replace(plain, caveat=CAVEATS["inverted"])
-    for cell, text in ((plain, "0.100"), (weak, "0.100"), (inverted, "0.100?"), (few, "n/a")):
-        assert mean(*[plain] * 5, cell, metric="linkability").text() == text
-    assert mean(inverted, *[plain] * 4, few, metric="linkability").text() == "n/a"
+    for cell, caveat in ((plain, None), (weak, None), (inverted, "inverted"), (few, "few_targets")):
+        found = mean(*[plain] * 5, cell, metric="linkability").caveat
+        assert found is (caveat and CAVEATS[caveat])
+    both = mean(inverted, *[plain] * 4, few, metric="linkability")
+    assert both.caveat is CAVEATS["few_targets"] and len(both.withheld) == 2

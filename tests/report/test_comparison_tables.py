@@ -210,7 +210,8 @@ def test_an_average_over_linkability_of_few_targets_is_not_best() -> None:
     assert average.rows[6][0] == "Weighted average" and (6, 2) in average.bold
     rows[4][0] = Cell("linkability", 0.0, caveat=CAVEATS["few_targets"])
     table = table_of("linkability", *rows)
-    assert table.rows[6][2:4] == ("n/a", "0.200")
+    assert table.rows[6][2:4] == ("", "0.200")
+    assert any("linkability (too few targets: 1 of 6 values, " in note for note in table.notes)
     assert {column for row, column in table.bold if row == 6} == {3}
 
 

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from ...errors import abbreviate
 from ...metrics import bengio_mariethoz_interval, describe
 from ...numbers.cells import (
     ORIGINAL_ATTACK,
@@ -270,6 +271,9 @@ def _mean_figures(data: ReportData, attacks: Sequence[str]) -> Iterator[Drawing]
         order,
         "A system has a bar if it has values of all of these",
     ]
+    if withheld := sorted({p.system for p, cell in values.items() if cell.withheld}):
+        why = dict.fromkeys(c.caveat.reason for c in values.values() if c.caveat and c.withheld)
+        sentences.append(f"No bar of {abbreviate(withheld)}: {'; '.join(why)}")
     if conflicting_originals(cells, originals):
         sentences.append("Original speech of several sources has no mean")
     with_mean = [s for s in ordered if any(s in of_key for of_key in means.values())]

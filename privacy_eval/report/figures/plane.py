@@ -20,7 +20,6 @@ from matplotlib.lines import Line2D
 from ...attackers.strongest import TOO_LOW, Strongest
 from ...errors import abbreviate
 from ...metrics import describe
-from ...metrics.caveats import INCOMPLETE
 from ...numbers.cells import select
 from ...numbers.report_data import ReportData
 from ...numbers.trade_offs import UTILITY, TradeOff
@@ -79,10 +78,8 @@ class Plane:
     def front(self, metric: str) -> list[tuple[float, float]]:
         """Return the points of the Pareto front, as they are printed."""
         sign = _sign(metric)
-        complete = [(t, y) for t, y in self.drawn(metric) if not t.is_incomplete]
-        return [
-            (x, sign * y) for x, y in pareto_front([(100 * t.eer, sign * y) for t, y in complete])
-        ]
+        points = [(100 * t.eer, sign * y) for t, y in self.drawn(metric)]
+        return [(x, sign * y) for x, y in pareto_front(points)]
 
     def caption(self) -> str:
         """Describe what is drawn, and nothing else."""
@@ -101,9 +98,6 @@ class Plane:
             "dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
             "grey: published systems" * any(t.system in self.published for t in self.systems),
         ]
-        if incomplete := [t.system for t in self.systems if t.is_incomplete]:
-            trials = f"hollow: not ranked, as trials were left out ({abbreviate(incomplete)})"
-            parts.append(trials)
         text = "; ".join(filter(None, parts))
         if withheld := _withheld(data, self.split):
             why = "as their values are implausible or uninformative"
@@ -152,8 +146,7 @@ def _withheld(data: ReportData, split: str) -> list[str]:
     """List the systems whose EER is withheld, such as inverted ones."""
     eer, attack = data.protocol.eer, data.protocol.average_attack_model
     means = {s: data.means.of(eer, attack, split, s) for s in data.cells.systems}
-    withheld = [s for s, m in means.items() if m.value is not None and m.caveat is not None]
-    return [s for s in withheld if means[s].caveat is not INCOMPLETE]
+    return [s for s, mean in means.items() if mean.withheld]
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -173,10 +166,8 @@ def draw_plane(plane: Plane) -> Canvas:
     """Draw a panel for each metric of utility, the better systems above and to the right."""
     protocol = plane.data.protocol
     width = style.FULL_WIDTH if len(plane.metrics) > 1 else _SINGLE_WIDTH
-    names = [
-        f"{n} {style.escape_mathtext(t.system)}" + f" ({INCOMPLETE.word})" * t.is_incomplete
-        for n, t in enumerate(plane.systems, start=1)
-    ]
+    systems = enumerate(plane.systems, start=1)
+    names = [f"{n} {style.escape_mathtext(t.system)}" for n, t in systems]
     columns = style.legend_columns(width, names)
     lines = math.ceil(len(names) / columns) if plane.is_numbered else 0
     with style.figure(width, _HEIGHT + _KEY_LINE * lines) as canvas:
@@ -211,9 +202,7 @@ def _labels(plane: Plane, metric: str) -> list[Label]:
     numbers = {t.system: n for n, t in enumerate(plane.systems, start=1)}
     labels = []
     for one, y in plane.drawn(metric):
-        text = (
-            style.escape_mathtext(one.system, _NAME) + f" ({INCOMPLETE.word})" * one.is_incomplete
-        )
+        text = style.escape_mathtext(one.system, _NAME)
         text = f"{numbers[one.system]}" if plane.is_numbered else text
         labels.append(Label(text, 100 * one.eer, y, _colour(plane, one.system)))
     return labels
@@ -242,7 +231,7 @@ def _beside(one: TradeOff) -> Strongest | None:
 
 
 def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, marker: str) -> None:
-    """Draw a system with its intervals; hollow if it is incomplete."""
+    """Draw a system with its intervals."""
     x = 100 * one.eer
     thin: dict[str, Any] = dict(color=colour, linewidth=0.6, alpha=0.6, zorder=1)
     if strongest := _beside(one):
@@ -258,5 +247,3 @@ def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, m
         axes.plot([x, x], [low, high], **thin)
     (point,) = axes.plot([x], [y], marker=marker, color=colour, linestyle="none", markersize=5)
     point.set_gid(one.system)
-    if one.is_incomplete:
-        point.set_markerfacecolor("white")
