@@ -103,6 +103,7 @@ def train_from_vectors(vectors: Vectors, utt2spk: Path | Loaded, **options: Any)
         A vector without a speaker; as `train_backend`.
     """
     speaker_of = _speakers(utt2spk, vectors.ids, vectors.path)
+    vectors.rows(vectors.ids, "the training")
     try:
         return train_backend(vectors.matrix, [speaker_of[u] for u in vectors.ids], **options)
     except PrivacyEvalError as error:

@@ -15,6 +15,9 @@ from ..io.text_table import Column, unique_fields
 from .backend import BackendName, PldaBackend, score_matrix, speaker_means
 from .enrollment import Enrollment
 
+#: What scores of equal vectors tell.
+SAY_NOTHING = "these scores say nothing about privacy"
+
 
 @dataclass(frozen=True)
 class ScoredTrials:
@@ -26,6 +29,8 @@ class ScoredTrials:
     score : float32 or float64 array, shape (P,)
     trials_left_out, enrollment_left_out : int
         Trials and enrollment utterances without a vector.
+    warnings : tuple of str
+        What the vectors tell about the scores, each after "warning: ".
     """
 
     speaker: Column
@@ -33,6 +38,7 @@ class ScoredTrials:
     score: NDArray[np.floating]
     trials_left_out: int
     enrollment_left_out: int
+    warnings: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> str:
@@ -66,6 +72,8 @@ class SelectedTrials:
         Which of the E speakers and of the T utterances each of them compares.
     enrollment_left_out : int
         Enrollment utterances without a vector.
+    warnings : tuple of str
+        What the vectors tell about the scores, each after "warning: ".
     """
 
     trials: TrialList
@@ -74,6 +82,7 @@ class SelectedTrials:
     rows: NDArray[np.int64]
     sides: tuple[NDArray[np.int64], NDArray[np.int64]]
     enrollment_left_out: int
+    warnings: tuple[str, ...] = ()
 
     def scored(self, matrix: NDArray[np.floating]) -> ScoredTrials:
         """Take the scores of the trials from those of all pairs, shape (E, T).
@@ -96,6 +105,7 @@ class SelectedTrials:
             scores,
             trials_left_out=len(self.trials.speaker) - self.rows.size,
             enrollment_left_out=self.enrollment_left_out,
+            warnings=self.warnings,
         )
 
 
@@ -199,4 +209,12 @@ def select_trials(
     )
     row_of, column_of = np.cumsum(has_enrollment) - 1, np.cumsum(has_trial) - 1
     sides = row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]
-    return SelectedTrials(trials, of_speaker, rows, rows_scored, sides, enrollment_left_out)
+    compared = ("enrollment", enrolled, np.unique(enrolled_rows)), ("trial", trial, rows)
+    warnings = tuple(
+        f"warning: {n} of {len(of)} {side} vectors are equal: {SAY_NOTHING}"
+        for side, vectors, of in compared
+        if (n := vectors.equal(of)) > len(of) / 2
+    )
+    return SelectedTrials(
+        trials, of_speaker, rows, rows_scored, sides, enrollment_left_out, warnings
+    )

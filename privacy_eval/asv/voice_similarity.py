@@ -195,6 +195,7 @@ def _select_utterances(
     compared = {u: s for u, s in speaker_of.items() if u in original and u in anonymized}
     if not allow_missing:
         for vectors in (original, anonymized):
+            vectors.rows([u for u in vectors.ids if u in speaker_of], str(utt2spk))
             _refuse([u for u in speaker_of if u not in vectors], utt2spk, "vector", vectors.path)
     counts = Counter(compared.values())
     single = sorted(s for s, count in counts.items() if count == 1)

@@ -41,7 +41,8 @@ def pairs_of(original: Vectors, anonymized: Vectors) -> list[str]:
     >>> pairs_of(original, anonymized)
     ['u2']
     """
-    both = [utterance for utterance in original.ids if utterance in anonymized]
+    others = set(anonymized.ids)
+    both = [utterance for utterance in original.ids if utterance in others]
     if not both:
         raise PrivacyEvalError(f"{original.path}, {anonymized.path}: no utterance is in both")
     return both

@@ -12,6 +12,7 @@ from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..io.wer import WerLine
+from ..metrics.caveats import CAVEATS, PARTIAL
 from ..products.freshness import Progress, absent
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..results.word_counts import unusual_word_counts
@@ -226,6 +227,9 @@ def _recognition(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding
                 yield failure(WORD_ERRORS, error, team=system.name, file=folder.folder)
             else:
                 read += ((folder.condition, line) for line in lines)
+                if any(line.partial for line in lines):
+                    reason, name = CAVEATS[PARTIAL].reason, folder.condition.name
+                    yield Finding(reason, name, system.name, INCOMPLETE, folder.folder)
                 for message in refused:
                     yield failure(WORD_ERRORS, PrivacyEvalError(message), team=system.name)
         for table in system.emotion:

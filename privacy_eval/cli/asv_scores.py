@@ -90,6 +90,8 @@ def _files(arguments: argparse.Namespace) -> int:
             allow_missing=arguments.allow_missing,
         )
     write_text(arguments.out, scored.text())
+    for warning in scored.warnings:
+        log(f"privacy-eval: {warning}")
     if scored.trials_left_out or scored.enrollment_left_out:
         log(
             f"privacy-eval: left out {scored.trials_left_out} trials and "

@@ -272,13 +272,14 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
 def load_vectors(arguments: argparse.Namespace, path: Path, *, double: bool = False) -> Vectors:
     from ..io.scp import read_vectors
 
-    return read_vectors(
+    vectors = read_vectors(
         path,
         double=double,
         tree=arguments.scp_base or Path(),
         allow_pipes=arguments.allow_pipes,
         allow_outside=arguments.allow_outside,
     )
+    return vectors.without_zeros() if vars(arguments).get("allow_missing") else vectors
 
 
 def report_outcome(

@@ -42,6 +42,8 @@ _Convert = Callable[[NDArray[Any], str], FloatArray]
 
 _PIECE_BYTES = 1 << 26
 #: Bytes of an entry of a zip before its name, and where the size of the name is.
+#: 1 - cosine of equal vectors.
+_EQUAL = 1e-6
 _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
 _CONTROL_IN_LINES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 #: 18 digits are past the end of any file, and fit any integer.
@@ -78,7 +80,9 @@ class Vectors:
 
     @cached_property
     def _row(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.ids)}
+        # Zeros, as of silence or a failed extraction, have no direction: such an id has no vector.
+        rows = np.flatnonzero(self.matrix.any(axis=1)).tolist()
+        return {self.ids[row]: row for row in rows}
 
     def __contains__(self, name: object) -> bool:
         return name in self._row
@@ -98,10 +102,15 @@ class Vectors:
         Raises
         ------
         PrivacyEvalError
-            How many ids have no vector, and the first five.
+            How many ids have no vector, or one of zeros, and the first five.
         """
-        missing = sorted(name for name in set(ids) if name not in self._row)
-        if missing:
+        absent = set(ids) - self._row.keys()
+        if zeros := sorted(absent.intersection(self.ids)):
+            raise PrivacyEvalError(
+                f"{self.path}: {len(zeros)} vectors are zero and have no direction: "
+                f"{abbreviate(zeros)} (silent recordings? --allow-missing leaves them out)"
+            )
+        if missing := sorted(absent):
             raise PrivacyEvalError(
                 f"{self.path}: no vector for {len(missing)} ids of {needed_for}: "
                 f"{abbreviate(missing)} (utterances without voiced frames have none; "
@@ -109,27 +118,30 @@ class Vectors:
             )
         return np.array([self._row[name] for name in ids], dtype=np.int64)
 
-    def refuse_zeros(self, rows: NDArray[np.int64] | None = None) -> None:
-        """Raise an error if vectors are zeros, as of a failed extraction: they have no direction.
+    def equal(self, rows: NDArray[np.int64]) -> int:
+        """Count the vectors of some rows that (nearly) equal the vector of another of these rows:
+        1 - cosine below 1e-6. Equal vectors are neighbours in the order of their projections.
 
         Parameters
         ----------
-        rows : int array, optional
-            Rows to look at, by default all.
+        rows : int array
+            Each once.
 
-        Raises
-        ------
-        PrivacyEvalError
-            How many they are, and the first five ids.
+        Returns
+        -------
+        int
         """
-        chosen = np.arange(len(self.ids)) if rows is None else np.unique(rows)
-        zeros = chosen[~self.matrix[chosen].any(axis=1)].tolist()
-        if zeros:
-            names = abbreviate([self.ids[row] for row in zeros])
-            raise PrivacyEvalError(
-                f"{self.path}: {len(zeros)} vectors are zero and have no direction: {names} "
-                "(silent recordings? --allow-missing leaves them out)"
-            )
+        matrix = self.matrix[rows] / np.abs(self.matrix[rows]).max(axis=1, keepdims=True)
+        matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+        matrix = matrix.astype(np.float32)
+        is_equal = np.zeros(len(rows), dtype=np.bool_)
+        for direction in np.random.default_rng(0).normal(size=(2, matrix.shape[1])):
+            order = np.argsort(matrix @ direction.astype(np.float32))
+            for apart in (1, 2):
+                one, other = order[:-apart], order[apart:]
+                same = ((matrix[one] - matrix[other]) ** 2).sum(axis=1) < 2 * _EQUAL
+                is_equal[one[same]] = is_equal[other[same]] = True
+        return int(is_equal.sum())
 
     def without_zeros(self) -> Vectors:
         """Leave out the ids whose vectors are zeros, as if they had none."""

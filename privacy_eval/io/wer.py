@@ -7,11 +7,13 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
 from .files import digest, read_text
 from .inputs import Inputs
 from .names import check_name
+from .schema import SPARSE
 
 #: Separators; other white space of Unicode is part of a name.
 BLANKS = " \t\r"
@@ -20,7 +22,7 @@ _KINDS = ("insertions", "deletions", "substitutions")
 _LINE = re.compile(
     rf"%WER (?P<wer>{_COUNT}\.[0-9]{{2}}) \[ (?P<errors>{_COUNT}) / (?P<words>{_COUNT}), "
     + ", ".join(f"(?P<{kind}>{_COUNT}) {kind[:3]}" for kind in _KINDS)
-    + r" \](?: (?P<path>\S+))?"
+    + r" \](?P<partial> \[PARTIAL\])?(?: (?P<path>\S+))?"
 )
 # Half of the last decimal; Kaldi divides in single precision before it rounds.
 _ROUNDING, _FLOAT32 = Fraction(1, 200), Fraction(1, 1 << 22)
@@ -42,6 +44,8 @@ class WerLine:
     decode : str
         Folder of the decoding; if the file's name is not of Kaldi's form
         `wer_WEIGHT_PENALTY`, the whole path.
+    partial : bool
+        Utterances without a hypothesis are left out (compute-wer's `--mode=present`).
     """
 
     wer: float
@@ -53,6 +57,7 @@ class WerLine:
     decode: str
     lm_weight: int | None
     word_insertion_penalty: float | None
+    partial: Annotated[bool, SPARSE] = False
 
 
 def parse_wer_line(text: str, where: str) -> WerLine:
@@ -86,7 +91,7 @@ def parse_wer_line(text: str, where: str) -> WerLine:
         decode, weight = name["folder"], int(name["weight"])
         penalty = None if name["penalty"] is None else float(name["penalty"])
     check_name(decode, where)
-    counts = {name: int(match[name]) for name in ("errors", "words", *_KINDS)}
+    counts: dict[str, Any] = {name: int(match[name]) for name in ("errors", "words", *_KINDS)}
     errors, words, *kinds = counts.values()
     if errors != sum(kinds):
         raise PrivacyEvalError(
@@ -100,7 +105,8 @@ def parse_wer_line(text: str, where: str) -> WerLine:
             f"{where}: %WER {match['wer']} contradicts {errors} errors / {words} words ({actual})"
         )
     rate = float(match["wer"]) / 100
-    return WerLine(rate, **counts, decode=decode, lm_weight=weight, word_insertion_penalty=penalty)
+    named: dict[str, Any] = {"lm_weight": weight, "word_insertion_penalty": penalty}
+    return WerLine(rate, **counts, **named, decode=decode, partial=match["partial"] is not None)
 
 
 def format_wer_line(line: WerLine) -> str:
@@ -113,8 +119,8 @@ def format_wer_line(line: WerLine) -> str:
     if line.errors is None:
         return f"%WER {100 * line.wer:.3f} {path}".rstrip()
     kinds = ", ".join(f"{getattr(line, kind)} {kind[:3]}" for kind in _KINDS)
-    counts = f"{line.errors} / {line.words}, {kinds}"
-    return f"%WER {100 * line.wer:.2f} [ {counts} ] {path}".rstrip()
+    counts = f"[ {line.errors} / {line.words}, {kinds} ]" + " [PARTIAL]" * line.partial
+    return f"%WER {100 * line.wer:.2f} {counts} {path}".rstrip()
 
 
 def exact_wer(line: WerLine) -> float:

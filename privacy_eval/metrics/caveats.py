@@ -104,7 +104,7 @@ class Caveat:
 
 INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
 RAW_SPEECH = "raw_speech"
-OTHER_WORDS = "other_words"
+OTHER_WORDS, PARTIAL = "other_words", "partial"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 CONSTANT, LOWEST_EER = "constant", "lowest_eer"
 #: What does not differ, by the key of the caveat.
@@ -160,6 +160,9 @@ CAVEATS: Mapping[str, Caveat] = {
         "neither comparable nor ranked",
         "wer",
         word="other words",
+    ),
+    PARTIAL: Caveat(
+        "partial: recognition of some utterances is missing", "wer", word="partial recognition"
     ),
     "few_targets": Caveat(
         f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores",

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate, counted
 from ..metrics import Caveat, describe, of_kind
-from ..metrics.caveats import CAVEATS, INCOMPLETE, OTHER_WORDS, WEAK_ATTACKER
+from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..metrics.wer import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import Results
-from ..results.word_counts import other_words
+from ..results.word_counts import withheld_rates
 from ..tree.conditions import MeasureCondition, RecognitionCondition, TrialCondition
 from .comparability import comparability_notes
 
@@ -305,7 +305,7 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         for r in results.recognition
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
-    incomparable = other_words(results)
+    withheld = withheld_rates(results)
     measured += [
         (e.condition, metric, value, (), None)
         for e in results.emotion
@@ -322,7 +322,7 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         gender = c.gender if isinstance(c, MeasureCondition) else ""
         key = CellKey(metric, None, c.split, c.data_set, gender, column)
         interval = (bounds[0], bounds[1]) if bounds else None
-        caveat = CAVEATS[OTHER_WORDS] if c in incomparable else None
+        caveat = withheld.get(c) if metric == "wer" else None
         cell = Cell(metric, value, interval=interval, caveat=caveat, speaker_sums=sums)
         stored.setdefault((c.system, key), []).append(cell)
     cells: dict[CellKey, Cell] = {}

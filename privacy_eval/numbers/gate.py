@@ -22,10 +22,10 @@ from ..io.names import check_name
 from ..io.schema import Entry, from_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import CAVEATS, METRICS, Variant
-from ..metrics.caveats import INCOMPLETE, OTHER_WORDS, RAW_SPEECH
+from ..metrics.caveats import INCOMPLETE, RAW_SPEECH
 from ..protocol.protocol import ORIGINAL
 from ..results.records import RECORD_KINDS, AnyRecord, Results, VerificationRecord
-from ..results.word_counts import other_words
+from ..results.word_counts import withheld_rates
 
 Decision = Literal["PASS", "FAIL", "UNDECIDED", "ERROR"]
 
@@ -305,7 +305,7 @@ class _Value:
 def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Value]]:
     """Yield the values of anonymized speech that a rule is about, with the kind of record."""
     protocol = results.protocol
-    incomparable = other_words(results)
+    rates = withheld_rates(results)
     for record in results.records():
         for row in _rows(record, rule.each, protocol.variant):
             key = str(row["metric"])
@@ -315,8 +315,8 @@ def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Va
             withheld = _withheld(record, row)
             if record.condition.system in results.raw_systems:
                 withheld = CAVEATS[RAW_SPEECH].reason
-            elif key.startswith("wer") and record.condition in incomparable:
-                withheld = CAVEATS[OTHER_WORDS].reason
+            elif key.startswith("wer") and record.condition in rates:
+                withheld = rates[record.condition].reason
             value = _Value(row, withheld)
             within = all(value.column(name) in names for name, names in rule.only.items())
             if within and row.get("trial") != ORIGINAL:

@@ -27,6 +27,7 @@ from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.records import Results, SimilarityRecord
+from ..results.word_counts import withheld_rates
 from ..tree.conditions import SetCondition
 from .attacker_tables import pairs_table, sessions_table
 from .disclosure_tables import amount_by_session_table, amount_table, attribute_table
@@ -315,6 +316,7 @@ def _recognition(results: Results, system: str) -> SplitTable:
     protocol = results.protocol
     models = list(protocol.recognition.language_models)
     rates: dict[Key, list[list[str]]] = {}
+    withheld = withheld_rates(results)
     for r in results.recognition:
         if r.language_model is not None:
             c = r.condition
@@ -324,6 +326,7 @@ def _recognition(results: Results, system: str) -> SplitTable:
             decimals = None if len(models) > 1 else 3
             metric, bounds = describe("wer"), r.speaker_interval or None
             text = metric.format(r.line.wer, detailed=True, decimals=decimals)
+            text = marked_text(text, withheld.get(c))
             interval = metric.interval(bounds, detailed=True, decimals=decimals)
             text = f"{text} {interval}".rstrip()
             cells[models.index(r.language_model)].append(text)

@@ -34,6 +34,7 @@ from ..metrics import (
 from ..metrics.amount import Amount
 from ..metrics.caveats import (
     INVERTED_ORIGINAL,
+    PARTIAL,
     RAW_SPEECH,
     WEAKER_THAN_VARIANT,
     WEAKER_THAN_WORDS,
@@ -531,6 +532,9 @@ class RecognitionRecord(Record):
 
     def place(self) -> Place:
         return self.condition.data_set, self.condition.split
+
+    def caveat_text(self, key: str) -> str:
+        return CAVEATS[PARTIAL].reason * self.line.partial
 
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.line.decode

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ..io.wer import WerLine
+from ..metrics.caveats import CAVEATS, OTHER_WORDS, PARTIAL, Caveat
 from ..tree.conditions import RecognitionCondition
 from .records import Results
 
@@ -30,3 +32,9 @@ def unusual_word_counts(
 def other_words(results: Results) -> dict[RecognitionCondition, str]:
     """Map the conditions that `unusual_word_counts` yields to their descriptions."""
     return dict(unusual_word_counts((r.condition, r.line) for r in results.recognition))
+
+
+def withheld_rates(results: Results) -> Mapping[Any, Caveat]:
+    """Return why word error rates are neither averaged nor ranked, by condition."""
+    partial = {r.condition: CAVEATS[PARTIAL] for r in results.recognition if r.line.partial}
+    return dict.fromkeys(other_words(results), CAVEATS[OTHER_WORDS]) | partial

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -519,7 +519,7 @@ def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
 
 def _wer_line(rate: float, decode: str, generator: np.random.Generator) -> WerLine:
     words = 20000
-    counts = [int(n) for n in generator.poisson(rate * words * np.array([0.1, 0.15, 0.75]))]
+    counts: list[Any] = generator.poisson(rate * words * np.array([0.1, 0.15, 0.75])).tolist()
     return WerLine(
         round(sum(counts) / words, 4),
         sum(counts),

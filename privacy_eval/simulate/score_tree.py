@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ _GENDERS = ("f", "m")
 _ENROLLMENT = 12
 #: Speakers, each of one fold, and utterances of each, in a set of emotion recognition.
 _FOLDS, _EMOTIONAL = 5, 550
-_NO_WEIGHTS: Mapping[str, None] = {"lm_weight": None, "word_insertion_penalty": None}
+_NO_WEIGHTS: Mapping[str, Any] = {"lm_weight": None, "word_insertion_penalty": None}
 #: EER and word error rate of original speech.
 _ORIGINAL_EER, _ORIGINAL_WER = 0.05, 0.02
 #: Fraction of right emotions in original speech, and the rate of chance.
@@ -336,7 +337,7 @@ def _misheard(
     """Return what a recognizer hears, and its errors. No misheard word is one of the language,
     and an utterance has insertions or deletions, not both: no alignment has fewer errors."""
     heard: dict[str, list[str]] = {}
-    counts = {"insertions": 0, "deletions": 0, "substitutions": 0}
+    counts: dict[str, Any] = {"insertions": 0, "deletions": 0, "substitutions": 0}
     for utterance, words in spoken.items():
         other = "insertions" if stream.random() < 0.3 else "deletions"
         wrong, kinds = (stream.random((2, len(words)))).tolist()

@@ -506,10 +506,10 @@ class AsvSystems:
         return Source(scp, self.vectors(scp.parents[1]).digest(scp))
 
     def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
-        """Read x-vectors that `find_vectors` found; `double` as in `io.scp.read_vectors`, for
-        comparison by cosine: vectors of zeros may then be left out as missing ones."""
+        """Read x-vectors that `find_vectors` found; `double` as in `io.scp.read_vectors`. Vectors
+        of zeros may be left out as missing ones."""
         vectors = self.vectors(scp.parents[1]).read(scp, double=double)
-        return vectors.without_zeros() if double and self.access.allow_missing else vectors
+        return vectors.without_zeros() if self.access.allow_missing else vectors
 
     def compared_vectors(self, trained_on: str, scp: Path) -> Vectors:
         """Read x-vectors as a model's back end averages and compares them: those of `cosine` are
@@ -525,9 +525,7 @@ class AsvSystems:
             return vectors
         from ..attackers.alignment import unit_vectors
 
-        if self.access.allow_missing:
-            vectors = vectors.without_zeros()
-        vectors.refuse_zeros()
+        vectors.rows(vectors.ids, "all")
         unit = unit_vectors(vectors.matrix).astype(vectors.matrix.dtype)
         return replace(vectors, matrix=unit)
 

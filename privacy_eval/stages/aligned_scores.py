@@ -82,13 +82,10 @@ def score_aligned(
     PrivacyEvalError
         As `aligned_scores`; a vector of zeros.
     """
-    import numpy as np
 
     from ..attackers.alignment import mean_unit_vectors, unit_vectors
     from ..attackers.normalization import aligned_scores
 
-    enrolled.refuse_zeros(np.concatenate(selected.enrolled_rows))
-    tried.refuse_zeros(selected.trial_rows)
     try:
         matrix = aligned_scores(
             mean_unit_vectors(enrolled.matrix, selected.enrolled_rows),
@@ -222,13 +219,11 @@ class AlignedAttack:
         from ..attackers.normalization import aligned_scores
 
         rows, of_speaker = gallery.rows(), map(len, gallery.enrollment.members.values())
-        self.enrolled.refuse_zeros(rows)
         groups = np.split(rows, np.cumsum([*of_speaker])[:-1])
         enrolled = mean_unit_vectors(gallery.vectors.matrix, groups)
 
         def score(tests: Conversations) -> FloatArray:
             rows = tests.vectors.rows(tests.used, f"the tests in {tests.vectors.path}")
-            tests.vectors.refuse_zeros(rows)
             averaged = mean_unit_vectors(tests.vectors.matrix, [*rows.reshape(-1, tests.length)])
             return aligned_scores(enrolled, averaged, self.alignment, self.cohorts)
 
@@ -308,7 +303,7 @@ class AlignedScoring:
             attack.enrolled, attack.tried, selected, attack.alignment, attack.cohorts
         )
         content = {self.folder / "scores": scored.text().encode()}
-        return Content(content, scored.left_out, remarks=tuple(remarks))
+        return Content(content, scored.left_out, remarks=(*remarks, *scored.warnings))
 
     def attack(self, paths: Paths, trials: TrialList) -> AlignedAttack:
         """Read what the attacker compares, and learn how.

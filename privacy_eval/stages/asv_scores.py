@@ -147,7 +147,8 @@ class _Scoring:
             scored = score_trials(
                 enrolled, enrollment, tried, trials, model=model, allow_missing=allow
             )
-        return Content({self.folder / "scores": scored.text().encode()}, scored.left_out)
+        content = {self.folder / "scores": scored.text().encode()}
+        return Content(content, scored.left_out, scored.warnings)
 
 
 def missing_inputs(

@@ -246,7 +246,7 @@ class _Attribute:
     def _vectors(self, paths: Paths, name: str) -> Iterator[tuple[str, object]]:
         """Yield the vectors of the utterances of a set."""
         vectors: Vectors = self.asv.read_vectors(paths[f"{name}_vectors"])
-        return zip(vectors.ids, vectors.matrix, strict=True)
+        return zip(vectors.ids, vectors.matrix[vectors.rows(vectors.ids, name)], strict=True)
 
     def _record(
         self,

@@ -144,7 +144,8 @@ class _Extraction:
         if messages := self.command.run(places):
             print(messages, file=sys.stderr)
         vectors = self._read(written)
-        ids = [name for name in self.reader.ids if name in vectors]
+        written_ids = set(vectors.ids)
+        ids = [name for name in self.reader.ids if name in written_ids]
         left_out = self._check(vectors, ids)
         matrix = vectors.matrix[vectors.rows(ids, str(self.data))]
         content = packed_vectors(self.folder, ids, matrix, paths["utt2spk"], tree)
@@ -162,7 +163,8 @@ class _Extraction:
             )
         allow_outside = access.allow_outside
         vectors = TreeVectors(access.tree, self.asv.protocol, written, allow_outside=allow_outside)
-        return vectors.read(file)
+        read = vectors.read(file)
+        return read.without_zeros() if access.allow_missing else read
 
     def _check(self, vectors: Vectors, ids: Sequence[str]) -> str:
         """Check that every utterance has a vector, and nothing else; return what is left out."""

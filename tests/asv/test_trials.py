@@ -295,6 +295,54 @@ def test_utterances_without_vector(trial_list: Any) -> None:
         score(trial_list("a t1", "a t8", "b t9", "c t8"))
 
 
+@pytest.mark.parametrize("backend", ["cosine", "euclidean"])
+def test_vectors_of_zeros_are_no_vectors(backend: BackendName, trial_list: Any) -> None:
+    """Of silence, say: they have no direction, and a cosine of 0 with everybody."""
+    enrollment = enrollment_of(a="a1 a2", b="b1")
+    enrolled = make_vectors(["a1", "a2", "b1"], [[1, 0], [0, 0], [0, 1]], Path("e.scp"))
+    tried = make_vectors(["u", "v"], [[0.0, 0.0], [1.0, 2.0]], Path("t.scp"))
+    trials = trial_list("a u", "a v", "b u", "b v")
+    with pytest.raises(PrivacyEvalError, match=r"e\.scp: 1 vectors are zero .*: a2 \("):
+        score_trials(enrolled, enrollment, tried, trials, backend=backend)
+    scored = score_trials(enrolled, enrollment, tried, trials, backend=backend, allow_missing=True)
+    assert scored.utterance.tolist() == ["v", "v"]
+    assert (scored.trials_left_out, scored.enrollment_left_out) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("noise", "equal", "named"),
+    [
+        (0.0, 48, "48 of 48"),
+        (1e-4, 30, "30 of 48"),
+        (0.0, 24, ""),
+        (3e-2, 48, ""),
+        (0.0, -48, "48 of 48"),  # pairs of equal vectors
+    ],
+)
+def test_equal_vectors_are_named(noise: float, equal: int, named: str, trial_list: Any) -> None:
+    """More than half of a side within 1 - cosine < 1e-6 of another, whatever their length."""
+    drawn = np.random.default_rng(0)
+    ids = [f"u{n}" for n in range(48)]
+    matrix = drawn.normal(size=(48, 192))
+    if equal < 0:
+        matrix[1::2] = 3 * matrix[::2]
+    else:
+        matrix[:equal] = matrix[0] * drawn.uniform(0.5, 2, size=(equal, 1))
+    matrix *= 1 + noise * drawn.normal(size=matrix.shape)
+    other = make_vectors(["e1", "e2"], drawn.normal(size=(2, 192)))
+    enrollment = enrollment_of(e1="e1", e2="e2")
+    trials = trial_list(*(f"{e} {u}" for e in ("e1", "e2") for u in ids))
+    vectors = make_vectors(ids, matrix)
+    scored = score_trials(other, enrollment, vectors, trials, backend="cosine")
+    assert [w.split(" vectors")[0] for w in scored.warnings] == [f"warning: {named} trial"] * bool(
+        named
+    )
+    swapped = enrollment_of(**{u: u for u in ids})
+    trials = trial_list(*(f"{u} {e}" for e in ("e1", "e2") for u in ids))
+    scored = score_trials(vectors, swapped, other, trials, backend="cosine")
+    assert [f"{named} enrollment" in w for w in scored.warnings] == [True] * bool(named)
+
+
 @pytest.mark.parametrize("line", ["a t9", "d t1"])
 def test_no_trial_to_score_is_an_error(line: str, trial_list: Any) -> None:
     members = enrollment_of(a="a1", d="d1")

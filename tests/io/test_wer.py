@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from support import ANON, B1, B2, ORIG, lines_to
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import digest
+from privacy_eval.io.schema import to_plain
 from privacy_eval.io.wer import WerLine, format_wer_line, parse_wer_line, read_wer_folder
 
 LINE = "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] exp/asr/decode_x_tgsmall/wer_12_0.5"
@@ -49,10 +51,24 @@ def test_other_file_names_are_kept_unchanged(path: str) -> None:
     assert format_wer_line(parsed) == line
 
 
+@pytest.mark.parametrize("path", ["", " exp/asr/decode_x_tgsmall/wer_12_0.5"])
+def test_partial_recognition_is_no_path(path: str) -> None:
+    """As `compute-wer --mode=present` prints it where hypotheses are missing."""
+    line = f"{LINE.partition(' exp')[0]} [PARTIAL]{path}"
+    parsed = parse_wer_line(line, "f:1")
+    assert parsed.partial and format_wer_line(parsed) == line
+    assert replace(parsed, partial=False) == parse_wer_line(line.replace(" [PARTIAL]", ""), "f:1")
+    assert to_plain(parsed)["partial"] is True and "partial" not in to_plain(
+        parse_wer_line(LINE, "f:1")
+    )
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "",
+        LINE + " [PARTIAL]",
+        LINE.replace("]", "] [partial]"),
         "%WER",
         "%SER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] x",
         LINE.replace("5.25", "5.2"),

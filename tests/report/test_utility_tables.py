@@ -156,6 +156,25 @@ def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
     assert [of.split(",")[0] for of in told] == ["b"]
 
 
+def test_partial_word_errors_are_marked_and_not_averaged() -> None:
+    lines = (
+        replace(r, line=replace(r.line, partial=r.condition.system == "b"))
+        for r in FOUR.recognition
+    )
+    results = replace(FOUR, recognition=tuple(lines))
+    data = data_of(results)
+    reason = "partial: recognition of some utterances is missing"
+    tables = tables_of(data)
+    assert {row[0]: row[2] for row in tables["thresholds_test"].rows}["b"] == ""
+    utility = tables["utility_test"]
+    assert "4.00?" in utility.rows[0] and any(reason in note for note in utility.notes)
+    assert "b" not in artists(next(iter(figures(data))))[0]
+    rule = Rule("words", "wer", at_most=0.06, interval="optional")
+    (verdict,) = judge(Policy((rule,)), results).rules
+    assert [case.of.split(",")[0] for case in verdict.cases if case.reason == reason] == ["b"]
+    assert [row["system"] for row in results.to_rows() if row["caveat"] == reason] == ["b"]
+
+
 def test_a_threshold_that_no_system_reaches_says_none() -> None:
     table = tables_of(data_of(results_of({"a": (0.12, 0.05, 0.60), "b": (0.15, 0.04, 0.5)})))
     groups = table["thresholds_test"].groups
