@@ -19,6 +19,7 @@ from ..io.files import Loaded, digest
 from ..io.scp import Vectors
 from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.identification import (
+    COMPARED,
     SinglingOutCurve,
     SpeakerLinkage,
     as_high,
@@ -199,6 +200,8 @@ class Identification:
         Of the speakers who are enrolled and tested.
     enrollment_utterances : int
         Of all speakers in the gallery.
+    ties : int array, shape (tests,), or 0
+        How many of `beaten` score the same as the right speaker.
     """
 
     test_speakers: tuple[str, ...]
@@ -215,6 +218,17 @@ class Identification:
     without_vector: int = 0
     singling_out: SinglingOutCurve = SinglingOutCurve()
     enrollment_utterances: int = 0
+    ties: IntArray | int = 0
+
+    @property
+    def counts(self) -> IntArray:
+        """`beaten` and `ties`, shape (2, tests)."""
+        return np.array(np.broadcast_arrays(self.beaten, self.ties))
+
+    @property
+    def tied(self) -> float:
+        """Share of tests whose right speaker scores the same as others."""
+        return float(np.mean(self.counts[1] > 0))
 
     @property
     def chance(self) -> FloatArray:
@@ -233,7 +247,7 @@ class Identification:
             return ()
         size = self.speakers_size
         return speaker_linkage(
-            self.beaten, self.speaker, self.test_speakers, self.n_enrolled, size, self.rank
+            self.counts, self.speaker, self.test_speakers, self.n_enrolled, size, self.rank
         )
 
     def intervals(self, replicates: int, seed: int, level: float = 0.95) -> tuple[Interval, ...]:
@@ -256,13 +270,13 @@ class Identification:
         drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), replicates)
         weights = drawn[:, self.speaker]
         values = linkage_of_beaters(
-            self.beaten, self.n_enrolled, self.sizes, self.rank, weights=weights
+            self.counts, self.n_enrolled, self.sizes, self.rank, weights=weights
         )
         intervals = []
         for size, rate, of_size in zip(self.sizes, self.linkage.tolist(), values.T, strict=True):
             drawn_interval = expanded_interval(of_size, n, level)
             if np.ptp(of_size) == 0 and rate in (0, 1) and size > self.rank:
-                low, high = wilson_interval(rate, self.beaten.size, level)
+                low, high = wilson_interval(rate, self.speaker.size, level)
                 drawn_interval = replace(drawn_interval, low=low, high=high)
             intervals.append(drawn_interval)
         return tuple(intervals)
@@ -320,12 +334,12 @@ def identified(
     PrivacyEvalError
         As `linkage_of_beaters`.
     """
-    n_gallery, beaten = ranks.n_enrolled, np.array(ranks.beaten, dtype=np.int64)
+    n_gallery, beaten = ranks.n_enrolled, np.array([ranks.beaten, ranks.tied], dtype=np.int64)
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
     return Identification(
         ranks.test_speakers,
         np.array(ranks.speaker, dtype=np.int64),
-        beaten,
+        beaten[0],
         n_gallery,
         ranks.n_distractors,
         ranks.not_enrolled,
@@ -337,6 +351,7 @@ def identified(
         ranks.without_vector,
         ranks.singling_out,
         ranks.enrollment_utterances,
+        beaten[1] if beaten[1].any() else 0,
     )
 
 
@@ -430,7 +445,8 @@ def rank_tests(
         done=(number,),
         test_speakers=tuple(utterances),
         speaker=tuple(of_test.tolist()),
-        beaten=tuple(beaten.tolist()),
+        beaten=tuple(beaten[0].tolist()),
+        tied=tuple(beaten[1].tolist()),
         n_enrolled=sum(len(each.enrollment.members) for each in galleries),
         n_distractors=0 if distractors is None else len(distractors.enrollment.members),
         not_enrolled=tuple(sorted({*speaker_of.values()} - members.keys())),
@@ -465,7 +481,8 @@ def count_beaters(
     -------
     known : float array, shape (test speakers, tests)
         Scores of the test speakers.
-    beaten : int array, shape (tests,)
+    beaten : int array, shape (2, tests)
+        `beaten` and `ties` of `Identification`.
 
     Raises
     ------
@@ -475,12 +492,15 @@ def count_beaters(
     of_test, utterances = conversations.speaker, conversations.utterances
     known = score(galleries[0].of(utterances))
     right = known[of_test, np.arange(of_test.size)]
-    beaten = beaters(known.T, of_test) if job[0] == 1 else np.zeros_like(of_test)
+    beaten = np.zeros((len(COMPARED), of_test.size), dtype=np.int64)
+    if job[0] == 1:
+        beaten += [beaters(known.T, of_test, compare) for compare in COMPARED]
     step = max(1, _BLOCK_SCORES // max(known.shape[1], conversations.vectors.matrix.shape[1]))
     blocks = list(_blocks(galleries, utterances, job, step))
     compared, n = 0, sum(len(block.enrollment.members) for block in blocks)
     for block in blocks:
-        beaten += as_high(score(block), right)
+        scores = score(block)
+        beaten += [as_high(scores, right, compare) for compare in COMPARED]
         compared += len(block.enrollment.members)
         if progress is not None:
             progress(compared, n, "speakers")

@@ -115,7 +115,7 @@ def identify_groups(
         sizes = tuple(sorted({equal, n_enrolled}))
         linkage = linkage_of_beaters(beaten, n_enrolled, sizes, rank)
         counted = (n_enrolled, 0, (), 0, sizes, linkage, rank, length)
-        attack = Identification(names, of_test, beaten, *counted)
+        attack = Identification(names, of_test, beaten[0], *counted, ties=beaten[1])
         is_drawn = replicates and len(names) >= MIN_TESTED
         drawn = attack.intervals(replicates, seed) if is_drawn else ()
         groups[group] = replace(

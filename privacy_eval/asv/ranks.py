@@ -39,6 +39,8 @@ class RankedTests:
         The speaker of each test.
     beaten : tuple of int
         Of each test: the others, in these parts, who score at least as high as the right speaker.
+    tied : tuple of int
+        Those of them who score the same; none in files of before they were counted.
     n_enrolled, n_distractors, not_enrolled, utterances_left_out, length, without_vector
         See `Identification`.
     singling_out, enrollment_utterances
@@ -59,6 +61,7 @@ class RankedTests:
     without_vector: int
     singling_out: SinglingOutCurve
     enrollment_utterances: int
+    tied: tuple[int, ...] = ()
 
     @property
     def missing(self) -> int:
@@ -95,12 +98,14 @@ def merge_ranks(parts: Mapping[Path, RankedTests]) -> RankedTests:
     first, *others = parts.items()
     path, merged = first
     for other, part in others:
-        if replace(part, done=merged.done, beaten=merged.beaten) != merged:
+        if replace(part, done=merged.done, beaten=merged.beaten, tied=merged.tied) != merged:
             raise PrivacyEvalError(f"{path}, {other}: ranks of other inputs, options or jobs")
         if twice := sorted({*merged.done} & {*part.done}):
             raise PrivacyEvalError(f"{path}, {other}: job {twice[0]} is in both")
+        done = tuple(sorted((*merged.done, *part.done)))
         beaten = tuple(map(sum, zip(merged.beaten, part.beaten, strict=True)))
-        merged = replace(merged, done=tuple(sorted((*merged.done, *part.done))), beaten=beaten)
+        tied = tuple(map(sum, zip(merged.tied, part.tied, strict=True)))
+        merged = replace(merged, done=done, beaten=beaten, tied=tied)
     return merged
 
 
@@ -160,11 +165,15 @@ def read_ranks(path: Path) -> RankedTests:
     if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
         raise PrivacyEvalError(f"{path}: not a file of `privacy-eval identification --job`")
     ranks = from_plain(RankedTests, plain, str(path))
+    if "tied" not in plain:
+        ranks = replace(ranks, tied=(0,) * len(ranks.beaten))
     counts = (ranks.n_distractors, ranks.utterances_left_out, ranks.without_vector)
     sound = ranks.done and (
         len(ranks.speaker) == len(ranks.beaten) > 0
         and all(0 <= n < len(ranks.test_speakers) for n in ranks.speaker)
         and all(0 <= n < ranks.n_enrolled for n in ranks.beaten)
+        and len(ranks.tied) == len(ranks.beaten)
+        and all(0 <= t <= n for t, n in zip(ranks.tied, ranks.beaten, strict=True))
         and min(*counts, ranks.length - 1) >= 0
         and 1 <= ranks.done[0] <= ranks.done[-1] <= ranks.jobs
         and all(a < b for a, b in itertools.pairwise(ranks.done))

@@ -269,7 +269,7 @@ def _show(
         )
     if arguments.format == "json":
         plain = {
-            "n_tests": attack.beaten.size,
+            "n_tests": attack.speaker.size,
             "n_test_speakers": len(attack.test_speakers),
             "n_enrolled": attack.n_enrolled,
             "n_distractors": attack.n_distractors,
@@ -278,6 +278,7 @@ def _show(
             "sizes": list(attack.sizes),
             "linkage": attack.linkage.tolist(),
             "chance": attack.chance.tolist(),
+            "tied": attack.tied,
         }
         plain["speakers_size"], plain["speakers"] = (
             attack.speakers_size,
@@ -450,8 +451,10 @@ def _amount_line(amount: Amount) -> str:
 
 def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:
     print(
-        f"{attack.beaten.size} tests of {len(attack.test_speakers)} speakers, {attack.n_enrolled} "
+        f"{attack.speaker.size} tests of {len(attack.test_speakers)} speakers, {attack.n_enrolled} "
         f"enrolled speakers ({attack.n_distractors} distractors)"
+        + f"; {attack.tied:.1%} of tests rest on ties"
+        * bool(attack.tied)
     )
     for i, size in enumerate(attack.sizes):
         among = f", {intervals[i].low:.1%} .. {intervals[i].high:.1%}" if intervals else ""

@@ -67,15 +67,17 @@ class LengthScores:
         return replace(self, scores=self.scores[kept], own=self.own[kept], seconds=seconds)
 
     @property
-    def right(self) -> NDArray[np.bool_]:
-        """Whether the right speaker alone scores highest, shape (tests,)."""
-        hits = np.empty(self.own.size, dtype=np.bool_)
+    def right(self) -> NDArray[np.float64]:
+        """Whether the right speaker scores highest, shape (tests,); of tied ones, the probability
+        of drawing the right one."""
+        hits = np.empty(self.own.size)
         rows = max(1, _CACHED // self.scores.shape[1])
         for start in range(0, self.own.size, rows):
             block = self.scores[start : start + rows]
             best = np.take_along_axis(block, self.own[start : start + rows, None], axis=1)
             reached = (block >= best).view(np.uint8)  # faster than np.count_nonzero along an axis
-            hits[start : start + rows] = reached.sum(axis=1, dtype=np.uint32) == 1
+            beaten = (block > best).any(axis=1)
+            hits[start : start + rows] = ~beaten / reached.sum(axis=1, dtype=np.uint32)
         return hits
 
 
@@ -296,7 +298,7 @@ def _with_intervals(
     columns, place, counts = np.unique(tests.own, return_inverse=True, return_counts=True)
     drawn = ratio_bootstrap(
         counts,
-        np.bincount(place, tests.right).astype(np.int64),
+        np.bincount(place, tests.right),
         name="rank1",
         speakers=[speakers[column] for column in columns],
         replicates=replicates,

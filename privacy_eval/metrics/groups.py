@@ -346,12 +346,18 @@ def group_values(trials: GroupedTrials, rows: BoolArray, *, ranked: bool = False
     )
 
 
-def _is_first(trials: GroupedTrials, rows: BoolArray) -> tuple[IntArray, BoolArray]:
-    """Return the speakers of the tests, and whether they score higher than all others."""
+def _is_first(trials: GroupedTrials, rows: BoolArray) -> tuple[IntArray, FloatArray]:
+    """Return the speakers of the tests, and whether they score higher than all others; of tied
+    ones, the probability of drawing the right one."""
     target, nontarget = np.flatnonzero(rows & trials.is_target), rows & ~trials.is_target
     best = np.full(int(trials.test.max()) + 1, -np.inf)
     np.maximum.at(best, trials.test[nontarget], trials.score[nontarget])
-    return trials.trial[target], np.asarray(trials.score[target] > best[trials.test[target]])
+    tied = np.bincount(
+        trials.test[nontarget & (trials.score == best[trials.test])], minlength=best.size
+    )
+    of_test, score = trials.test[target], trials.score[target]
+    first = (score >= best[of_test]) / (1 + tied[of_test] * (score == best[of_test]))
+    return trials.trial[target], np.asarray(first)
 
 
 def group_intervals(

@@ -3,7 +3,7 @@
 Closed-set linkage asks how often the right person of a group scores highest, singling out
 whether a decision for one enrolled person holds for exactly one test person. Probabilities are
 exact over all galleries: none is drawn, so there is no seed and no Monte Carlo error. A tie
-counts against the right speaker, as the strict inequality of the definition has it.
+counts as drawing among the tied: where nothing tells speakers apart, rates are those of chance.
 
 References: Vauquier, Srivastava, Hosseini, Vincent, "Legally validated evaluation framework for
 voice anonymization" (Interspeech 2025), for linkage and singling out; Chandra et al. (Odyssey
@@ -26,6 +26,9 @@ from .confidence import expanded_interval
 from .pav import FloatArray, IntArray
 from .trial_scores import BoolArray
 
+#: Comparisons with the right speaker's score: the others who are as high, and the tied of them.
+COMPARED = np.greater_equal, np.equal
+
 #: Maximum number of scores compared at a time, to bound the memory.
 _BLOCK = 4_000_000
 
@@ -36,7 +39,7 @@ _MAX_SINGLED = 200
 MIN_SPEAKER_TESTS = 5
 
 
-def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
+def beaters(scores: ArrayLike, own: ArrayLike, compare: np.ufunc = np.greater_equal) -> IntArray:
     """Count the other enrolled speakers who score at least as high as the right one.
 
     Parameters
@@ -45,11 +48,13 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
         Finite; higher supports the same speaker.
     own : array_like of int, shape (tests,)
         Column of each test's speaker.
+    compare : ufunc
+        `numpy.equal` counts those of them who score the same.
 
     Returns
     -------
     int array, shape (tests,)
-        Rank of the right speaker, less 1.
+        Rank of the right speaker, less 1, if ties count against it.
 
     Raises
     ------
@@ -76,11 +81,11 @@ def beaters(scores: ArrayLike, own: ArrayLike) -> IntArray:
         if not np.isfinite(block).all():
             raise PrivacyEvalError("scores must be finite numbers")
         right = np.take_along_axis(block, columns[start : start + rows, None], axis=1)
-        counts[start : start + rows] = np.count_nonzero(block >= right, axis=1) - 1
+        counts[start : start + rows] = np.count_nonzero(compare(block, right), axis=1) - 1
     return counts
 
 
-def as_high(scores: ArrayLike, right: ArrayLike) -> IntArray:
+def as_high(scores: ArrayLike, right: ArrayLike, compare: np.ufunc = np.greater_equal) -> IntArray:
     """Count the speakers of a part of a gallery who score at least as high as the right one.
 
     The sum over the parts that do not hold the right speaker is the number of `beaters`.
@@ -90,6 +95,8 @@ def as_high(scores: ArrayLike, right: ArrayLike) -> IntArray:
     scores : array_like, shape (enrolled, tests)
     right : array_like, shape (tests,)
         Each test's score with its speaker.
+    compare : ufunc
+        See `beaters`.
 
     Returns
     -------
@@ -108,7 +115,7 @@ def as_high(scores: ArrayLike, right: ArrayLike) -> IntArray:
     values = as_array(scores, "scores")
     if not np.isfinite(values).all():
         raise PrivacyEvalError("scores must be finite numbers")
-    return np.asarray(np.count_nonzero(values >= np.asarray(right), axis=0), dtype=np.int64)
+    return np.asarray(np.count_nonzero(compare(values, right), axis=0), dtype=np.int64)
 
 
 def closed_set_linkage(
@@ -145,7 +152,7 @@ def closed_set_linkage(
     >>> closed_set_linkage([[3.0, 1.0, 2.0], [2.0, 1.0, 3.0]], [0, 0], [2, 3])
     array([0.75, 0.5 ])
     """
-    beaten = beaters(scores, own)
+    beaten = [beaters(scores, own, compare) for compare in COMPARED]
     return linkage_of_beaters(beaten, np.asarray(scores).shape[1], gallery_sizes, rank)
 
 
@@ -164,8 +171,8 @@ def linkage_of_beaters(
 
     Parameters
     ----------
-    beaten : array_like of int, shape (tests,)
-        See `beaters`.
+    beaten : array_like of int, shape (tests,) or (2, tests)
+        See `beaters`; the second row are those of them who score the same, none by default.
     n_enrolled : int
     gallery_sizes : array_like of int, shape (S,)
     rank : int
@@ -185,8 +192,11 @@ def linkage_of_beaters(
     --------
     >>> linkage_of_beaters([0, 1], 3, [1, 2, 3])
     array([1.  , 0.75, 0.5 ])
+    >>> linkage_of_beaters([[2], [2]], 3, [1, 2, 3]).round(3)
+    array([1.   , 0.5  , 0.333])
     """
     sizes, tests = np.asarray(gallery_sizes), as_array(beaten, "ranks")
+    tests, tied = tests if tests.ndim == 2 else (tests, np.zeros_like(tests))
     if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not sizes.size:
         raise PrivacyEvalError("gallery sizes must be a list of whole numbers")
     if sizes.min() < 1 or sizes.max() > n_enrolled:
@@ -196,7 +206,12 @@ def linkage_of_beaters(
         )
     if rank < 1:
         raise PrivacyEvalError(f"rank must be at least 1, not {rank}")
-    distinct, place = np.unique(tests, return_inverse=True)
+    # Drawing among t tied ones, a test has any number of beaters up to t fewer, equally likely.
+    (first, last), place = np.unique([tests - tied, tests], axis=1, return_inverse=True)
+    place = place.reshape(-1)
+    ranges = map(np.arange, first.tolist(), (last + 1).tolist())
+    distinct = np.unique(np.concatenate([*ranges]))
+    edges = np.stack([np.searchsorted(distinct, first), np.searchsorted(distinct, last) + 1])
     mass = _mass_of_distinct(np.ones(tests.size) if weights is None else weights, place)
     others = n_enrolled - 1
     # Row j: probability that exactly j speakers of the gallery beat the right one.
@@ -210,7 +225,8 @@ def linkage_of_beaters(
         joined = exactly[:-1] * beating[:-1]
         exactly *= 1 - beating
         exactly[1:] += joined
-        curve[..., drawn + 1] = mass @ exactly.sum(axis=0)
+        found = np.add.reduceat(np.append(exactly.sum(axis=0), 0.0), edges.T.ravel())[::2]
+        curve[..., drawn + 1] = mass @ (found / (last - first + 1))
     return np.asarray(curve[..., sizes - 1], dtype=np.float64)
 
 
@@ -343,8 +359,8 @@ def speaker_linkage(
 
     Parameters
     ----------
-    beaten : array_like of int, shape (tests,)
-        See `beaters`.
+    beaten : array_like of int, shape (tests,) or (2, tests)
+        See `linkage_of_beaters`.
     speaker : array_like of int, shape (tests,)
         Which of the names each test is of.
     names : sequence of str
@@ -519,15 +535,15 @@ class SinglingOut:
     thresholds : float array, shape (enrolled, draws)
     above : int array, shape (enrolled, draws)
         Test speakers whose score lies above the threshold.
-    isolated : bool array, shape (enrolled, draws)
-        Whether that is exactly one.
+    isolated : float array, shape (enrolled, draws)
+        Probability that it is exactly one: 0 or 1, unless scores tie with the threshold.
     """
 
     value: float
     drawn: IntArray
     thresholds: FloatArray
     above: IntArray
-    isolated: BoolArray
+    isolated: FloatArray
 
 
 def singling_out(
@@ -545,7 +561,8 @@ def singling_out(
     The threshold of an enrolled speaker lies midway between the M-th and the (M+1)-th highest
     calibration score of the drawn speakers, where M is how many calibration scores the own
     speaker has. Isolated means that exactly one of the drawn speakers has a test score above
-    it, whoever it is.
+    it, whoever it is. Where these two tie, a test score equal to them is above as often as they are
+    among the M highest.
 
     Parameters
     ----------
@@ -577,7 +594,7 @@ def singling_out(
     Examples
     --------
     >>> singling_out([[3.0, 0.0]], [[[2.0], [1.0]]], [0]).isolated
-    array([[ True,  True,  True,  True,  True]])
+    array([[1., 1., 1., 1., 1.]])
     """
     tests = as_array(test_scores, "scores", np.float64)
     calibration = as_array(calibration_scores, "scores", np.float64)
@@ -603,9 +620,18 @@ def singling_out(
             raise PrivacyEvalError(f"drawn speakers of shape {chosen.shape} are not of these tests")
     ranks = np.count_nonzero(~np.isnan(calibration[np.arange(n_enrolled), columns]), axis=1)
     rows = np.arange(n_enrolled)[:, None, None]
-    thresholds = _midpoints(calibration[rows, chosen].reshape(*chosen.shape[:2], -1), ranks)
-    above = np.count_nonzero(tests[rows, chosen] > thresholds[..., None], axis=2)
-    return SinglingOut(float(np.mean(above == 1)), chosen, thresholds, above, above == 1)
+    given = calibration[rows, chosen].reshape(*chosen.shape[:2], -1)
+    thresholds = _midpoints(given, ranks)
+    at, tried = thresholds[..., None], tests[rows, chosen]
+    above, tied, known = (
+        np.count_nonzero(of, axis=2) for of in (tried > at, tried == at, given == at)
+    )
+    # Of calibration scores that tie with the threshold, the M highest are drawn: so many of them.
+    over = ranks[:, None] - np.count_nonzero(given > at, axis=2)
+    share = np.where((over > 0) & (over < known), over / np.maximum(known, 1), 0.0)
+    one = np.where(above == 0, tied * share * (1 - share) ** np.maximum(tied - 1, 0), 0.0)
+    isolated = np.where(above == 1, (1 - share) ** tied, one)
+    return SinglingOut(float(np.mean(isolated)), chosen, thresholds, above, isolated)
 
 
 def _within(columns: IntArray, size: int) -> bool:
@@ -743,7 +769,7 @@ def singling_out_curve(
     n = int(enough.size)
     taken = (*(size for size in sizes if 2 <= size < n), n)
     first = np.searchsorted(np.sort(of), enough)[:, None] + np.arange(needed)
-    hits = np.zeros((len(taken), n), dtype=np.int64)
+    hits = np.zeros((len(taken), n))
     for draw in range(draws):
         order = np.lexsort((rng.random(of.size), of))
         picked = values[np.ix_(enough, order[first].ravel())].reshape(n, n, needed)

@@ -101,8 +101,4 @@ def trade_offs(means: Means, split: str) -> list[TradeOff]:
         s: means.of(protocol.eer, protocol.average_attack_model, split, s)
         for s in means.cells.systems
     }
-    return [
-        TradeOff(s, eer, {m: v for m, v in utility[s].items() if v.value is not None})
-        for s, eer in eers.items()
-        if eer.value is not None
-    ]
+    return [TradeOff(s, eer, utility[s]) for s, eer in eers.items() if eer.value is not None]

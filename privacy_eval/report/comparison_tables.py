@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import enumerated
@@ -297,11 +297,11 @@ class _SplitTable:
         best: set[tuple[int, int]] = set()
         rows: list[tuple[str, ...]] = []
 
-        def add(title: str, gender: str, row: Mapping[str, Cell], withheld: Set[str]) -> None:
+        def add(title: str, gender: str, row: Mapping[str, Cell]) -> None:
             printed = {
                 column: float(row[system].text)
                 for column, system in enumerate(systems)
-                if system in row and system not in withheld | {ORIGINAL_COLUMN}
+                if system in row and system != ORIGINAL_COLUMN and not row[system].withheld
             }
             best.update((len(rows), column) for column in best_columns(metric, printed))
             rows.append((title, gender, *(cell_text(metric, row.get(s)) for s in systems)))
@@ -309,8 +309,7 @@ class _SplitTable:
         protocol = self.means.protocol
         sets = itertools.product(protocol.data_sets, protocol.genders.values())
         for (data_set, word), row in zip(sets, cells, strict=True):
-            withheld = {s for s, cell in row.items() if cell.withheld}
-            add(row_title(data_set.title), word, row, withheld)
+            add(row_title(data_set.title), word, row)
         averages: dict[str, Cell] = {}
         for s in systems:
             mean = self.means.of(metric.key, model, self.split, s).cell
@@ -318,7 +317,7 @@ class _SplitTable:
                 sources = [row[s].other_source for row in reversed(cells) if s in row]
                 averages[s] = replace(mean, other_source=next(filter(None, sources), ""))
         if averages:
-            add(AVERAGE, "", averages, set())
+            add(AVERAGE, "", averages)
         return rows, best
 
     def _title(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:

@@ -254,7 +254,7 @@ def to_record(
         intervals=tuple((i.low, i.high) for i in intervals),
         rank=identified.rank,
         length=identified.length,
-        n_tests=identified.beaten.size,
+        n_tests=identified.speaker.size,
         n_test_speakers=len(identified.test_speakers),
         n_enrolled=identified.n_enrolled,
         enrollment_utterances=identified.enrollment_utterances,

@@ -168,6 +168,8 @@ def test_parts_that_do_not_add_up_are_refused(files: Files) -> None:
         {"beaten": [6] * 6},
         {"beaten": [-1] * 6},
         {"beaten": [1]},
+        {"beaten": [1] * 6, "tied": [2] * 6},
+        {"tied": [0]},
         {"speaker": [2] * 6},
         {"speaker": [], "beaten": []},
         {"length": 0},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,25 @@ def test_speakers_weigh_by_their_tests() -> None:
     assert rates == pytest.approx(list(expected.values()), abs=1e-12)
 
 
-def test_ties_count_against_the_right_speaker() -> None:
-    case = cases()["link_ties"]
-    assert linkage(case, [3]) == pytest.approx([case["expected"]["if_ties_fail"]], abs=1e-12)
+def test_ties_count_as_drawing_among_the_tied() -> None:
+    """Between the strict definition and voice-anonymization-legal-eval, for which a tie links."""
+    case = cases()["link_ties"]  # tied with one other, with both, with none: by hand
+    assert linkage(case, [3]) == pytest.approx([(1 / 2 + 1 / 3 + 1) / 3], abs=1e-12)
+    assert case["expected"]["if_ties_fail"] < linkage(case, [3])[0] < 1
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_equal_scores_give_chance(rank: int) -> None:
+    sizes = np.array([2, 3, 5])
+    own = np.arange(20) % 5
+    found = closed_set_linkage(np.ones((20, 5)), own, sizes, rank)
+    assert found == pytest.approx(np.minimum(rank / sizes, 1))
+    speakers = speaker_linkage([[4] * 20, [4] * 20], own, "abcde", 5, 5, rank)
+    assert [s.linkage for s in speakers] == []  # too few tests
+    speakers = speaker_linkage([[4] * 30, [4] * 30], np.arange(30) % 5, "abcde", 5, 5, rank)
+    assert [s.linkage for s in speakers] == pytest.approx([rank / 5] * 5)
+    singled = singling_out_curve(np.ones((5, 50)), np.arange(50) % 5, [2, 3], replicates=20)
+    assert singled.values == pytest.approx(singled.chance())
 
 
 @pytest.mark.parametrize("name", ["a", "b", "ties", "wrong", "perfect", "link_1.0", "link_4.0"])
@@ -99,6 +116,14 @@ def test_hull_eer_agrees_with_an_independent_package(name: str) -> None:
         trials = TrialScores(**case["arguments"])
     actual = rocch_eer(trials).value
     assert actual == pytest.approx(case["expected"], abs=1e-12)
+
+
+def by_drawing(others: Sequence[float], right: float, rank: int) -> float:
+    """Order the right speaker (-1) and those who tie with it in every way."""
+    first = sum(s > right for s in others)
+    tied = [-1, *(i for i, s in enumerate(others) if s == right)]
+    places = [first + order.index(-1) for order in itertools.permutations(tied)]
+    return sum(place < rank for place in places) / len(places)
 
 
 score_rows = st.integers(2, 6).flatmap(
@@ -121,7 +146,7 @@ def test_linkage_is_the_mean_over_all_galleries(
         for scores, own in rows:
             others = [s for i, s in enumerate(scores) if i != own]
             for gallery in itertools.combinations(others, size - 1):
-                actual.append(sum(s >= scores[own] for s in gallery) < rank)
+                actual.append(by_drawing(gallery, scores[own], rank))
         expected.append(math.fsum(actual) / len(actual))
     scores, own = [r[0] for r in rows], [r[1] for r in rows]
     linked = closed_set_linkage(scores, own, range(1, n + 1), rank)  # type: ignore[arg-type]
@@ -220,7 +245,17 @@ def test_singling_out_by_hand(n: int, m: int, seed: int) -> None:
         threshold = (values[m - 1] + values[m]) / 2
         assert singled.thresholds[e, draw] == threshold
         above = sum(tests[e, j] > threshold for j in speakers)
-        assert singled.isolated[e, draw] == (above == 1)
+        # Every test that ties with the M-th and (M+1)-th of calibration is above as often as they.
+        tie = threshold == values[m] == values[m - 1]
+        at = [tests[e, j] for j in speakers if tie and tests[e, j] == threshold]
+        same = [i for i, v in enumerate(values) if v == threshold]
+        share = sum(i < m for i in same) / max(len(same), 1)
+        expected = sum(
+            math.prod(share if up else 1 - share for up in ups)
+            for ups in itertools.product([False, True], repeat=len(at))
+            if above + sum(ups) == 1
+        )
+        assert singled.isolated[e, draw] == pytest.approx(expected, abs=1e-12)
 
 
 def test_uninformed_attacker_singles_out_by_chance() -> None:

@@ -99,7 +99,8 @@ class Plane:
             "grey: published systems" * any(t.system in self.published for t in self.systems),
         ]
         text = "; ".join(filter(None, parts))
-        if withheld := _withheld(data, self.split):
+        of = data.protocol.eer, data.protocol.average_attack_model, self.split
+        if withheld := [s for s in data.cells.systems if data.means.of(*of, s).withheld]:
             why = "as their values are implausible or uninformative"
             text += f". Not drawn, {why}: {', '.join(withheld)}"
         if absent := [t.system for t in self.systems if not {*self.metrics} <= t.utility.keys()]:
@@ -140,13 +141,6 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             {c for cell in eers.values() for c in cell.conditions},
             section=ANSWER if split == data.main_split else "",
         )
-
-
-def _withheld(data: ReportData, split: str) -> list[str]:
-    """List the systems whose EER is withheld, such as inverted ones."""
-    eer, attack = data.protocol.eer, data.protocol.average_attack_model
-    means = {s: data.means.of(eer, attack, split, s) for s in data.cells.systems}
-    return [s for s, mean in means.items() if mean.withheld]
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
