@@ -210,11 +210,14 @@ def select_trials(
     row_of, column_of = np.cumsum(has_enrollment) - 1, np.cumsum(has_trial) - 1
     sides = row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]
     compared = ("enrollment", enrolled, np.unique(enrolled_rows)), ("trial", trial, rows)
-    warnings = tuple(
+    warnings = [
         f"warning: {n} of {len(of)} {side} vectors are equal: {SAY_NOTHING}"
         for side, vectors, of in compared
         if (n := vectors.equal(of)) > len(of) / 2
-    )
-    return SelectedTrials(
-        trials, of_speaker, rows, rows_scored, sides, enrollment_left_out, warnings
-    )
+    ]
+    column = {u: i for i, u in enumerate(utterances)}
+    own = [i * len(column) + column[u] for i, m in enumerate(members) for u in m if u in column]
+    if again := int(np.isin(speaker * len(column) + utterance, own).sum()):
+        warnings.append(f"warning: {again} trials are of a recording that their speaker enrolled")
+    counts = enrollment_left_out, tuple(warnings)
+    return SelectedTrials(trials, of_speaker, rows, rows_scored, sides, *counts)

@@ -121,6 +121,7 @@ def _implausible(
     scores = TrialScores.from_labels(trials.score, trials.is_target)
     for file in trials.ends_open:
         yield replace(finding(OPEN_END), file=file)
+    yield from map(finding, trials.remarks)
     if trials.missing or trials.extra:
         left_out = f"{counted(trials.missing, 'trial')}, {counted(trials.extra, 'score')}"
         yield finding(LEFT_OUT, left_out, status=INCOMPLETE)

@@ -53,10 +53,14 @@ _OF_FILES = (
     "allow_missing",
     "speakers",
     "versus",
+    "leave_out_self",
 )
 
 #: Options that need the speakers or utterances of the trials.
-_OF_IDS = ("bootstrap", "versus", "strongest", "speakers", "worst_case", "by", "allow_missing")
+_OF_IDS = (
+    *("bootstrap", "versus", "strongest", "speakers", "worst_case", "by", "allow_missing"),
+    "leave_out_self",
+)
 
 #: Options that print more than metrics.
 _BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
@@ -81,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialects", **flag(dialects))
     four_ways = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
     parser.add_argument("--worst-case", **flag(four_ways))
+    parser.add_argument("--leave-out-self", **flag("leave out trials of an utterance with itself"))
     add_by(parser)
     add_files(parser)
     add(parser, *METRIC_OPTIONS)
@@ -336,6 +341,12 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
         given: _read_same_trials(arguments, Path(given), trials)
         for given in arguments.versus or attackers[1:]
     }
+    if vars(arguments).get("leave_out_self"):
+        log(f"privacy-eval: left out {trials.n_self} trials of an utterance with itself")
+        trials = trials.without_self()
+        others = {given: other.without_self() for given, other in others.items()}
+    for warning in trials.remarks:
+        log(f"privacy-eval: warning: {warning}")
     if trials.missing or trials.extra:
         log(
             f"privacy-eval: left out {trials.missing} trials without a score and "

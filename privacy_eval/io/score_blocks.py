@@ -39,7 +39,7 @@ from .score_formats import (
     parse_labels,
     split_format,
 )
-from .scores import parse_scores
+from .scores import has_common, parse_scores
 from .text_table import Column, hash_rows, same_fields
 
 if TYPE_CHECKING:
@@ -171,16 +171,21 @@ def join_blocks(blocks: Iterator[LabelledScores]) -> LabelledScores:
     Raises
     ------
     PrivacyEvalError
-        Trials of one class alone; scores that may be constant, which their ids tell.
+        Trials of one class alone; scores that may be constant, or trials of an utterance with
+        itself, which their ids tell.
     """
     values, labels = [], []
     different = [0, 0]
     for number, block in enumerate(blocks):
         values.append(block.score)
         labels.append(block.is_target)
-        for place, side in enumerate((block.speaker, block.utterance)):
-            if side is not None and number % _EXAMINED == 0:
-                different[place] += count_different(block.score, hash_rows((side,)))
+        if block.speaker is None or block.utterance is None or number % _EXAMINED:
+            continue
+        sides = hash_rows((block.speaker,)), hash_rows((block.utterance,))
+        if has_common(*sides):
+            raise PrivacyEvalError("trials that may be of an utterance with itself")
+        for place, side in enumerate(sides):
+            different[place] += count_different(block.score, side)
     score, is_target = np.concatenate(values), np.concatenate(labels)
     if may_be_constant(min(different), score.size):
         raise PrivacyEvalError("scores that may be constant")

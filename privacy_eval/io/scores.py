@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -170,6 +170,31 @@ class PairedTrials:
     def sides(self) -> tuple[WordArray, WordArray]:
         """A hash of the enrolled speaker and of the utterance of each trial."""
         return hash_rows((self.speaker,)), hash_rows((self.utterance,))
+
+    def without_self(self) -> PairedTrials:
+        """Leave out the trials of an utterance with itself."""
+        rows = np.flatnonzero(self.sides[0] != self.sides[1])
+        ids = {name: vars(self)[name].take(rows) for name in _ID}
+        return replace(self, score=self.score[rows], is_target=self.is_target[rows], **ids)
+
+    @property
+    def n_self(self) -> int:
+        """Number of target trials of an utterance with itself."""
+        return int(np.count_nonzero(self.is_target & (self.sides[0] == self.sides[1])))
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What is wrong with trials of ids that are on both sides: of an utterance with itself, or
+        the same in both orders."""
+        if not has_common(*self.sides):
+            return ()
+        n, pairs = self.n_self, np.sort(np.column_stack(self.sides), axis=1)
+        found = {
+            f"{n} target trials compare an utterance with itself (metrics --leave-out-self)": n
+        }
+        twice = len(pairs) - len(np.unique(pairs, axis=0))
+        found[f"{twice} pairs of trials are the same in both orders"] = twice
+        return tuple(text for text, number in found.items() if number)
 
     def speakers(
         self, utt2spk: str | Path | None = None, enroll_utt2spk: str | Path | None = None
@@ -386,6 +411,11 @@ def read_trial_list(path: Path | Loaded) -> TrialList:
     trials = TrialList(path, speaker, utterance, digest(content), ends_open=is_open)
     _check_unique(trials, "trial")
     return trials
+
+
+def has_common(enrolled: WordArray, tried: WordArray) -> bool:
+    """Tell whether an id is on both sides, as in lists of all pairs; of hashes of the ids."""
+    return bool(np.isin(np.unique(enrolled), tried).any())
 
 
 def pair(

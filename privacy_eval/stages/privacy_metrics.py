@@ -386,6 +386,7 @@ class _ConditionRecord:
             scores_without_trial=paired.extra,
             remarks=(
                 *(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
+                *(f"{self.condition.system} {self.condition.label}: {r}" for r in paired.remarks),
                 *self._warnings(paths["scores"], inputs),
                 *remarks_on_groups,
             ),

@@ -295,6 +295,14 @@ def test_utterances_without_vector(trial_list: Any) -> None:
         score(trial_list("a t1", "a t8", "b t9", "c t8"))
 
 
+def test_recordings_that_are_enrolled_and_tried_are_named(trial_list: Any) -> None:
+    vectors = random_vectors(["a1", "a2", "b1", "t1"], dimension=8)
+    enrollment = enrollment_of(a="a1 a2", b="b1")
+    for lines, number in ((("a a1", "a t1", "b a2", "b b1"), 2), (("a t1", "a b1", "b a1"), 0)):
+        scored = score_trials(vectors, enrollment, vectors, trial_list(*lines), backend="cosine")
+        assert [w.split()[1] for w in scored.warnings] == [str(number)] * bool(number)
+
+
 @pytest.mark.parametrize("backend", ["cosine", "euclidean"])
 def test_vectors_of_zeros_are_no_vectors(backend: BackendName, trial_list: Any) -> None:
     """Of silence, say: they have no direction, and a cosine of 0 with everybody."""
