@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import InputWarning, PrivacyEvalError, abbreviate
 from .csv_text import csv_rows
 from .files import Loaded, read_text
 from .ids import MAX_FIELD_BYTES
@@ -83,6 +84,8 @@ _FOREIGN = {
     r"\A[^|\s]+\|[^|\n]*\|": "lines of several fields between bars",
     r"\A\S+:\s+(?:ref|hyp)=\[": "icefall's recogs",
     r"\A[^\s,;]+[,;]\S.*(?:\n[^\s,;]+[,;]\S.*)+\Z": "CSV without a header that names the columns",
+    r"\A(?=.* )(?:[^\t\n]+\t[^\t\n]*\t.*(?:\n|\Z))+\Z": "TSV without a header of known columns",
+    r"^id: \(": "alignments printed by sclite",
     "^;;": "sclite's comments, but lines that are neither STM, CTM nor trn",
 }
 #: What names a segment, as far as it tells those of a file apart.
@@ -337,6 +340,9 @@ def _line_format(lines: Sequence[str], path: str) -> str:
         certain = [line for line in fitting if repeated or re.match(_SURE[name], line)]
         if 2 * len(certain) > len(lines) or (fitting and name.lower() == ending):
             return name
+        if name in ("STM", "CTM") and len(fitting) == len(lines):
+            text = f"{path}: read as Kaldi's text; if it is {name}, end its name in .{name.lower()}"
+            warnings.warn(text, InputWarning, stacklevel=2)
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..choices import Variant
+from ..choices import MISSING, Variant
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
@@ -62,6 +63,8 @@ class WordErrorCounts:
     notes: tuple[str, ...]
 
 
+#: What exporters write for a transcript that is missing, and nobody says in this form.
+_NOTHING = MISSING & {"None", "nan", "NaN", "<NA>", "NULL"}
 #: What texts may differ in that is no word, what to do about it, and how to fold it.
 _WRITING: Mapping[str, tuple[str, Callable[[str], str]]] = {
     "letter case or punctuation": ("wer --normalization vpc2026 ignores them", fold_writing),
@@ -121,6 +124,8 @@ def _remarks(
     empty = [sum(not split_words(t, rules["normalization"]) for t in side) for side in texts]
     if any(empty):
         yield f"empty references: {empty[0]}, empty hypotheses: {empty[1]}"
+    if nothing := Counter(t.strip() for side in texts for t in side if t.strip() in _NOTHING):
+        yield f"the word {' or '.join(nothing)} is all of {nothing.total()} transcripts: missing?"
     other = {**rules, "variant": "challenge" if rules["variant"] == "exact" else "exact"}
     differing = total(_fewest(pair, **other) for pair in forms.values())
     if differing != pooled:
