@@ -175,7 +175,8 @@ def slow_rates(
         others = [value for s, value in means.items() if s != own]
         target.append(means[own])
         nontarget += others
-        hits.append(all(value < means[own] for value in others))
+        tied = sum(value == means[own] for value in others)  # drawn among
+        hits.append(0 if any(value > means[own] for value in others) else 1 / (1 + tied))
         spoken.append(own)
         seconds.append(sum(int(u.split("-")[2]) + 1 for u in run))
     if not hits:

@@ -382,6 +382,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     single |= {"p_target", "c_miss", "c_fa", "plot", "metrics"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
     only = {"target", "nontarget", "counts", "strongest", "dialects", "by", "worst_case"}
+    only |= {"leave_out_self"}
     assert options_of("metrics").keys() == own | single | only
 
 
