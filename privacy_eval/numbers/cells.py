@@ -305,6 +305,10 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         for r in results.recognition
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
+    # Without the path of its decoding, a partial rate is of an unknown model: blank the average.
+    unnamed = (r for r in results.recognition if r.line.partial and r.language_model is None)
+    partial = {r.condition: r.line.wer for r in unnamed}
+    measured += [(c, "wer", wer, (), None) for c, wer in partial.items()]
     withheld = withheld_rates(results)
     measured += [
         (e.condition, metric, value, (), None)
