@@ -114,7 +114,7 @@ _CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "
 CAVEATS: Mapping[str, Caveat] = {
     INVERTED: Caveat(
         f"An EER above {100 * IMPLAUSIBLE_EER:.0f} % is implausible: inverted scores (distances, "
-        "or swapped labels?); no metric of such scores measures privacy"
+        "or swapped labels?), or many equal scores; no metric of such scores measures privacy"
     ),
     CONSTANT: Caveat(
         "(Nearly) all scores are equal: they say nothing about privacy", word="equal scores"
