@@ -271,7 +271,7 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
     Examples
     --------
     >>> find_ties(TrialScores([0.5, 0.5], [0.5, 0.5]))
-    {'constant': 1.0, 'lowest_eer': 0.0}
+    {'constant': 1.0}
     >>> enrolled = np.repeat([0, 1], 4)
     >>> scores = TrialScores.from_labels([3.0] * 4 + [7.0] * 4, np.arange(8) % 4 == 0)
     >>> find_ties(scores, enrolled)["constant_trials"]
@@ -294,7 +294,7 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
     }
     for key, side in zip(_CONSTANT_SIDES, sides, strict=False):
         values, is_target = scores.in_file_order
-        if may_be_constant(count_different(values, side), values.size):
+        if may_be_constant(values, side):
             order = np.lexsort((values, side))
             margins = relative * usual, relative
             share = _constant_share(values[order], is_target[order], side[order], margins)
@@ -308,47 +308,16 @@ def _matters(tie_range: float, n_target: int | None) -> bool:
     return tie_range > max(_MAX_TIE_RANGE, 1.5 / (n_target or math.inf))
 
 
-def count_different(values: FloatArray, side: NDArray[Any]) -> int:
-    """Count the trials with another score than a neighbour of the same side.
+def may_be_constant(values: FloatArray, side: NDArray[Any]) -> bool:
+    """Tell whether so few trials differ from a neighbour of the same side that nearly all may have
+    one score each; a trial with another score than its group differs from two at most.
 
     Parameters
     ----------
     values : array, shape (P,)
+        Scores of all trials, or of all those of some speakers or utterances.
     side : array, shape (P,)
         Enrolled speaker or trial utterance of each, or a hash of it.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> count_different(np.array([1.0, 2.0, 1.0, 2.0]), np.array([0, 1, 0, 1]))
-    0
-    """
-    order = np.argsort(side)
-    score, of = values[order], side[order]
-    # Far more than rounding: what differs here differs by any usual size of the scores.
-    margin = (
-        100
-        * _SAME_SCORE
-        * np.maximum(np.abs(score[1:]), np.median(np.abs(score[:: score.size // 1000 + 1])))
-    )
-    with np.errstate(over="ignore"):  # the largest floats
-        return int(np.count_nonzero((np.abs(np.diff(score)) > margin) & (of[1:] == of[:-1])))
-
-
-def may_be_constant(different: int, trials: int) -> bool:
-    """Tell whether so few trials differ from a neighbour that nearly all may have one score each.
-
-    A trial with another score than its group differs from two neighbours at most.
-
-    Parameters
-    ----------
-    different : int
-        As from `count_different`, of all trials or of some.
-    trials : int
-        All of them.
 
     Returns
     -------
@@ -356,10 +325,22 @@ def may_be_constant(different: int, trials: int) -> bool:
 
     Examples
     --------
-    >>> may_be_constant(3, 10), may_be_constant(2, 10)
-    (False, True)
+    >>> side = np.array([0, 1, 0, 1])
+    >>> may_be_constant(np.array([1.0, 2.0, 1.0, 2.0]), side)
+    True
+    >>> may_be_constant(np.array([1.0, 2.0, 3.0, 4.0]), np.arange(4))
+    False
     """
-    return different <= 2 * (1 - NEARLY_ALL) * trials + _SAME_SCORE
+    order = np.argsort(side)
+    score, of = values[order], side[order]
+    # Far more than rounding: what differs here differs by any usual size of the scores.
+    usual = np.median(np.abs(score[:: score.size // 1000 + 1])) if score.size else 0.0
+    margin = 100 * _SAME_SCORE * np.maximum(np.abs(score[1:]), usual)
+    repeated = of[1:] == of[:-1]
+    with np.errstate(over="ignore"):  # the largest floats
+        different = np.count_nonzero((np.abs(np.diff(score)) > margin) & repeated)
+    is_same = different <= 2 * (1 - NEARLY_ALL) * score.size + _SAME_SCORE
+    return bool(is_same and 5 * np.count_nonzero(repeated) >= 2 * score.size)
 
 
 def _constant_share(
