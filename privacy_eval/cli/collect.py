@@ -63,7 +63,7 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
     """
     from ..report.notes import caveat_notes
     from ..results.signature import network_notes
-    from ..results.word_counts import other_words
+    from ..results.word_counts import other_words, partial_words
 
     remarks = []
     for system, lines in _by_system(results.not_evaluated, systems).items():
@@ -73,6 +73,7 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
             remarks.append(f"left out: {system}: {more} more, named in {out / 'left_out.txt'}")
     notes = [*caveat_notes(results.verification), *network_notes(results)]
     notes += [f"{c.system} {text}" for c, text in other_words(results).items()]
+    notes += partial_words(results)
     remarks += [f"warning: {note}" for note in notes]
     if not results.verification:
         for remark in remarks:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..errors import abbreviate
 from ..results.records import Results
 from ..results.signature import network_notes
-from ..results.word_counts import other_words
+from ..results.word_counts import other_words, partial_words
 
 
 def comparability_notes(results: Results) -> Iterator[str]:
@@ -42,3 +42,4 @@ def _other_words(results: Results) -> Iterator[str]:
     """Yield a note if word error rates of the same set are of different numbers of words."""
     if differ := [f"{c.system} {text}" for c, text in other_words(results).items()]:
         yield f"Not comparable: word error rates of other numbers of words: {abbreviate(differ)}"
+    yield from partial_words(results)

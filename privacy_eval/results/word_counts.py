@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..errors import abbreviate
 from ..io.wer import WerLine
 from ..metrics.caveats import CAVEATS, OTHER_WORDS, PARTIAL, Caveat
 from ..tree.conditions import RecognitionCondition
@@ -32,6 +33,14 @@ def unusual_word_counts(
 def other_words(results: Results) -> dict[RecognitionCondition, str]:
     """Map the conditions that `unusual_word_counts` yields to their descriptions."""
     return dict(unusual_word_counts((r.condition, r.line) for r in results.recognition))
+
+
+def partial_words(results: Results) -> list[str]:
+    """Say which sets some utterances of were not recognized, if any."""
+    rated = (r.condition for r in results.recognition if r.line.partial)
+    names = list(dict.fromkeys(f"{c.system} {c.name}" for c in rated))
+    text = f"Word error rates are {CAVEATS[PARTIAL].reason}"
+    return [f"{text}: {abbreviate(names)}"] if names else []
 
 
 def withheld_rates(results: Results) -> Mapping[Any, Caveat]:
