@@ -434,6 +434,7 @@ def rank_tests(
     number, jobs = job or (1, 1)
     with in_files(gallery, tests):
         score = conversations.scorer(utt2spk, backend, model)
+        tests.warn_if_equal(used)
         for each in galleries:
             each.rows()
         known, beaten = count_beaters(galleries, conversations, score, (number, jobs), progress)

@@ -130,6 +130,8 @@ def measure(
     """
     speaker_of = read_utt2spk(utt2spk)
     compared = _select_utterances(original, anonymized, utt2spk, speaker_of, part, allow_missing)
+    for vectors in (original, anonymized):
+        vectors.warn_if_equal(compared)
     speakers = tuple(sorted(set(compared.values())))
     number = {s: i for i, s in enumerate(speakers)}
     ids = [u for u in original.ids if u in compared]

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import subprocess
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate, shorten
+from ..errors import InputWarning, PrivacyEvalError, abbreviate, shorten
 from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, Loaded, atomic_path, read_bytes
 from .ids import MAX_FIELD_BYTES, decode_id, decode_text
@@ -42,8 +43,8 @@ _Convert = Callable[[NDArray[Any], str], FloatArray]
 
 _PIECE_BYTES = 1 << 26
 #: Bytes of an entry of a zip before its name, and where the size of the name is.
-#: 1 - cosine of equal vectors.
-_EQUAL = 1e-6
+#: 1 - cosine of equal vectors, and how many are compared with each other.
+_EQUAL, _COMPARED = 1e-6, 1 << 17
 _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
 _CONTROL_IN_LINES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 #: 18 digits are past the end of any file, and fit any integer.
@@ -142,6 +143,13 @@ class Vectors:
                 same = ((matrix[one] - matrix[other]) ** 2).sum(axis=1) < 2 * _EQUAL
                 is_equal[one[same]] = is_equal[other[same]] = True
         return int(is_equal.sum())
+
+    def warn_if_equal(self, ids: Collection[str]) -> None:
+        """Warn if more than half of the vectors of some ids, each once, equal another of these."""
+        rows = np.array([self._row[name] for name in ids], dtype=np.int64)[:_COMPARED]
+        if (n := self.equal(rows)) > len(rows) / 2:
+            text = f"{self.path}: {n} of {len(rows)} vectors are equal"
+            warnings.warn(f"{text}: they say nothing about privacy", InputWarning, stacklevel=2)
 
     def without_zeros(self) -> Vectors:
         """Leave out the ids whose vectors are zeros, as if they had none."""

@@ -223,3 +223,14 @@ def test_vectors_that_tell_nothing_are_named(kind: str, says: str, tmp_path: Pat
     run = cli("asv-scores", "--backend", "cosine", "--scp-base", tmp_path, *paths)
     assert "13 of 24" in run.err or "13 vectors" in run.err, run.err
     assert says in run.err and run.code == (kind == "zero")
+    (tmp_path / "utt2spk").write_text(UTT2SPK)
+    scp = ("--backend", "cosine", "--scp-base", tmp_path, "--utt2spk", tmp_path / "utt2spk")
+    trial = tmp_path / "trial.scp"
+    enrolled = ("--enroll-vectors", tmp_path / "enrolled.scp", "--spk2utt", tmp_path / "spk2utt")
+    compared = ("--original", trial, "--anonymized", trial, "--out", tmp_path / "similar")
+    for words in (
+        ("identification", *enrolled, "--trial-vectors", trial, *scp),
+        ("similarity", *compared, *scp),
+    ):
+        run = cli(*words)
+        assert says in run.err and run.code == (kind == "zero"), run.err
