@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import PrivacyEvalError
@@ -57,6 +57,25 @@ class NamedColumns:
     def cells(self, place: int) -> list[str]:
         """Return the cells of a column."""
         return [cells[place] for _, cells in self.rows]
+
+    def words(self, places: Sequence[int]) -> bytes:
+        """Return columns whose cells are words as text, whose lines have the same numbers.
+
+        Raises
+        ------
+        PrivacyEvalError
+            With file and line: a cell that is blank, or several words.
+        """
+        lines = [""] * (self.rows[-1][0] if self.rows else 0)
+        for line, cells in self.rows:
+            for n in places:
+                if len(cells[n].split()) != 1:
+                    raise PrivacyEvalError(
+                        f"{self.path}:{line}: expected a word in the column {self.header[n]}, "
+                        f"found {cells[n][:80]!r}"
+                    )
+            lines[line - 1] = " ".join([cells[n] for n in places])
+        return "".join(f"{line}\n" for line in lines).encode()
 
     def places(self, pattern: str) -> list[int]:
         """Return the columns whose names have a pattern."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..choices import missing_among
 from ..errors import PrivacyEvalError, abbreviate, counted, shorten
-from .csv_text import SPEAKERS, UTTERANCES, NamedColumns, is_header, read_table
+from .csv_text import SPEAKERS, UTTERANCES, is_header, read_table
 from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes, read_text
 from .ids import decode_id
 
@@ -221,7 +221,8 @@ def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Col
     ask_if_cut(path, content)
     first, columns = content[:1024].partition(b"\n")[0], (_COLUMNS[key], _COLUMNS[value])
     if is_header(first.decode("utf-8", "replace"), f"{columns[0]}|{_ANY_ID}", columns[1]):
-        content = _two_columns(read_table(read_text(Loaded(path, content)), path), *columns)
+        table = read_table(read_text(Loaded(path, content)), path)
+        content = table.words([n for c in columns if (n := table.find(c, _ANY_ID)) is not None])
     keys, values = split_columns(content, (key, value), path)
     seen: set[str] = set()
     for row, name in enumerate(keys.tolist()):
@@ -229,18 +230,6 @@ def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Col
             raise PrivacyEvalError(f"{path}:{keys.line(row)}: duplicate {key} {name!r}")
         seen.add(name)
     return keys, values
-
-
-def _two_columns(table: NamedColumns, *patterns: str) -> bytes:
-    """Return two columns of a table as text whose lines have the same numbers."""
-    places = [n for p in patterns if (n := table.find(p, _ANY_ID)) is not None]
-    lines = [""] * (table.rows[-1][0] if table.rows else 0)
-    for line, cells in table.rows:
-        pair = [cells[n] for n in places]
-        if any(len(cell.split()) != 1 for cell in pair):
-            raise PrivacyEvalError(f"{table.path}:{line}: expected two words, found {pair}")
-        lines[line - 1] = " ".join(pair)
-    return "\n".join(lines).encode()
 
 
 def read_list(path: Path | Loaded, kind: str) -> UtteranceList:

@@ -86,47 +86,25 @@ _ODD_CELL = re.compile(r"[ \v\f]|\t(?=[\t\r\n]|\Z)|\n\t")
 
 def _with_header(content: bytes, path: Path) -> Columns:
     """Read a table whose first line names the columns, separated by tabs, commas or blanks."""
-    from .csv_text import csv_rows
+    from .csv_text import read_table
     from .text_table import split_columns
 
     text = content.decode("utf-8", "backslashreplace")
     first, _, rest = text.partition("\n")
-    separator = next((mark for mark in (",", "\t") if mark in first), None)
-    names = [name.strip(' "\r') for name in first.split(separator)]
-    fields = tuple(_FIELD_OF.get(name.lower(), f"({name})") for name in names)
+    is_odd = "," in first or ("\t" in first and _ODD_CELL.search(rest))  # else each cell is a word
+    table = read_table(text, path) if is_odd else None
+    names = table.header if table else first.split("\t" if "\t" in first else None)
+    fields = tuple(_FIELD_OF.get(name.strip(' "\r').lower(), f"({name})") for name in names)
     kept = [n for n, field in enumerate(fields) if field in _HEADERS]
     if not {"speaker", "utterance"} <= set(fields) or len({fields[n] for n in kept}) < len(kept):
         raise PrivacyEvalError(
             f"{path}:1: expected a header that names the columns, such as modelid segmentid LLR, "
             f"found {first.strip()[:80]!r}"
         )
-    if separator == ",":
-        rows = dict(csv_rows(text, path))
-    elif separator and _ODD_CELL.search(rest):
-        lines = enumerate(rest.split("\n"), start=2)
-        rows = {n: line.rstrip("\r").split("\t") for n, line in lines if line.strip()}
-    else:  # each cell is a word
-        rows = None
-    if rows is not None:
-        cells = (_words(rows.get(n), names, kept, f"{path}:{n}") for n in range(2, max(rows) + 1))
-        rest, fields = "".join(cells), tuple(fields[n] for n in kept)
     # An empty line in place of the header keeps the numbers of the lines.
-    columns = split_columns(b"\n" + rest.encode("utf-8"), fields, path)
-    return dict(zip(fields, columns, strict=True))
-
-
-def _words(cells: Sequence[str] | None, names: Sequence[str], kept: list[int], where: str) -> str:
-    """Return a line of the cells to keep, each of which is a word; an empty one for no row."""
-    if cells is None:
-        return "\n"
-    if len(cells) != len(names):
-        raise PrivacyEvalError(f"{where}: expected {len(names)} cells, found {len(cells)}")
-    for n in kept:
-        if len(cells[n].encode("utf-8").split()) != 1:
-            raise PrivacyEvalError(
-                f"{where}: expected a word in the column {names[n]}, found {cells[n][:80]!r}"
-            )
-    return " ".join(cells[n].strip() for n in kept) + "\n"
+    lines = table.words(kept) if table else b"\n" + rest.encode()
+    fields = tuple(fields[n] for n in kept) if table else fields
+    return dict(zip(fields, split_columns(lines, fields, path), strict=True))
 
 
 def _bosaris(content: bytes, path: Path) -> Columns:
