@@ -1,9 +1,12 @@
-"""Names that options, protocols and metrics share, in a module that loads at once."""
+"""Names and functions that options, protocols and metrics share, in a module that loads at once."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal, get_args
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import Literal, TypeVar, get_args
+
+Item = TypeVar("Item")
+Group = TypeVar("Group", bound=Hashable)
 
 #: How metrics are computed: as the challenge's scripts do, or as their definitions say.
 Variant = Literal["challenge", "exact"]
@@ -103,3 +106,17 @@ def missing_among(texts: Collection[str]) -> set[str]:
     codes = {without_fraction(text) for text in missing.symmetric_difference(texts) - code}
     are_codes = all(text.isdigit() for text in codes) and codes not in (set(), {"1"})
     return {*missing, *(code if are_codes else ())}
+
+
+def grouped(items: Iterable[Item], group_of: Callable[[Item], Group]) -> dict[Group, list[Item]]:
+    """Group items, such as utterances by `speaker_of.__getitem__`, in their order.
+
+    Examples
+    --------
+    >>> grouped(["b1", "a1", "b2"], lambda name: name[0])
+    {'b': ['b1', 'b2'], 'a': ['a1']}
+    """
+    groups: dict[Group, list[Item]] = {}
+    for item in items:
+        groups.setdefault(group_of(item), []).append(item)
+    return groups

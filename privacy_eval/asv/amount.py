@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
@@ -174,9 +175,7 @@ def _whole_tests(
     """Return the utterances of each enrolled speaker, cut to whole tests of one group each."""
     whole: dict[str, list[str]] = {}
     for speaker, utterances in whole_tests(speaker_of, enrolled, 1).items():
-        groups: dict[str, list[str]] = {}
-        for utterance in utterances:
-            groups.setdefault(group_of[utterance], []).append(utterance)
+        groups = grouped(utterances, group_of.__getitem__)
         kept = [u for some in groups.values() for u in some[: len(some) - len(some) % length]]
         if kept:
             whole[speaker] = kept

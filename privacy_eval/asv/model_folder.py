@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest, load
@@ -137,9 +138,7 @@ def save_vectors(
         An utterance without a speaker; cannot be written.
     """
     speaker_of = _speakers(utt2spk, ids, folder)
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(ids):
-        rows.setdefault(speaker_of[name], []).append(row)
+    rows = grouped(range(len(ids)), lambda row: speaker_of[ids[row]])
     speakers = sorted(rows)
     means, _ = speaker_means(matrix, [rows[speaker] for speaker in speakers])
     write_vectors(folder / "spk_xvector.scp", speakers, means, tree=tree)

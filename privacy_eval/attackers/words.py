@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.ids import session
 from ..metrics.arguments import as_array
@@ -223,9 +224,7 @@ def join_utterances(utterances: Iterable[str], length: int) -> dict[str, tuple[s
     >>> join_utterances(["s1-a-2", "s1-a-1", "s1-a-3", "s1-b-1"], 2)
     {'s1-a-1-x2': ('s1-a-1', 's1-a-2')}
     """
-    sessions: dict[str, list[str]] = {}
-    for utterance in sorted(set(utterances)):
-        sessions.setdefault(session(utterance), []).append(utterance)
+    sessions = grouped(sorted(set(utterances)), session)
     groups = [
         tuple(members[start : start + length])
         for _, members in sorted(sessions.items())

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..choices import DEMO_MARKER
+from ..choices import DEMO_MARKER, grouped
 from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
 from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
@@ -307,9 +307,7 @@ def report_outcome(
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))
-    causes: dict[str, list[str]] = {}
-    for name, message in outcome.failed.items():
-        causes.setdefault(message.partition(FIRST)[0], []).append(name)
+    causes = grouped(outcome.failed, lambda name: outcome.failed[name].partition(FIRST)[0])
     for names in causes.values():
         others = f" ({len(names)})" if len(names) > 1 else ""
         log(f"{abbreviate(names)}{others}: {outcome.failed[names[0]]}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..choices import missing_among
+from ..choices import grouped, missing_among
 from ..errors import PrivacyEvalError, abbreviate, counted, shorten
 from .csv_text import SPEAKERS, UTTERANCES, is_header, read_table
 from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes, read_text
@@ -394,9 +394,8 @@ def _files(tables: Mapping[str, Table]) -> dict[str, bytes]:
     files = {
         name: b"".join(b"%s\n" % line for line in table.values()) for name, table in tables.items()
     }
-    utterances_of: dict[bytes, list[bytes]] = {}
-    for utterance, line in tables["utt2spk"].items():
-        utterances_of.setdefault(_second(line), []).append(utterance)
+    utt2spk = tables["utt2spk"]
+    utterances_of = grouped(utt2spk, lambda utterance: _second(utt2spk[utterance]))
     files["spk2utt"] = b"".join(b"%s %s\n" % (s, b" ".join(u)) for s, u in utterances_of.items())
     return files
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..choices import without_fraction
+from ..choices import grouped, without_fraction
 from ..errors import PrivacyEvalError, abbreviate
 
 # What is said of names that only references, or only predictions have.
@@ -120,8 +120,9 @@ def look_alike(names: Iterable[str]) -> list[list[str]]:
     >>> look_alike(["B1", "b1", "B2"])
     [['B1', 'b1']]
     """
-    groups: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-        groups.setdefault(folded, []).append(name)
-    return [group for group in groups.values() if len(group) > 1]
+
+    def folded(name: str) -> str:
+        return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+    groups = grouped(dict.fromkeys(names), folded).values()
+    return [group for group in groups if len(group) > 1]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..choices import NORMALIZATIONS as NORMALIZATIONS
-from ..choices import VARIANTS, Variant
+from ..choices import VARIANTS, Variant, grouped
 from ..choices import Normalization as Normalization
 from ..errors import PrivacyEvalError, missing_library
 from .arguments import as_array, as_names
@@ -380,9 +380,7 @@ class SpeakerSums:
         SpeakerSums
             Speakers sorted by name.
         """
-        by_speaker: dict[str, list[str]] = {}
-        for utterance in values:
-            by_speaker.setdefault(speaker_of[utterance], []).append(utterance)
+        by_speaker = grouped(values, speaker_of.__getitem__)
         names = sorted(by_speaker)
         return cls(
             tuple(names),

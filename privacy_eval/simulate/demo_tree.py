@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 import zlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..asv.backend import PldaBackend, train_backend
 from ..asv.model_folder import save_backend
+from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import atomic_path, write_text
 from ..io.plda import Plda
@@ -260,7 +260,7 @@ def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
     for t in demo.protocol.trial_sets():
         if t.split == demo.protocol.splits[-1]:
             speech = _trial_speech(t, demo)
-            utterances_of = _by_speaker(speech.speaker_of)
+            utterances_of = grouped(speech.speaker_of, speech.speaker_of.__getitem__)
             rated = itertools.islice(utterances_of.items(), _RATED)
             speaker_of = {u: s for s, utterances in rated for u in utterances[:_RATED]}
             enrolled = speech.enrolled[:_RATED]
@@ -432,15 +432,8 @@ def _write_speech(
             _write_back_end(path, training())
 
 
-def _by_speaker(speaker_of: Mapping[str, str]) -> Mapping[str, list[str]]:
-    utterances_of: defaultdict[str, list[str]] = defaultdict(list)
-    for utterance, speaker in speaker_of.items():
-        utterances_of[speaker].append(utterance)
-    return utterances_of
-
-
 def _write_data(folder: Path, speech: _SimulatedFolder, seed: int) -> None:
-    utterances_of = _by_speaker(speech.speaker_of)
+    utterances_of = grouped(speech.speaker_of, speech.speaker_of.__getitem__)
     lines: dict[str, Iterable[str]] = {
         "utt2spk": (f"{u} {s}" for u, s in speech.speaker_of.items()),
         "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(utterances_of.items())),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import grouped
 from ..io.files import write_text
 from ..io.torch_vectors import write_torch_vectors
 from ..io.wer import WerLine, format_wer_line
@@ -203,9 +204,7 @@ class ScoreTree:
         gender_of: Mapping[str, str],
         lists: Mapping[str, Iterable[str]],
     ) -> None:
-        of_speakers: dict[str, list[str]] = {}
-        for utterance, speaker in speaker_of.items():
-            of_speakers.setdefault(speaker, []).append(utterance)
+        of_speakers = grouped(speaker_of, speaker_of.__getitem__)
         files: dict[str, Iterable[str]] = {
             "utt2spk": (f"{u} {s}" for u, s in speaker_of.items()),
             "spk2utt": (f"{s} {' '.join(u)}" for s, u in of_speakers.items()),

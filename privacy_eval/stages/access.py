@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..asv.enrollment import Enrollment, load_enrollment
 from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
+from ..choices import grouped
 from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
 from ..io.files import relative
@@ -281,9 +282,7 @@ def systems_under_test(
             return [new_system(access, protocol, name=None, anon_suffix=s) for s in suffixes], []
         suffix = next(iter(suffixes), None)
         return [new_system(access, protocol, name=name, anon_suffix=suffix)], []
-    sharing: dict[tuple[str, tuple[Path, ...]], list[System]] = {}
-    for system in systems:
-        sharing.setdefault((system.anon_suffix, system.exps[:1]), []).append(system)
+    sharing = grouped(systems, lambda system: (system.anon_suffix, system.exps[:1]))
     notes = [
         f"{', '.join(s.name for s in several)}: all have the anonymization suffix {suffix!r}, but "
         "the tree can hold the x-vectors of only one of them: no scores are computed for these "

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
 from ..products.freshness import (
@@ -185,9 +186,7 @@ class _Training:
     def _cohorts(self) -> Cohorts:
         from ..attackers.training import learn_cohorts
 
-        members: dict[str, list[str]] = {}
-        for utterance, speaker in self.speaker_of.items():
-            members.setdefault(speaker, []).append(utterance)
+        members = grouped(self.speaker_of, self.speaker_of.__getitem__)
         return learn_cohorts(members, *self.vectors, top=None, where=f"{self.utt2spk()}")
 
 

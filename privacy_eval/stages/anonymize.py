@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choices import grouped
 from ..errors import FIRST, PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names, read_bytes, relative
@@ -205,9 +206,7 @@ def anonymize_data(
     """
     speaker_of = read_utt2spk(data / "utt2spk")
     _check_ids(data, reader.ids, speaker_of)
-    utterances_of: dict[str, list[str]] = {}
-    for name in reader.ids:
-        utterances_of.setdefault(speaker_of[name], []).append(name)
+    utterances_of = grouped(reader.ids, speaker_of.__getitem__)
     notes = file_names(utterances_of)
     products = []
     for speaker, names in utterances_of.items():

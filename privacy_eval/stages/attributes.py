@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..choices import ATTRIBUTE_FOLDS, GENDER, SITUATIONS
+from ..choices import ATTRIBUTE_FOLDS, GENDER, SITUATIONS, grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_spk2gender, read_utt2spk
 from ..io.files import file_names, relative
@@ -298,15 +298,13 @@ def _attributes(
         if part.suffix not in system.parts or vectors in seen:
             continue  # back ends of the same x-vectors
         seen.add(vectors)
-        sets: dict[tuple[str, str], list[str]] = {}
-        for t in protocol.trial_sets():
-            sets.setdefault((t.data_set.id, t.split), []).append(t.trials_name)
-        for (data_set, split), names in sets.items():
+        sets = grouped(protocol.trial_sets(), lambda t: (t.data_set.id, t.split))
+        for (data_set, split), trial_sets in sets.items():
             place = system.name, part.suffix, data_set, split
             condition = AttributeCondition(*place, column, part.asv_model)
             stem = next(iter(file_names([f"attributes-{condition.name}"]).values()))
             path = _folder(experiment, system, part.suffix) / f"{stem}.json"
-            unique = tuple(dict.fromkeys(names))
+            unique = tuple(dict.fromkeys(t.trials_name for t in trial_sets))
             yield _Attribute(condition, labels, unique, system.anon_suffix, path, asv, options)
 
 

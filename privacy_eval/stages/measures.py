@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names
@@ -260,10 +261,8 @@ def _speakers(access: TreeAccess, folder: str) -> dict[str, list[str]]:
     if not path.is_file():
         raise MissingInput(SPEECH, f"data/{folder}/utt2spk", folder)
     access.check_inside(path)
-    by_speaker: dict[str, list[str]] = {}
-    for utterance, speaker in read_utt2spk(path).items():
-        by_speaker.setdefault(speaker, []).append(utterance)
-    return by_speaker
+    speaker_of = read_utt2spk(path)
+    return grouped(speaker_of, speaker_of.__getitem__)
 
 
 def _speech_path(out: Path, network: str, folder: str, file_name: str) -> Path:

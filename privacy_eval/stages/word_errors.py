@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..choices import MISSING, Variant
+from ..choices import MISSING, Variant, grouped
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
@@ -98,10 +98,8 @@ def count_word_errors(
     if utt2spk is not None:
         speakers = speakers_of(counts, read_utt2spk(utt2spk), utt2spk)
         speaker_of = dict(zip(counts, speakers, strict=True))
-    by_speaker: dict[str, list[WordErrors]] = {}
-    for utterance, speaker in speaker_of.items():
-        by_speaker.setdefault(speaker, []).append(counts[utterance])
-    of_speakers = {speaker: total(by_speaker[speaker]) for speaker in sorted(by_speaker)}
+    by_speaker = sorted(grouped(speaker_of, speaker_of.__getitem__).items())
+    of_speakers = {speaker: total(map(counts.__getitem__, own)) for speaker, own in by_speaker}
     said = (f"{Path(hypothesis).name}: {r}" for r in _remarks(paired.forms, counts, rules))
     left_out = paired.missing, paired.extra
     return WordErrorCounts(

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..asv.tree_vectors import BACKEND_FILES
-from ..choices import ENCODERS, LEAST_FOLDS, LEAST_SPEAKERS
+from ..choices import ENCODERS, LEAST_FOLDS, LEAST_SPEAKERS, grouped
 from ..errors import PrivacyEvalError, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
@@ -274,13 +275,14 @@ def _titles(gender_of: Mapping[str, str]) -> Mapping[str, str]:
 def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _Set]:
     """Split utterances into enrollment and trials, of different sessions where they are known."""
     speaker_of, gender_of = speech.speaker_of, speech.gender_of
-    sessions: dict[str, dict[str, list[str]]] = {}
-    for utterance, speaker in speaker_of.items():
-        of_speaker = sessions.setdefault(speaker, {})
-        of_speaker.setdefault(speech.session_of.get(utterance, ""), []).append(utterance)
+    utterances_of = grouped(speaker_of, speaker_of.__getitem__)
+    sessions = {
+        speaker: grouped(own, lambda utterance: speech.session_of.get(utterance, ""))
+        for speaker, own in utterances_of.items()
+    }
     least = (source.enroll or 1) + 1
     refuse(
-        [s for s, of in sessions.items() if sum(map(len, of.values())) < least],
+        [s for s, own in utterances_of.items() if len(own) < least],
         source.utt2spk or source.original,
         f"speakers with fewer than {least} utterances (to enroll "
         f"{source.enroll or 1}, and one trial)",
@@ -360,10 +362,9 @@ def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
     if not speech.session_of:
         unknown = "sessions of the recordings are not known; where enrollment and trials share one"
         return carried, f"{unknown}, linking is easier than across sessions"
-    sessions: dict[str, set[str]] = {}
-    for utterance, speaker in speech.speaker_of.items():
-        sessions.setdefault(speaker, set()).add(speech.session_of[utterance])
-    single = sum(len(of) < 2 for of in sessions.values())
+    recorded = {(speaker, speech.session_of[u]) for u, speaker in speech.speaker_of.items()}
+    sessions = Counter(speaker for speaker, _ in recorded)
+    single = sum(number < 2 for number in sessions.values())
     shared = (
         f"{counted(single, 'speaker')} of {len(sessions)} with a single session: enrollment and "
         "trials share it, which makes linking easier than across sessions"
@@ -407,9 +408,7 @@ def _data_folder(
     tree: Path,
 ) -> dict[str, bytes]:
     """The files of a data folder by their path in the tree."""
-    utterances_of: dict[str, list[str]] = {}
-    for utterance, speaker in members.speaker_of.items():
-        utterances_of.setdefault(speaker, []).append(utterance)
+    utterances_of = grouped(members.speaker_of, members.speaker_of.__getitem__)
     files = {
         "utt2spk": _lines(f"{u} {s}" for u, s in members.speaker_of.items()),
         "spk2utt": _lines(f"{s} {' '.join(utterances_of[s])}" for s in sorted(utterances_of)),

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import read_text
@@ -277,11 +278,9 @@ def _by_level(folder: Path, parts: Sequence[tuple[str, ...]], level: int) -> lis
 
 def _recurring(folder: Path, places: Collection[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
     """Say which speakers have folders in several places; refuse those in two groups of people."""
-    folders: dict[str, list[tuple[str, ...]]] = {}
-    for speaker, place in sorted(places):
-        folders.setdefault(speaker, []).append(place)
     several, mixed = list[str](), list[str]()
-    for speaker, of in folders.items():
+    for speaker, pairs in grouped(sorted(places), lambda pair: pair[0]).items():
+        of = [place for _, place in pairs]
         groups = {tuple(filter(_GROUP.fullmatch, place)) for place in of}
         where = f"{speaker} ({' and '.join('/'.join(place[-2:]) for place in of[:2])})"
         (several if len(groups) == 1 else mixed).extend([where] * (len(of) > 1))
