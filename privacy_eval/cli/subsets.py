@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .options import add, add_tree, flag, log
@@ -34,10 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.anonymized:
         suffixes = load_asv_systems(arguments, protocol).suffixes
         if arguments.anon_suffix is None:  # derived from arbitrary folder names
-            unused = [s for s in suffixes if not _has_sets(arguments.tree / "data", s)]
+            data = arguments.tree / "data"
+            names = [path.name for path in data.glob("*") if path.is_dir()]
+            unused = [s for s in suffixes if not any(name.endswith(s) for name in names)]
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:
-                log(f"privacy-eval: {arguments.tree / 'data'}: no data set with suffix {suffix!r}")
+                log(f"privacy-eval: {data}: no data set with suffix {suffix!r}")
     outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
     log_items(arguments, "data folders: notes", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
@@ -73,7 +74,3 @@ def _not_made(
         items.append(name + suffix + f": {error.where}" * arguments.details)
     counts = ", ".join(f"{name} {number}" for name, number in data_sets.items())
     return f"data folders not made, as their sources are missing ({counts})", items
-
-
-def _has_sets(data: Path, suffix: str) -> bool:
-    return data.is_dir() and any(p.is_dir() and p.name.endswith(suffix) for p in data.iterdir())

@@ -45,24 +45,20 @@ def run(arguments: argparse.Namespace) -> int:
     from ..stages.word_errors import compare, interval
 
     word_errors = _counted(arguments)
-    speakers = word_errors[0].speakers
+    first, speakers = word_errors[0], word_errors[0].speakers
     drawn = {"replicates": arguments.bootstrap or _REPLICATES, "seed": arguments.seed}
-    plain: dict[str, Any] = _plain(word_errors[0].counts) | {
-        "utterances": len(word_errors[0].utterances)
-    }
+    plain: dict[str, Any] = _plain(first.counts) | {"utterances": len(first.utterances)}
     plain |= {name: vars(arguments)[name] for name in ("normalization", "variant")}
-    plain["notes"] = word_errors[0].notes
+    plain["notes"] = first.notes
     if arguments.bootstrap:
-        plain["interval"] = to_plain(interval(word_errors[0], **drawn))
+        plain["interval"] = to_plain(interval(first, **drawn))
     if arguments.versus:
         plain["versus"] = _plain(word_errors[1].counts) | to_plain(compare(*word_errors, **drawn))
     if arguments.by:
-        plain["groups"] = _groups(arguments, word_errors[0])
+        plain["groups"] = _groups(arguments, first)
     plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
     if arguments.allow_missing:
-        plain |= {
-            "left_out": {"references": word_errors[0].missing, "hypotheses": word_errors[0].extra}
-        }
+        plain["left_out"] = {"references": first.missing, "hypotheses": first.extra}
     if arguments.format == "json":
         print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
         return 0
@@ -99,12 +95,8 @@ def _counted(arguments: argparse.Namespace) -> list[WordErrorCounts]:
 
     files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
     options = ("utt2spk", "normalization", "variant", "allow_missing")
-    found = [
-        count_word_errors(
-            file, arguments.reference, **{name: vars(arguments)[name] for name in options}
-        )
-        for file in files
-    ]
+    given = {name: vars(arguments)[name] for name in options}
+    found = [count_word_errors(file, arguments.reference, **given) for file in files]
     speakers = found[0].speakers
     if not speakers and (arguments.bootstrap or arguments.versus or arguments.by):
         arguments.parser.error("--bootstrap, --versus and --by need --utt2spk")

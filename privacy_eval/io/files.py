@@ -112,26 +112,18 @@ def opened(path: Path, where: object, roots: Sequence[Path] = ()) -> Iterator[io
 @contextlib.contextmanager
 def _unchanged(file: io.FileIO, where: object) -> Iterator[None]:
     """Refuse a file that changes while it is read, also under its old time."""
-    handle = os.dup(file.fileno())  # who reads may close the file
-    before = os.fstat(handle)
-
-    def refuse_change() -> None:
-        after = os.fstat(handle)
-        same = (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-        # A new link or an exchanged name changes this time, too, but nothing that is read.
-        linked = after.st_nlink != before.st_nlink or after.st_ctime_ns == before.st_ctime_ns
-        if stat.S_ISREG(before.st_mode) and not (same and linked):
-            raise ChangedError(f"{where}: changed while it was read; begin again when it is whole")
-
-    try:
-        yield
-    except Exception:  # perhaps for what is half written
-        refuse_change()
-        raise
-    else:
-        refuse_change()
-    finally:
-        os.close(handle)
+    with io.FileIO(os.dup(file.fileno())) as own:  # who reads may close the file
+        before = os.fstat(own.fileno())
+        try:
+            yield
+        finally:  # also after an error, perhaps for what is half written
+            after = os.fstat(own.fileno())
+            same = (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+            # A new link or an exchanged name changes this time, too, but nothing that is read.
+            linked = after.st_nlink != before.st_nlink or after.st_ctime_ns == before.st_ctime_ns
+            if stat.S_ISREG(before.st_mode) and not (same and linked):
+                change = "changed while it was read; begin again when it is whole"
+                raise ChangedError(f"{where}: {change}")
 
 
 @dataclass(frozen=True)

@@ -321,11 +321,8 @@ def _check_names(rows: Sequence[_Row], allowed: Mapping[str, Collection[str] | N
     )
     for column, names in allowed.items():
         cells = [(row, row.cells[column]) for row in rows if column in row.cells]
-        _require(
-            cells,
-            lambda name: name not in MISSING,
-            f"{column} is blank; fill the column, or leave it out",
-        )
+        blank = f"{column} is blank; fill the column, or leave it out"
+        _require(cells, lambda name: name not in MISSING, blank)
         if names is not None:
             hint = " (others: --systems, --any-system)" if column == "system" else ""
             expected = f"unknown {column}: expected {', '.join(names)}{hint}"

@@ -22,7 +22,6 @@ from .confidence import speaker_bootstrap
 from .eer import kaldi_eer
 from .identification import rate_interval
 from .pav import IntArray
-from .trial_scores import TrialScores
 from .wer import ratio_bootstrap
 
 #: Numbers of utterances per test.
@@ -33,8 +32,6 @@ MOST_RESAMPLED = 2_000_000
 
 #: Scores compared at a time, and scores that tell roughly where the EER is.
 _CACHED, _SAMPLE = 1 << 18, 1_000_000
-
-_Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,14 +313,10 @@ def _with_intervals(
             tests.own[row] == column,
             names[column],
             names[tests.own[row]],
-            statistic=_kaldi,
+            statistic=lambda trials: {"eer": kaldi_eer(trials).value},
             replicates=replicates,
             seed=seed,
         )
         bounds = of_eer.interval("eer")
         eer = bounds.low, bounds.high
     return replace(amount, eer_interval=eer, rank1_interval=rank1)
-
-
-def _kaldi(scores: TrialScores) -> dict[str, float]:
-    return {"eer": kaldi_eer(scores).value}

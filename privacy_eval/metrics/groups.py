@@ -448,8 +448,7 @@ def _intervals(
         tests, hits = (np.bincount(speaker, w, draws.shape[1]) for w in (None, is_first))
         counted = draws @ tests > 0
         drawn["rank1"] = (draws @ hits)[counted] / (draws @ tests)[counted]
-    intervals = {k: expanded_interval(v, own.size) for k, v in drawn.items() if v.size > 1}
-    return intervals
+    return {k: expanded_interval(v, own.size) for k, v in drawn.items() if v.size > 1}
 
 
 def _replicated(trials: GroupedTrials, rows: BoolArray, draws: IntArray) -> dict[str, FloatArray]:

@@ -101,10 +101,8 @@ def count_word_errors(
     by_speaker = sorted(grouped(speaker_of, speaker_of.__getitem__).items())
     of_speakers = {speaker: total(map(counts.__getitem__, own)) for speaker, own in by_speaker}
     said = (f"{Path(hypothesis).name}: {r}" for r in _remarks(paired.forms, counts, rules))
-    left_out = paired.missing, paired.extra
-    return WordErrorCounts(
-        pooled, counts, of_speakers, *left_out, speaker_of, (*paired.notes, *said)
-    )
+    left_out, notes = (paired.missing, paired.extra), (*paired.notes, *said)
+    return WordErrorCounts(pooled, counts, of_speakers, *left_out, speaker_of, notes)
 
 
 def _fewest(forms: Forms, *, written: Callable[[str], str] = str, **rules: Any) -> WordErrors:
