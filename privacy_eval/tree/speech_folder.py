@@ -322,11 +322,8 @@ def _said(
     folder: Path, paths: Collection[Path], utterances: Collection[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Read the transcripts beside the audio, or `text` in the folder; and what is missing."""
-    tables = sorted(
-        table
-        for place in {path.parent for path in paths}
-        for table in place.glob(f"*{_CHAPTER_WORDS}")
-    )
+    places = {path.parent for path in paths}
+    tables = sorted(table for at in places for table in at.glob(f"*{_CHAPTER_WORDS}"))
     if (folder / _WORDS).is_file():
         tables = [folder / _WORDS]
     words: dict[str, str] = {}
@@ -337,7 +334,5 @@ def _said(
         return {name: words[name].strip() for name in utterances}, ()
     if not tables:
         return {}, ("no transcripts: no attacker of the words",)
-    return {}, (
-        f"no attacker of the words: {counted(len(missing), 'utterance')} without transcript: "
-        f"{abbreviate(missing)}",
-    )
+    without = f"{counted(len(missing), 'utterance')} without transcript: {abbreviate(missing)}"
+    return {}, (f"no attacker of the words: {without}",)
