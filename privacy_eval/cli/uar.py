@@ -60,12 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.by:
             plain[name]["groups"] = _groups(arguments, of_speaker, folds)
     fewest = min(len(values["speakers"]) for values in plain.values())
-    log(
-        f"privacy-eval: means over {fewest} speakers: compare systems speaker by speaker; an "
-        "interval over so few speakers is uninformative"
-        if fewest < 20
-        else f"privacy-eval: means over {fewest} speakers"
-    )
+    few = ": compare systems speaker by speaker; an interval over so few speakers is uninformative"
+    log(f"privacy-eval: means over {fewest} speakers{few * (fewest < 20)}")
     if missing:
         log(f"privacy-eval: left out {len(missing)} utterances without a prediction")
     if arguments.format == "json":

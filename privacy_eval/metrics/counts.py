@@ -166,9 +166,8 @@ def count_scores(target: ArrayLike, nontarget: ArrayLike, *, bits: int = KEY_BIT
     (array([0, 1, 1]), array([1, 1, 0]))
     """
     with np.errstate(over="ignore"):
-        classes = [
-            as_array(c, "scores").astype(np.float32, copy=False) for c in (target, nontarget)
-        ]
+        arrays = (as_array(scores, "scores") for scores in (target, nontarget))
+        classes = [array.astype(np.float32, copy=False) for array in arrays]
     ends = [end for c in classes if c.size for end in (float(c.min()), float(c.max()))]
     if not ends or not np.all(np.isfinite(ends)):
         raise PrivacyEvalError("expected scores that are finite as float32")

@@ -230,9 +230,7 @@ def _files(pair: AudioFolders | None) -> dict[str, tuple[int, ...]]:
         return {}
     paths = sorted({path for reader in readers for path in reader.files(reader.ids).values()})
     status = {str(path): path.stat() for path in paths if path.is_file()}
-    return {
-        name: (of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino) for name, of in status.items()
-    }
+    return {n: (s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for n, s in status.items()}
 
 
 def _state(pair: AudioFolders | None) -> str:

@@ -333,3 +333,10 @@ def test_minus_one_beside_one_only(tmp_path: Path) -> None:
     assert read_trials(key, format=None).is_target.tolist() == [t[3] for t in TRIALS]
     with pytest.raises(PrivacyEvalError, match="key.csv:4: expected the label 1 or 0, found '-1'"):
         read_trials(write(key, f"{header}a,x,1\na,y,0\nb,x,-1\n"), format=None)
+
+
+def test_a_quote_between_tabs_hides_no_trial(tmp_path: Path) -> None:
+    path = tmp_path / "scores"
+    path.write_text('enroll\ttest\tscore\tnote\na\tu1\t0.5\t"a mic\nb\tu2\t1\tend"\n')
+    with pytest.raises(PrivacyEvalError, match=f"{path}:2: a quoted cell"):
+        read_scores(path)
