@@ -159,14 +159,15 @@ def _user_metrics(arguments: argparse.Namespace) -> Iterator[None]:
 def _logged_warnings() -> Iterator[None]:
     """Log doubts about inputs, each once."""
     with warnings.catch_warnings():
-        other = warnings.showwarning
+        other, told = warnings.showwarning, set[str]()
         warnings.simplefilter("default", InputWarning)
 
         def show(message: Warning, category: type[Warning], *where: Any) -> None:
-            if isinstance(message, InputWarning):
-                log(f"privacy-eval: warning: {message}")
-            else:
+            if not isinstance(message, InputWarning):
                 other(message, category, *where)
+            elif str(message) not in told:
+                told.add(str(message))
+                log(f"privacy-eval: warning: {message}")
 
         warnings.showwarning = show  # type: ignore[assignment]
         yield

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import PrivacyEvalError
+from .files import ask_if_cut
 
 # What a spreadsheet may run as a formula, also in full width and other forms that it may
 # normalize; numbers, intervals and rows of labels are excepted. Of some countries it splits lines
@@ -146,6 +147,7 @@ def read_table(text: str, path: object) -> NamedColumns:
     >>> table.header[table.id_column(SPEAKERS)], table.rows
     ('speaker', [(2, ['0', 's1', 'f'])])
     """
+    ask_if_cut(path, text)
     text = _COMMENTS.sub(lambda match: "\n" * match[1].count("\n"), text)
     lines = [line.strip(" \r") for line in text.strip("\r\n").split("\n", 2)[:2]]
     bare = re.sub('"[^"]*"', "", lines[0])

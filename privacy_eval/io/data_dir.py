@@ -218,11 +218,12 @@ def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Col
     from .text_table import split_columns
 
     content, path = read_bytes(path), Path(path)
-    ask_if_cut(path, content)
     first, columns = content[:1024].partition(b"\n")[0], (_COLUMNS[key], _COLUMNS[value])
     if is_header(first.decode("utf-8", "replace"), f"{columns[0]}|{_ANY_ID}", columns[1]):
         table = read_table(read_text(Loaded(path, content)), path)
         content = table.words([n for c in columns if (n := table.find(c, _ANY_ID)) is not None])
+    else:
+        ask_if_cut(path, content)
     keys, values = split_columns(content, (key, value), path)
     seen: set[str] = set()
     for row, name in enumerate(keys.tolist()):

@@ -308,9 +308,9 @@ def read_text(path: Path | Loaded) -> str:
         raise PrivacyEvalError(f"{path}:{line}: not UTF-8 text") from error
 
 
-def ask_if_cut(path: Path | Loaded, content: bytes) -> None:
+def ask_if_cut(path: object, content: bytes | str) -> None:
     """Warn of a file of lines whose last line does not end."""
-    if not content.endswith(b"\n"):
+    if content[-1:] not in (b"\n", "\n"):
         warnings.warn(f"{path}: {OPEN_END}", InputWarning, stacklevel=2)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..errors import InputWarning, PrivacyEvalError, abbreviate
 from .csv_text import csv_rows
-from .files import Loaded, read_text
+from .files import Loaded, ask_if_cut, read_text
 from .ids import MAX_FIELD_BYTES
 from .json_text import parse_json
 from .wer import BLANKS
@@ -318,6 +318,7 @@ def read_segments(path: Path | Loaded, *, is_hypothesis: bool = False) -> tuple[
         (_, header), *rows = csv_rows(text, path, separator)
         objects = [(f"{path}:{n}", dict(zip(header, cells, strict=True))) for n, cells in rows]
         return _read_named("table", objects, is_hypothesis, path, header)
+    ask_if_cut(path, text)
     name = _line_format(re.sub("(?m)^;;.*\n?", "", first).split("\n"), str(path))
     what = next((what for form, what in _FOREIGN.items() if re.search(form, first, re.M)), "")
     if what and not name:
