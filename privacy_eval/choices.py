@@ -74,7 +74,8 @@ TRUTH = (
 )
 #: What other programs write for a value that is missing: never a name.
 MISSING = frozenset(
-    ["", "None", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "-", "?"]
+    ["", "None", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "n/a", "n.a.", "#N/A", "null", "NULL"]
+    + ["<null>", "<NULL>", "\\N", "-", "--", "---", "?", "."]
 )
 
 

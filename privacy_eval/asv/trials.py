@@ -15,9 +15,6 @@ from ..io.text_table import Column, unique_fields
 from .backend import BackendName, PldaBackend, score_matrix, speaker_means
 from .enrollment import Enrollment
 
-#: What scores of equal vectors tell.
-SAY_NOTHING = "these scores say nothing about privacy"
-
 
 @dataclass(frozen=True)
 class ScoredTrials:
@@ -211,9 +208,9 @@ def select_trials(
     sides = row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]
     compared = ("enrollment", enrolled, np.unique(enrolled_rows)), ("trial", trial, rows)
     warnings = [
-        f"warning: {n} of {len(of)} {side} vectors are equal: {SAY_NOTHING}"
+        f"warning: {text}"
         for side, vectors, of in compared
-        if (n := vectors.equal(of)) > len(of) / 2
+        if (text := vectors.equal(of, f"{side} "))
     ]
     column = {u: i for i, u in enumerate(utterances)}
     own = [i * len(column) + column[u] for i, m in enumerate(members) for u in m if u in column]

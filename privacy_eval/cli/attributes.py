@@ -109,6 +109,8 @@ def _files(arguments: argparse.Namespace) -> int:
     utterances = _utterances(arguments, vectors, utt2spk, label_of)
     speakers = [utt2spk[utterance] for utterance in utterances]
     matrices = [v.matrix[v.rows(utterances, str(arguments.utt2spk))] for v in vectors]
+    for each in vectors:
+        each.warn_if_equal(utterances)
     try:
         results = infer_attribute(
             matrices[0],

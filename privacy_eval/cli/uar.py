@@ -43,8 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--bootstrap goes with --by")
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
-    for one in read_predictions(arguments.predictions):
-        (speaker,) = speakers_of([one.utterance], utt2spk, arguments.utt2spk)
+    predictions = read_predictions(arguments.predictions)
+    speakers = speakers_of([p.utterance for p in predictions], utt2spk, arguments.utt2spk)
+    for one, speaker in zip(predictions, speakers, strict=True):
         by_set.setdefault(one.set, {}).setdefault(speaker, []).append(one)
     missing = _missing(by_set, utt2spk)
     if not arguments.allow_missing:

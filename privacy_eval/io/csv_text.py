@@ -208,6 +208,9 @@ def csv_rows(text: str, path: object, separator: str = ",") -> Iterator[tuple[in
     try:
         for cells in reader:
             expected = expected or len(cells)
+            if separator != "," and any("\n" in cell for cell in cells):  # quotes may mean nothing
+                what = "a quoted cell goes on in the next line: remove its quotes"
+                raise PrivacyEvalError(f"{path}:{begin}: {what}")
             if separator == "|" and len(cells) > expected:
                 cells[expected - 1 :] = [separator.join(cells[expected - 1 :])]
             if len(cells) not in (0, expected):

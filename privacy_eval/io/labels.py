@@ -177,7 +177,7 @@ def age_bands(labels: Mapping[str, str]) -> dict[str, str]:
     >>> age_bands({"a": "29", "b": "old"})
     {'a': '29', 'b': 'old'}
     """
-    if not all(label.isascii() and label.isdigit() for label in labels.values()):
+    if not all(t.isascii() and t.isdigit() and int(t) < 130 for t in labels.values()):
         return dict(labels)
     years = {name: int(label) for name, label in labels.items()}
     return {

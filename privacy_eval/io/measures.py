@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from ..choices import MISSING
 from ..errors import PrivacyEvalError, printable
 from .csv_text import IDS, ROW_NUMBERS, UTTERANCES, is_header, read_table
-from .files import Loaded, read_text
+from .files import Loaded, ask_if_cut, read_text
 from .ids import MAX_FIELD_BYTES
 from .names import check_name, is_printable
 
@@ -73,6 +73,7 @@ def read_measures(path: Path | Loaded) -> Measures:
     {'mos_pred': {'u1': 3.5, 'u2': 4.0}}
     """
     text = read_text(path)
+    ask_if_cut(path, text)
     first = next((line for line in text.split("\n") if line.strip()), "")
     if len(first.split()) == 2 and not (set(",;|") & set(first) or is_header(first, UTTERANCES)):
         return Measures({VALUE: _collect(_lines(text, path), VALUE, path)})
@@ -91,7 +92,8 @@ def _lines(text: str, path: object) -> Iterator[tuple[int, str, str]]:
 def _read_csv(text: str, path: object) -> Measures:
     table = read_table(text, path)
     header = table.header
-    if len(header) < 2 or len(set(header)) < len(header):
+    is_named = not any(re.fullmatch(r"-?[0-9]+[.][0-9]+", name) for name in header)
+    if len(header) < 2 or len(set(header)) < len(header) or not is_named:
         raise PrivacyEvalError(
             f"{path}:1: expected a header of distinct columns, the utterance and measures, or "
             "lines of an utterance and a number"

@@ -119,18 +119,21 @@ class Vectors:
             )
         return np.array([self._row[name] for name in ids], dtype=np.int64)
 
-    def equal(self, rows: NDArray[np.int64]) -> int:
-        """Count the vectors of some rows that (nearly) equal the vector of another of these rows:
+    def equal(self, rows: NDArray[np.int64], kind: str = "") -> str:
+        """Say whether more than half of the vectors of some rows (nearly) equal another of these:
         1 - cosine below 1e-6. Equal vectors are neighbours in the order of their projections.
 
         Parameters
         ----------
         rows : int array
             Each once.
+        kind : str
+            What the vectors are, with a blank behind.
 
         Returns
         -------
-        int
+        str
+            Empty if not so many are equal.
         """
         matrix = self.matrix[rows] / np.abs(self.matrix[rows]).max(axis=1, keepdims=True)
         matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
@@ -142,14 +145,20 @@ class Vectors:
                 one, other = order[:-apart], order[apart:]
                 same = ((matrix[one] - matrix[other]) ** 2).sum(axis=1) < 2 * _EQUAL
                 is_equal[one[same]] = is_equal[other[same]] = True
-        return int(is_equal.sum())
+                if apart == 1:  # where vectors begin that are equal to the next
+                    several = int(np.count_nonzero(np.diff(same, prepend=False) & same))
+        n, what = int(is_equal.sum()), "say nothing about privacy"
+        if n <= len(rows) / 2:
+            return ""
+        unless = f" to others, and {several} different: unless it is one for each speaker, these"
+        text = unless if several > 1 else ": these"
+        return f"{n} of {len(rows)} {kind}vectors are equal{text} scores {what}"
 
     def warn_if_equal(self, ids: Collection[str]) -> None:
         """Warn if more than half of the vectors of some ids, each once, equal another of these."""
         rows = np.array([self._row[name] for name in ids], dtype=np.int64)[:_COMPARED]
-        if (n := self.equal(rows)) > len(rows) / 2:
-            text = f"{self.path}: {n} of {len(rows)} vectors are equal"
-            warnings.warn(f"{text}: they say nothing about privacy", InputWarning, stacklevel=2)
+        if text := self.equal(rows):
+            warnings.warn(f"{self.path}: {text}", InputWarning, stacklevel=2)
 
     def without_zeros(self) -> Vectors:
         """Leave out the ids whose vectors are zeros, as if they had none."""

@@ -262,14 +262,15 @@ def pair_transcripts(
             notes.append(f"{hypothesis}: no words, so deletions, of {abbreviate(sorted(silent))}")
     spoken, recognized = _named(expected, actual)
     scored, recognized = _scored(spoken), _scored(recognized)
+    if scored.keys().isdisjoint(recognized):
+        ids = f"{abbreviate([*recognized])} and {abbreviate([*scored])}"
+        raise PrivacyEvalError(f"{hypothesis}: no utterance of {reference}: ids {ids}")
     missing = [u for u in scored if u not in recognized]
     extra = [u for u in recognized if u not in spoken]
     if not allow_missing:
         refuse_utterances(hypothesis, "have no hypothesis", missing, len(scored))
         refuse_utterances(hypothesis, "have no reference", extra, len(recognized))
     pairs = {u: (segment, recognized[u]) for u, segment in scored.items() if u in recognized}
-    if not pairs:
-        raise PrivacyEvalError(f"{hypothesis}: no utterance of {reference}")
     forms = {u: (spoken_forms(s, format), spoken_forms(h, other)) for u, (s, h) in pairs.items()}
     texts = {u: (s.words, h.words) for u, (s, h) in pairs.items()}
     speakers = {u: segment.speaker for u, (segment, _) in pairs.items()}
@@ -314,11 +315,11 @@ def read_segments(path: Path | Loaded, *, is_hypothesis: bool = False) -> tuple[
             items = enumerate(whole if isinstance(whole, list) else [whole], start=1)
             objects = [(f"{path}: item {n}", item) for n, item in items]
         return _read_named("JSON", objects, is_hypothesis, path)
+    ask_if_cut(path, text)
     if separator := _separator(first.partition("\n")[0]):
         (_, header), *rows = csv_rows(text, path, separator)
         objects = [(f"{path}:{n}", dict(zip(header, cells, strict=True))) for n, cells in rows]
         return _read_named("table", objects, is_hypothesis, path, header)
-    ask_if_cut(path, text)
     name = _line_format(re.sub("(?m)^;;.*\n?", "", first).split("\n"), str(path))
     what = next((what for form, what in _FOREIGN.items() if re.search(form, first, re.M)), "")
     if what and not name:

@@ -246,7 +246,9 @@ class _Attribute:
     def _vectors(self, paths: Paths, name: str) -> Iterator[tuple[str, object]]:
         """Yield the vectors of the utterances of a set."""
         vectors: Vectors = self.asv.read_vectors(paths[f"{name}_vectors"])
-        return zip(vectors.ids, vectors.matrix[vectors.rows(vectors.ids, name)], strict=True)
+        rows = vectors.rows(vectors.ids, name)
+        vectors.warn_if_equal(vectors.ids)
+        return zip(vectors.ids, vectors.matrix[rows], strict=True)
 
     def _record(
         self,

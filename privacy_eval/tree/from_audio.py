@@ -25,6 +25,7 @@ from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import atomic_path, read_bytes, relative
 from ..io.kaldi_objects import CONTROL
+from ..io.names import look_alike
 from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
 from ..protocol.protocol import ENCODERS_FOLDER
@@ -183,6 +184,8 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     audio: dict[str, Mapping[str, Path]] = {"": original}
     is_informed = bool(training)
     if source.anonymized is not None:
+        if os.path.realpath(source.anonymized) == os.path.realpath(source.original):
+            raise PrivacyEvalError(f"{source.anonymized}: --anonymized is the folder of --original")
         anonymized = _anonymized(source, source.speaker_level or speech.level)
         is_informed = not training.keys().isdisjoint(anonymized)
         needed = {**speech.speaker_of, **training} if is_informed else speech.speaker_of
@@ -191,7 +194,9 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     tree = Path(os.path.abspath(tree))
     files = _data_folders(sets, speech, audio, tree)
     files |= _model_files(source)
-    doubts = (doubt for folder in taken.values() for doubt in folder.doubts)
+    doubts = [doubt for folder in taken.values() for doubt in folder.doubts]
+    alike = look_alike(sorted({*speech.speaker_of.values()}))
+    doubts += [f"speakers look alike: {', '.join(group)}" for group in alike]
     remarks = (*doubts, *_remarks(speech, sets))
     files[PROTOCOL] = _protocol(source, speech, sets, is_informed, remarks).encode()
     everything = [path for paths in audio.values() for path in paths.values()]

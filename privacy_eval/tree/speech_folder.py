@@ -35,7 +35,7 @@ _CHAPTER = re.compile(r"(\d+)[-_](\d+)[-_].+")
 #: Names of groups of people: nobody is in two of them.
 _GROUP = re.compile(
     r"f|m|(fe)?males?|(wo)?m[ae]n|boys?|girls?|kids|child(ren)?|adults?|teens|seniors?|old|young|"
-    r"patients?|controls?|healthy|(non-?)?natives?|(north|south|east|west)(ern)?|"
+    r"patients?|controls?|healthy|hc|pd|[2-9]0s|(non-?)?natives?|(north|south|east|west)(ern)?|"
     r"(dr|region|accent|dialect|group|grp|class)[-_ ]?\d+",
     re.IGNORECASE,
 )
@@ -47,7 +47,7 @@ _PART = re.compile(
     r"raw|processed|clean|noisy|other|bona-?fide|spoof|fake|data(set)?|corpus|audios?|speech|"
     r"speakers|recordings?|clips?|utterances|sentences|sounds?|wavs?|flac|libri\w*|vctk|timit|"
     r"voxceleb|sessions?|ses|parts?|dis[ck]s?|cd|vol(ume)?|batch|fold|split|(sub)?set|takes?|"
-    r"mic(rophone)?s?|channels?|(tele)?phones?|laptop|studio|dialog(ue)?s?|dlg|conv(ersation)?s?|"
+    r"mic(rophone)?s?|channels?|(tele)?phones?|iphone|android|tablet|headset|noises?|laptop|studio|dialog(ue)?s?|dlg|conv(ersation)?s?|"
     r"meetings?|calls?|scripted|impro(vised)?|spontaneous|anger|angry|happy|happiness|sad(ness)?|"
     r"neutral|fear(ful)?|disgust(ed)?|surprised?|calm|bored(om)?|excited|frustrated|english|"
     r"french|german|mandarin|spanish|(mon|tues|wednes|thurs|fri|satur|sun)day)[-_ ]?\d*|(day|"
@@ -240,7 +240,8 @@ def _speaker_level(
         rests = [[f"x{p[-1]}".removeprefix(f"x{name}")[:1] for name in p[:-1]] for p in parts]
         found = [n for n in range(len(at)) if not any(rest[n].isalnum() for rest in rests)]
         above = {name for names in at[: found[0]] for name in names} if found else set[str]()
-        found = found if len(not_speakers(above)) == len(above) else []
+        is_plain = len(not_speakers(above)) == len(above) and not _tell_more(parts, found)
+        found = found if is_plain else []
     odd = not_speakers(at[found[0]]) if len(found) == 1 and at else []
     if len(found) == 1 and not odd:
         return found[0] + 1
@@ -250,11 +251,25 @@ def _speaker_level(
         names = sorted({path[n] for path in folders})
         of = f" of {counted(len(names), 'name')}" * (len(names) < len(folders))
         levels += f"; level {n + 1}: {counted(len(folders), 'folder')}{of}: {abbreviate(names)}"
-    which = f"look like no speakers: {abbreviate(odd)}" if odd else "of any level may be speakers"
+    which = "it is not plain which folders are the speakers"
+    which = f"folders look like no speakers: {abbreviate(odd)}" if odd else which
     raise PrivacyEvalError(
-        f"{folder}: folders {which}{levels}; choose --speaker-level N, or list the speakers by "
+        f"{folder}: {which}{levels}; choose --speaker-level N, or list the speakers by "
         "--utt2spk, of training speech by --training-utt2spk"
     )
+
+
+def _tell_more(parts: Sequence[tuple[str, ...]], levels: Sequence[int]) -> bool:
+    """Tell whether file names tell a folder below a level, too: american/kim/american_kim_1.wav."""
+    told: dict[tuple[str, ...], set[str]] = {}
+    for names in parts if levels else ():
+        level = levels[0]
+        if len(names) > level + 2:
+            words = re.findall(r"[^\W_]+", names[-1].removeprefix(names[level]))
+            told.setdefault(names[: level + 2], set()).add(words[0] if words else "")
+    words_of = [words for words in told.values() if len(words) == 1]
+    several = len({word for words in words_of for word in words}) > 1
+    return several and len(words_of) == len(told) < len(parts)
 
 
 def _by_level(folder: Path, parts: Sequence[tuple[str, ...]], level: int) -> list[_Placed]:

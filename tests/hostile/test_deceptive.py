@@ -112,7 +112,26 @@ CASES: dict[str, Case] = {
         "%WER 0.00 [ 0 / 4, 0 ins, 0 del, 0 sub ]",
         reference="a1-1 un \u00e9t\u00e9\na1-2 \u00e7a\nb2-1 o\u00f9\n",
     ),
+    "a sentence that begins with a quotation mark": wer(
+        'id\ttext\na1-1\tthe cat sat on the mat\na1-2\t"dogs bark\nb2-1\thello there general"\n',
+        "a quoted cell goes on in the next line",
+    ),
+    "a transcript that was cut within its last word": wer(
+        REFERENCE[:-5], "was it cut?", "%WER 9.09 [ 1 / 11, 0 ins, 0 del, 1 sub ]"
+    ),
     # Speakers and labels.
+    "a measure that was cut within its last number": Case(
+        {"m": "u1 100\nu2 200\nu3 25"}, "measures --file m", ("was it cut?",)
+    ),
+    "a measure whose first value is in the place of a header": Case(
+        {"m": "u1,1.25\nu2,1.5\nu3,1.75\n"}, "measures --file m", ("expected a header",), 1
+    ),
+    "years of birth in the column age": Case(
+        {"s": SCORES, "t": KEY, "utt2spk": UTT2SPK, "x.csv": table("{s},19{s}", "speaker,age")},
+        "metrics --scores s --trials t --utt2spk utt2spk --by x.csv:age --metrics eer",
+        ("19101 (1)",),
+        never=("from_50",),
+    ),
     "a table with an index column": by_sex(table("{n},{s},{x}", ",speaker,sex"), *WOMEN_ONLY),
     "an index column that holds speakers' numbers in another order": by_sex(
         table("10{n},{s},{x}", "row,speaker,sex"), *WOMEN_ONLY
@@ -192,6 +211,12 @@ def test_no_file_is_read_as_what_it_seems(
         [f"{split}/{s}/{n}.wav" for split in ("train", "dev") for s in "ab" for n in range(4)],
         [f"{place}/{s}/{n}.wav" for place in ("berlin", "paris") for s in "ab" for n in range(4)],
         [f"{sex}/{n}.wav" for sex in ("female", "male") for n in range(4)],
+        [
+            f"{a}/{s}{a}/{a}_{s}{a}_{n}.wav"
+            for a in ("indian", "welsh")
+            for s in "ab"
+            for n in (1, 2)
+        ],
     ],
 )
 def test_folders_that_are_no_speakers_are_refused(names: list[str], tmp_path: Path) -> None:
