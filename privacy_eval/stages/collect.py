@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     #: Errors of a set's transcripts, and SHA-256 of their files.
     _Transcribed = tuple[SetWordErrors, dict[str, str]]
+    _Products = Callable[[Experiment], list[Product]]
 
 
 def collect(
@@ -210,12 +211,13 @@ class _Reader:
         if refused and not self.partial:
             raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
+        beside = ("speaker_interval", "speakers", "groups")
         return recognition_records(
             lines,
             self.protocol,
             folder.condition,
             {"version": __version__, "inputs": sources},
-            **({} if transcribed is None else _of_transcripts(transcribed[0])),
+            **({} if transcribed is None else {n: getattr(transcribed[0], n) for n in beside}),
         )
 
     def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
@@ -284,11 +286,6 @@ def compare_with_transcripts(
         else:
             agreeing.append(line)
     return agreeing, contradictions
-
-
-def _of_transcripts(errors: SetWordErrors) -> dict[str, Any]:
-    """Return what a record keeps of the transcripts beside the rate."""
-    return {name: getattr(errors, name) for name in ("speaker_interval", "speakers", "groups")}
 
 
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:
@@ -430,51 +427,32 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         stale=stale,
         inputs=access.inputs,
     )
-    similarity, changed = current_records(
-        similarity_products(experiment), SimilarityRecord, access.inputs
-    )
-    identification, changed_too = current_records(
-        identification_products(experiment), IdentificationRecord, access.inputs
-    )
-    amounts, changed_amounts = current_records(
-        amount_products(experiment), AmountRecord, access.inputs, "its speech, its scores"
-    )
-    attributes, changed_attributes = current_records(
-        attribute_products(experiment), AttributeRecord, access.inputs, "its x-vectors, the labels"
-    )
-    changed += [*changed_too, *changed_amounts, *changed_attributes]
-    if changed and not access.allow_missing:
-        raise PrivacyEvalError(
-            f"{out}: compute voice similarity, identification and attributes again (or leave them "
-            "out with --allow-missing): " + "; ".join(changed)
-        )
-    measures, remeasured = current_records(
-        measure_products(experiment), MeasureRecord, access.inputs, "its speech"
-    )
-    if remeasured and not access.allow_missing:
-        raise PrivacyEvalError(
-            f"{out}: measure the speech again (stage 6 with --quality, --phones), or leave these "
-            "out with --allow-missing: " + "; ".join(remeasured)
-        )
-    audio, unaudited = current_records(
-        audit_products(experiment), AudioRecord, access.inputs, "its wav.scp"
-    )
-    if unaudited and not access.allow_missing:
-        raise PrivacyEvalError(
-            f"{out}: audit the audio again (check --audio), or leave the audit out with "
-            "--allow-missing: " + "; ".join(unaudited)
-        )
-    missing = [*unaudited, *_not_evaluated(experiment, similarity)]
-    return replace(
-        results,
-        similarity=tuple(similarity),
-        identification=tuple(identification),
-        measures=tuple(measures),
-        amounts=tuple(amounts),
-        attributes=tuple(attributes),
-        audio=tuple(audio),
-        not_evaluated=(*results.not_evaluated, *changed, *remeasured, *missing),
-    )
+    by_vectors = "its x-vectors, its back end"
+    kinds: dict[str, list[tuple[str, _Products, Any, str]]] = {  # those that one remedy is for
+        "compute voice similarity, identification and attributes again (or leave them out with "
+        "--allow-missing)": [
+            ("similarity", similarity_products, SimilarityRecord, by_vectors),
+            ("identification", identification_products, IdentificationRecord, by_vectors),
+            ("amounts", amount_products, AmountRecord, "its speech, its scores"),
+            ("attributes", attribute_products, AttributeRecord, "its x-vectors, the labels"),
+        ],
+        "measure the speech again (stage 6 with --quality, --phones), or leave these out with "
+        "--allow-missing": [("measures", measure_products, MeasureRecord, "its speech")],
+        "audit the audio again (check --audio), or leave the audit out with --allow-missing": [
+            ("audio", audit_products, AudioRecord, "its wav.scp")
+        ],
+    }
+    records: dict[str, Any] = {}
+    changed: list[str] = []
+    for remedy, of_remedy in kinds.items():
+        earlier = len(changed)
+        for name, products, kind, made_of in of_remedy:
+            read, stale_names = current_records(products(experiment), kind, access.inputs, made_of)
+            records[name], changed = tuple(read), changed + stale_names
+        if changed[earlier:] and not access.allow_missing:
+            raise PrivacyEvalError(f"{out}: {remedy}: {'; '.join(changed[earlier:])}")
+    missing = _not_evaluated(experiment, records["similarity"])
+    return replace(results, **records, not_evaluated=(*results.not_evaluated, *changed, *missing))
 
 
 def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord]) -> list[str]:
@@ -518,7 +496,7 @@ def current_records(
     products: Iterable[Product],
     kind: type[Record],
     inputs: Inputs,
-    made_of: str = "its x-vectors, its back end",
+    made_of: str,
 ) -> tuple[list[Record], list[str]]:
     """Read the records of the current x-vectors and models; also return the stale names."""
     records, stale = [], []

@@ -300,7 +300,7 @@ def made(tree: SpeechTree, *, job: tuple[int, int] = (1, 1), **o: bool) -> Outco
 
 def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
     products = similarity_products(experiment_of(tree, **options))
-    return current_records(products, SimilarityRecord, Inputs())
+    return current_records(products, SimilarityRecord, Inputs(), "its x-vectors, its back end")
 
 
 def files(tree: SpeechTree) -> list[Path]:
