@@ -18,14 +18,7 @@ from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import MissingInput, Source
 from ..products.jobs import estimate_lines, scoring_cost
-from ..protocol.protocol import (
-    ANONYMIZED,
-    ORIGINAL,
-    AsvModel,
-    Attacker,
-    Protocol,
-    ResultsFolder,
-)
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, AsvModel, Attacker, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
     check_new_results,
@@ -41,6 +34,7 @@ from ..tree.keys import find_key, find_key_folders, first_file, key_paths
 if TYPE_CHECKING:
     from ..asv.backend import BackendName, PldaBackend
     from ..io.scp import Vectors
+    from ..speech.audio import AudioReader
 
 #: Kinds of `MissingInput`.
 VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"
@@ -148,6 +142,14 @@ class TreeAccess:
         if not path.is_file():
             raise MissingInput(TRIALS, relative(path, self.tree), name)
         return path
+
+    def audio_reader(self, data: Path, *, mix: bool = False) -> AudioReader:
+        """Return the reader of a data folder's audio; `mix` averages its channels."""
+        from ..speech.audio import AudioReader
+
+        self.check_inside(data / "wav.scp")
+        options = {"allow_pipes": self.allow_pipes, "allow_outside": self.allow_outside}
+        return AudioReader(data, base=self.tree, mix=mix, **options)
 
     def check_in_tree(self, *paths: Path) -> None:
         """Refuse symbolic links out of the tree, including links into the results folder."""

@@ -274,13 +274,8 @@ def anonymize_tree(
         if _is_external(out):
             outcome.kept.append(out.name)
             continue
-        reader = AudioReader(
-            data,
-            base=access.tree,
-            mix=isinstance(anonymizer, McAdams) and anonymizer.variant == "2020",
-            allow_pipes=access.allow_pipes,
-            allow_outside=access.allow_outside,
-        )
+        mix = isinstance(anonymizer, McAdams) and anonymizer.variant == "2020"
+        reader = access.audio_reader(data, mix=mix)
         chosen = anonymizer
         if isinstance(chosen, McAdams):
             level = "utterance" if name in training else chosen.level

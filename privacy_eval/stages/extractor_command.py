@@ -104,14 +104,7 @@ class _Extraction:
 
     @cached_property
     def reader(self) -> AudioReader:
-        access = self.asv.access
-        access.check_inside(self.data / "wav.scp")
-        return AudioReader(
-            self.data,
-            base=access.tree,
-            allow_pipes=access.allow_pipes,
-            allow_outside=access.allow_outside,
-        )
+        return self.asv.access.audio_reader(self.data)
 
     def product(self) -> Product:
         speech = self.reader.files(self.reader.ids)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -126,8 +126,9 @@ def make_measures(experiment: Experiment, options: Options, run: Run = Run()) ->
     """
     access = experiment.asv.access
     speech, outcome = list(_speech_products(experiment, options)), Outcome()
-    for name, problem in _unreadable(experiment, options):
-        outcome.failed[name] = problem
+    for folder, reader in _readable(experiment, options):
+        if isinstance(reader, PrivacyEvalError):
+            outcome.failed[folder] = str(reader)
     measured = bring_up_to_date(speech, access.inputs, run, allow_missing=access.allow_missing)
     outcome.failed |= measured.failed
     outcome.left_out |= measured.left_out
@@ -181,7 +182,7 @@ class _Speech:
             subject={"network": self.network, "model": model},
             options={"targets": targets},
             revision=_REVISION,
-            cost=partial(_total_size, files),
+            cost=lambda: 1.0 + sum(path.stat().st_size for path in files if path.is_file()),
         )
 
     def find(self, inputs: Inputs) -> Sources:
@@ -207,10 +208,6 @@ class _Speech:
         text = json.dumps(to_plain(measures), indent=1, ensure_ascii=False, allow_nan=False)
         left_out = f"left out: {abbreviate(refused)}" if refused else ""
         return Content({self.path: f"{text}\n".encode()}, left_out, self.reader.notes())
-
-
-def _total_size(paths: Collection[Path]) -> float:
-    return 1.0 + sum(path.stat().st_size for path in paths if path.is_file())
 
 
 @functools.cache
@@ -244,15 +241,7 @@ def _reader(access: TreeAccess, folder: str) -> AudioReader:
         if not (data / name).is_file():
             raise MissingInput(SPEECH, f"data/{folder}/{name}", folder)
         access.check_inside(data / name)
-    from ..speech.audio import AudioReader
-
-    return AudioReader(
-        data,
-        base=access.tree,
-        mix=True,
-        allow_pipes=access.allow_pipes,
-        allow_outside=access.allow_outside,
-    )
+    return access.audio_reader(data, mix=True)
 
 
 def _speakers(access: TreeAccess, folder: str) -> dict[str, list[str]]:
@@ -293,12 +282,6 @@ def _readable(
             continue
         except PrivacyEvalError as error:
             yield folder, error
-
-
-def _unreadable(experiment: Experiment, options: Options) -> Iterator[tuple[str, str]]:
-    for folder, reader in _readable(experiment, options):
-        if isinstance(reader, PrivacyEvalError):
-            yield folder, str(reader)
 
 
 def _speech_products(experiment: Experiment, options: Options) -> Iterator[Product]:

@@ -28,7 +28,6 @@ from ..products.freshness import (
     bring_up_to_date,
 )
 from ..protocol.protocol import ORIGINAL, Protocol
-from ..speech.audio import AudioReader
 from ..tree.conditions import System, recognition_conditions
 from .access import Experiment, TreeAccess
 from .user_command import FOLDERS, UserCommand
@@ -77,26 +76,16 @@ class Recognition:
         )
         if not (self.data / "wav.scp").is_file():
             return product
-        reader = self.reader()
+        reader = self.access.audio_reader(self.data)
         targets = {name: reader.target(name) for name in reader.ids}
         return replace(product, options={**product.options, "targets": targets})
-
-    def reader(self) -> AudioReader:
-        """Return the reader of the speech."""
-        self.access.check_inside(self.data / "wav.scp")
-        return AudioReader(
-            self.data,
-            base=self.access.tree,
-            allow_pipes=self.access.allow_pipes,
-            allow_outside=self.access.allow_outside,
-        )
 
     def find(self, inputs: Inputs) -> Sources:
         """Return the audio files, and those that the command names."""
         if not (self.data / "wav.scp").is_file():
             scp = relative(self.data / "wav.scp", self.access.tree)
             raise MissingInput("speech", scp, self.data.name)
-        reader = self.reader()
+        reader = self.access.audio_reader(self.data)
         return {**reader.existing_files(reader.ids), **self.command.sources()}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
@@ -120,7 +109,7 @@ class Recognition:
     def _check(self, text: Path) -> str:
         """Check that every utterance has a transcript, and nothing else; return what is left
         out."""
-        recognized, ids = read_transcripts(text), set(self.reader().ids)
+        recognized, ids = read_transcripts(text), set(self.access.audio_reader(self.data).ids)
         if unknown := [u for u in recognized if u not in ids]:
             raise PrivacyEvalError(
                 f"{text}: {len(unknown)} transcripts of utterances that are not in {self.data}: "

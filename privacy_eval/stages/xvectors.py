@@ -181,15 +181,8 @@ class _Shared:
 
     def reader(self, data: Path) -> AudioReader:
         if data not in self._readers:
-            access = self.asv.access
-            access.check_inside(data / "wav.scp")
-            self._readers[data] = AudioReader(
-                data,
-                base=self.tree,
-                mix=self.encoder is not None,
-                allow_pipes=access.allow_pipes,
-                allow_outside=access.allow_outside,
-            )
+            mix = self.encoder is not None
+            self._readers[data] = self.asv.access.audio_reader(data, mix=mix)
         return self._readers[data]
 
     def extractor_files(self, folder: Path) -> dict[str, Path]:
