@@ -298,29 +298,20 @@ def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _SimulatedFolder:
         for s, count in zip(speakers, counts, strict=True)
         for u in range(count)
     }
+    chosen = None  # all pairs of enrolled speakers and utterances are trials
+    if size.nontargets is not None:
+        pairs = itertools.product(enrolled, speaker_of.values())
+        chosen = np.array([speaker == owner for speaker, owner in pairs])
+        generator = demo.generator("trials", trial_set.trials_name)
+        chosen[generator.choice(np.flatnonzero(~chosen), size.nontargets, replace=False)] = True
     return _SimulatedFolder(
         speaker_of,
         _VECTORS.utterances(voices, demo.generator(trial_set.trials_name)),
         dict.fromkeys(speakers, trial_set.gender),
         "trials",
         enrolled,
-        _chosen(enrolled, speaker_of, size, demo.generator("trials", trial_set.trials_name)),
+        chosen,
     )
-
-
-def _chosen(
-    enrolled: Sequence[str],
-    speaker_of: Mapping[str, str],
-    size: TrialSize,
-    generator: np.random.Generator,
-) -> NDArray[np.bool_] | None:
-    """Draw the pairs of enrolled speakers and utterances that are trials; None: all of them."""
-    if size.nontargets is None:
-        return None
-    pairs = itertools.product(enrolled, speaker_of.values())
-    chosen = np.array([speaker == owner for speaker, owner in pairs])
-    chosen[generator.choice(np.flatnonzero(~chosen), size.nontargets, replace=False)] = True
-    return chosen
 
 
 def _enrollment_speech(name: str, demo: _Demo) -> _SimulatedFolder:

@@ -251,8 +251,9 @@ class ScoreTree:
         condition's model; return them by speech and set."""
         made, hidden = {}, _anonymization(system, part.asv_model, self.stream)
         for name, speaker_of in spoken_by.items():
-            voices = {s: self._voice(s) for s in speaker_of.values()}
-            voice = np.array([voices[s] for s in speaker_of.values()])
+            speakers = speaker_of.values()
+            voices = {s: _VECTORS.voices(1, self.stream("voice", s))[0] for s in speakers}
+            voice = np.array([voices[s] for s in speakers])
             original = _VECTORS.utterances(voice, self.stream("vectors", name))
             draws = self.stream("anonymized", name, system)
             anonymized = hidden.anonymize(original, np.zeros_like(original), draws)
@@ -266,9 +267,6 @@ class ScoreTree:
                 if within and not path.exists():  # those of original speech are shared
                     write_torch_vectors(path, list(speaker_of), matrix)
         return made
-
-    def _voice(self, speaker: str) -> NDArray[np.float64]:
-        return np.asarray(_VECTORS.voices(1, self.stream("voice", speaker))[0])
 
     def _write_training(self, name: str) -> None:
         """Write the data set that attackers train on, with its vectors."""

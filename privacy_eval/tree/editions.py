@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -176,7 +176,11 @@ class _Exp:
     @cached_property
     def models(self) -> list[tuple[ResultsFolder, list[Path]]]:
         """Each results folder of the protocol with the existing folders of its models."""
-        return list(_places(self.folder, self.search.protocol))
+        folders = subfolders(self.folder)
+        return [
+            (part, [f for f in folders if any(_suffix(f, t) is not None for t in part.folders)])
+            for part in self.search.protocol.results_folders
+        ]
 
     @cached_property
     def suffixes(self) -> list[str]:
@@ -285,13 +289,6 @@ def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> T
 def _spoken(transcripts: Transcripts | None) -> list[Path]:
     paths = [] if transcripts is None else [transcripts.reference, transcripts.utt2spk]
     return [path for path in paths if path is not None]
-
-
-def _places(exp: Path, protocol: Protocol) -> Iterator[tuple[ResultsFolder, list[Path]]]:
-    """Yield each results folder with the existing folders of its models."""
-    for part in protocol.results_folders:
-        folders = subfolders(exp)
-        yield part, [f for f in folders if any(_suffix(f, t) is not None for t in part.folders)]
 
 
 def _suffix(folder: Path, template: str) -> str | None:

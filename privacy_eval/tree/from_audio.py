@@ -177,7 +177,11 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     if source.training is not None:
         other = _speech(source.training, source.training_utt2spk, source.speaker_level)
         training = other.speaker_of
-        _refuse_shared(speech.speaker_of, training, source.training_utt2spk or source.training)
+        file = source.training_utt2spk or source.training
+        shared = sorted({*speech.speaker_of.values()} & {*training.values()})
+        refuse(shared, file, "training speakers who are evaluated, too")
+        shared = sorted(speech.speaker_of.keys() & training)
+        refuse(shared, file, "training utterances evaluated, too")
         original |= other.audio
         sets[_TRAINING] = _Set(training)
         taken["training speakers"] = other
@@ -375,14 +379,6 @@ def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
         "trials share it, which makes linking easier than across sessions"
     )
     return (carried, shared) if single else (carried,)
-
-
-def _refuse_shared(
-    speaker_of: Mapping[str, str], training: Mapping[str, str], utt2spk: Path
-) -> None:
-    shared = sorted(set(speaker_of.values()) & set(training.values()))
-    refuse(shared, utt2spk, "training speakers who are evaluated, too")
-    refuse(sorted(speaker_of.keys() & training), utt2spk, "training utterances evaluated, too")
 
 
 def _by_stem(folder: Path) -> dict[str, Path]:
