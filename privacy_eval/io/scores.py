@@ -30,14 +30,7 @@ from .score_formats import (
     parse_labels,
     split_format,
 )
-from .text_table import (
-    Column,
-    IndexArray,
-    WordArray,
-    hash_rows,
-    is_number,
-    same_fields,
-)
+from .text_table import Column, IndexArray, WordArray, hash_rows, is_number, same_fields
 from .trial_speakers import trial_speakers
 
 #: Remedy for trials and scores that do not match.

@@ -11,15 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import UsageError
 from ..io.inputs import Inputs
-from ..products.freshness import (
-    NOTE,
-    Content,
-    Fingerprint,
-    MissingInput,
-    Paths,
-    Product,
-    Sources,
-)
+from ..products.freshness import NOTE, Content, Fingerprint, MissingInput, Paths, Product, Sources
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker
 from ..protocol.protocol import Protocol as EvaluationProtocol
 from ..results.attacker_costs import AttackerCosts

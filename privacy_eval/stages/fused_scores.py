@@ -13,15 +13,7 @@ from ..choices import FOLDS
 from ..errors import PrivacyEvalError
 from ..io.files import relative
 from ..io.inputs import Inputs
-from ..products.freshness import (
-    Content,
-    Fingerprint,
-    MissingInput,
-    Paths,
-    Product,
-    Sources,
-    absent,
-)
+from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
 from ..protocol.protocol import ANONYMIZED, Attacker
 from ..tree.conditions import TrialCondition, original_sets
 from ..tree.keys import first_file
