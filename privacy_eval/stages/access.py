@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
 from ..choices import grouped
 from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
-from ..io.files import relative
+from ..io.files import file_names, relative
 from ..io.inputs import Inputs
 from ..products.freshness import MissingInput, Source
 from ..products.jobs import estimate_lines, scoring_cost
@@ -563,6 +564,21 @@ class Experiment:
     def __post_init__(self) -> None:
         inputs = self.asv.access.inputs
         inputs.roots = [*inputs.roots, self.out] if inputs.roots else []
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The names of the systems in file names."""
+        return file_names(system.name for system in self.systems)
+
+    @property
+    def parts(self) -> list[tuple[System, ResultsFolder]]:
+        """The systems with each of their results folders."""
+        every = itertools.product(self.systems, self.asv.protocol.results_folders)
+        return [(system, part) for system, part in every if part.suffix in system.parts]
+
+    def records_of(self, system: str, results_folder: str = "") -> Path:
+        """Return the folder of a system's records."""
+        return self.out / "records" / f"{self.names[system]}{results_folder}"
 
     @property
     def under_test(self) -> set[str]:

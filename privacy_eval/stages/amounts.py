@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2dur, read_utt2spk
-from ..io.files import Loaded, file_names
+from ..io.files import Loaded
 from ..io.ids import sessions_of
 from ..io.inputs import Inputs
 from ..products.freshness import (
@@ -301,7 +301,6 @@ class _Amounts:
 
 def _amounts(experiment: Experiment, options: AmountOptions) -> Iterator[_Amounts]:
     """Yield the records of conditions with scores that are attacks, or of original speech."""
-    names = file_names(system.name for system in experiment.systems)
     aligned, seconds = aligned_scorings(experiment.asv), dict[Path, dict[str, float]]()
     encoders = {a.id: a for a in experiment.asv.protocol.encoder_attackers}
     for system in experiment.systems:
@@ -311,7 +310,7 @@ def _amounts(experiment: Experiment, options: AmountOptions) -> Iterator[_Amount
             c = files.condition
             if c.attack_model is None or files.scores is None:
                 continue
-            folder = experiment.out / "records" / f"{names[system.name]}{c.results_folder}"
+            folder = experiment.records_of(system.name, c.results_folder)
             path = folder / f"amount-{c.record_name}.json"
             own, scoring, compared = asv, aligned.get(c), c.is_by_challenge or c in aligned
             if c.attacker in encoders and c.asv_model == ORIGINAL:

@@ -92,7 +92,7 @@ def attribute_products(experiment: Experiment) -> list[Product]:
     products = {}
     for system in experiment.systems:
         for part in experiment.asv.protocol.results_folders:
-            folder = _folder(experiment, system, part.suffix)
+            folder = experiment.records_of(system.name, part.suffix)
             notes = map(Fingerprint.read, sorted(folder.glob(f".attributes-*{NOTE}")))
             texts = {str(n.options.get("labels")) for n in notes if n is not None}
             for text in sorted(texts):
@@ -280,11 +280,6 @@ class _Attribute:
         )
 
 
-def _folder(experiment: Experiment, system: System, suffix: str) -> Path:
-    names = file_names(s.name for s in experiment.systems)
-    return experiment.out / "records" / f"{names[system.name]}{suffix}"
-
-
 def _attributes(
     experiment: Experiment, system: System, labels: str, options: AttributeOptions
 ) -> Iterator[_Attribute]:
@@ -305,7 +300,7 @@ def _attributes(
             place = system.name, part.suffix, data_set, split
             condition = AttributeCondition(*place, column, part.asv_model)
             stem = next(iter(file_names([f"attributes-{condition.name}"]).values()))
-            path = _folder(experiment, system, part.suffix) / f"{stem}.json"
+            path = experiment.records_of(system.name, part.suffix) / f"{stem}.json"
             unique = tuple(dict.fromkeys(t.trials_name for t in trial_sets))
             yield _Attribute(condition, labels, unique, system.anon_suffix, path, asv, options)
 

@@ -77,14 +77,14 @@ def owners_of(systems: Iterable[tuple[str, str]]) -> dict[str, str]:
 def make_audits(experiment: Experiment, run: Run, *, every: bool) -> Outcome:
     """Audit anonymized audio that is not audited as it is now: of `every` system, or else of those
     whose x-vectors were extracted from it here."""
-    asv, names = experiment.asv, file_names(system.name for system in experiment.systems)
+    asv = experiment.asv
     owners = owners_of((system.anon_suffix, system.name) for system in experiment.systems)
     chosen = set(owners) if every else _extracted(asv)
     owners = {suffix: name for suffix, name in owners.items() if name and suffix in chosen}
     products = []
     for system, pair in audio_folders(asv, owners):
         condition = _condition(asv, system, pair)
-        folder = experiment.out / "records" / names[system]
+        folder = experiment.records_of(system)
         products.append(_Audit(asv, folder, condition, pair.original.name, pair).product())
     return bring_up_to_date(products, asv.access.inputs, run)
 
@@ -115,11 +115,10 @@ def write_audits(
 
 def audit_products(experiment: Experiment) -> list[Product]:
     """The records that were made, of all systems; options aside, they are current."""
-    folders = file_names(system.name for system in experiment.systems)
     suffix = experiment.asv.protocol.results_folders[0].suffix
     products = []
-    for system, name in folders.items():
-        folder = experiment.out / "records" / name
+    for system in experiment.names:
+        folder = experiment.records_of(system)
         for note in sorted(folder.glob(f".{_PREFIX}*{NOTE}")):
             stored = Fingerprint.read(note)
             if stored is not None:

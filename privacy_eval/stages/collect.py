@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -463,9 +462,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
     conditions = {s.condition for s in measured}
     lines: dict[str, list[str]] = {}
     shared = original_trial_sets(experiment.systems) if protocol.has_own_scoring else set()
-    for system, part in itertools.product(experiment.systems, protocol.results_folders):
-        if part.suffix not in system.parts:
-            continue
+    for system, part in experiment.parts:
         missing = system.missing(protocol)
         unscored = [
             c.name

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
-from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -285,16 +284,11 @@ def missing_inputs(
 
 
 def _galleries(experiment: Experiment, options: GalleryOptions) -> Iterator[_Galleries]:
-    systems, asv = experiment.systems, experiment.asv
-    names = file_names(system.name for system in systems)
-    for system in systems:
-        own = asv.of_system(system)
-        for part in asv.protocol.results_folders:
-            if part.suffix not in system.parts:
-                continue
-            folder = experiment.out / "records" / f"{names[system.name]}{part.suffix}"
-            conditions = trial_conditions(asv.protocol, part, system.anon_suffix, system.name)
-            for name, condition in conditions.items():
-                if condition.attack_model is not None:
-                    path = folder / f"identification-{name}.json"
-                    yield _Galleries(condition, system.anon_suffix, path, own, options)
+    asv = experiment.asv
+    for system, part in experiment.parts:
+        folder = experiment.records_of(system.name, part.suffix)
+        conditions = trial_conditions(asv.protocol, part, system.anon_suffix, system.name)
+        for name, condition in conditions.items():
+            if condition.attack_model is not None:
+                path, own = folder / f"identification-{name}.json", asv.of_system(system)
+                yield _Galleries(condition, system.anon_suffix, path, own, options)

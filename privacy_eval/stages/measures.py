@@ -541,10 +541,9 @@ def described(measure: Measure) -> MetricDescription:
 def _records(experiment: Experiment, options: Options) -> Iterator[_SetRecord]:
     """Yield the records of all sources: of networks, only of systems whose speech the tree has,
     and the phones of original speech only against transcripts."""
-    protocol, out = experiment.asv.protocol, experiment.out
-    names = file_names(system.name for system in experiment.systems)
+    protocol = experiment.asv.protocol
     for system in experiment.systems:
-        folder = out / "records" / names[system.name]
+        folder = experiment.records_of(system.name)
         conditions = measure_conditions(protocol, system.anon_suffix, system.name)
         for condition, trial_set in conditions:
             sources: dict[str, Measure | None] = {m.id: m for m in protocol.measures}

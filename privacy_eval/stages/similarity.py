@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError
-from ..io.files import file_names
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -170,24 +169,19 @@ def missing_inputs(
 
 
 def _similarities(experiment: Experiment) -> Iterator[_Similarity]:
-    systems, asv, out = experiment.systems, experiment.asv, experiment.out
-    names = file_names(system.name for system in systems)
-    for system in systems:
-        own = asv.of_system(system)
-        for part in asv.protocol.results_folders:
-            if part.suffix not in system.parts:
-                continue
-            folder = f"{names[system.name]}{part.suffix}"
-            matrices = out / f"{FOLDER_2020}{part.suffix}"
-            if len(systems) > 1:
-                matrices = out / FOLDER_2020 / folder
-            for trial_set in asv.protocol.trial_sets():
-                yield _Similarity(
-                    set_condition(trial_set, part, system.name),
-                    trial_set,
-                    part,
-                    system.anon_suffix,
-                    out / "records" / folder / f"similarity-{trial_set.trials_name}.json",
-                    matrices / trial_set.trials_name,
-                    own,
-                )
+    asv, out = experiment.asv, experiment.out
+    for system, part in experiment.parts:
+        folder = experiment.records_of(system.name, part.suffix)
+        matrices = out / f"{FOLDER_2020}{part.suffix}"
+        if len(experiment.systems) > 1:
+            matrices = out / FOLDER_2020 / folder.name
+        for trial_set in asv.protocol.trial_sets():
+            yield _Similarity(
+                set_condition(trial_set, part, system.name),
+                trial_set,
+                part,
+                system.anon_suffix,
+                folder / f"similarity-{trial_set.trials_name}.json",
+                matrices / trial_set.trials_name,
+                asv.of_system(system),
+            )
