@@ -444,7 +444,10 @@ def _show(
     if arguments.format == "json":
         plain = evaluated.to_plain(variants) | to_plain(more)
         if comparisons:
-            plain["versus"] = _plain_versus(comparisons, list(compared))
+            plain["versus"] = {
+                name: {v: to_plain(comparisons[v].differences[place]) for v in comparisons}
+                for place, name in enumerate(compared)
+            }
         print(json.dumps(plain, indent=1, allow_nan=False))
         return
     if arguments.format in ("csv", "latex"):
@@ -570,17 +573,6 @@ def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Compariso
     replicates = [s.replicates for s in systems if s.replicates is not None]
     values, caveats = [s.metrics[variant] for s in systems], [s.caveats for s in systems]
     return paired_comparison(values, replicates, variant, caveats)
-
-
-def _plain_versus(
-    comparisons: Mapping[Variant, Comparison], names: Sequence[str]
-) -> dict[str, Any]:
-    from ..io.schema import to_plain
-
-    return {
-        name: {v: to_plain(comparisons[v].differences[place]) for v in comparisons}
-        for place, name in enumerate(names)
-    }
 
 
 def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> None:
