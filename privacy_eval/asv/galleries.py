@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest
@@ -557,9 +558,7 @@ def whole_tests(
     -------
     dict of str to list of str
     """
-    utterances: dict[str, list[str]] = {}
-    for utterance, speaker in speaker_of.items():
-        utterances.setdefault(speaker, []).append(utterance)
+    utterances = grouped(speaker_of, speaker_of.__getitem__)
     whole = {s: u[: len(u) - len(u) % length] for s, u in sorted(utterances.items())}
     return {s: u for s, u in whole.items() if u and s in enrolled}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ..choices import grouped
 from ..errors import counted, describe, printable
 from .missing import CREATABLE, stages
 
@@ -111,9 +112,7 @@ class Report:
                 dict.fromkeys(f for f in self.findings if f.team == team),
                 key=lambda f: -STATUSES.index(f.status),
             )
-            groups: dict[object, list[Finding]] = {}
-            for f in own:
-                groups.setdefault(f if details else (f.problem, f.remedy), []).append(f)
+            groups = grouped(own, lambda f: f if details else (f.problem, f.remedy))
             status = own[0].status if own else READY
             for group in groups.values():
                 file = None if group[0].file is None else str(group[0].file)

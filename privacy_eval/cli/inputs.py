@@ -46,7 +46,8 @@ def load_systems(
     tree: Path = arguments.tree
     if not tree.is_dir():
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
-    protocol = _protocol_of(tree, arguments.conf)
+    protocol = load_protocol(arguments.conf, base=tree)
+    protocol = protocol.simulated() if (tree / DEMO_MARKER).is_file() else protocol
     results = tree / arguments.results
     out = tree / (arguments.out or arguments.results / "privacy_eval")
     if not needed and not results.exists():
@@ -70,12 +71,6 @@ def load_systems(
     if warn:
         warn_of_folders(systems, results, protocol)
     return systems, protocol, out
-
-
-def _protocol_of(tree: Path, conf: str) -> Protocol:
-    """Return the protocol of a tree; its title says so if the tree is a demo."""
-    protocol = load_protocol(conf, base=tree)
-    return protocol.simulated() if (tree / DEMO_MARKER).is_file() else protocol
 
 
 def require_systems(
@@ -299,10 +294,8 @@ def report_outcome(
         ("note", outcome.notes),
     ):
         log_items(arguments, text, items)
-    by_kind: dict[str, dict[str, str]] = {}
-    for name, error in outcome.missing.items():
-        by_kind.setdefault(error.kind, {})[name] = error.where
-    for kind, where in by_kind.items():
+    for kind, names in grouped(outcome.missing, lambda name: outcome.missing[name].kind).items():
+        where = {name: outcome.missing[name].where for name in names}
         title = f"{len(where)} {what} not {done}, no {kind}"
         log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
         if arguments.details or in_job():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..attackers.strongest import Strongest, strongest
-from ..choices import LEVEL
+from ..choices import LEVEL, grouped
 from ..metrics import describe
 from ..metrics.caveats import MAX_ORIGINAL_EER
 from ..metrics.comparison import holm, is_weaker, paired_bounds
@@ -283,9 +283,7 @@ def tried(
 
     `own`: attacks of the challenge's own attacker by system; `others`: records of the others.
     """
-    by_attacker: dict[str, list[VerificationRecord]] = {}
-    for record in others:
-        by_attacker.setdefault(record.condition.attacker, []).append(record)
+    by_attacker = grouped(others, lambda record: record.condition.attacker)
     means = {
         name: _means(Results(protocol, tuple(of_one)), arrays)
         for name, of_one in by_attacker.items()

@@ -14,7 +14,9 @@ def comparability_notes(results: Results) -> Iterator[str]:
     """Yield notes on systems with different numbers of trials or words, and on x-vector networks
     other than the protocol's."""
     yield from _other_trials(results)
-    yield from _other_words(results)
+    if differ := [f"{c.system} {text}" for c, text in other_words(results).items()]:
+        yield f"Not comparable: word error rates of other numbers of words: {abbreviate(differ)}"
+    yield from partial_words(results)
     yield from network_notes(results)
 
 
@@ -36,10 +38,3 @@ def _other_trials(results: Results) -> Iterator[str]:
             "Not comparable: systems with different numbers of trials (target + nontarget): "
             f"{abbreviate(differ)}"
         )
-
-
-def _other_words(results: Results) -> Iterator[str]:
-    """Yield a note if word error rates of the same set are of different numbers of words."""
-    if differ := [f"{c.system} {text}" for c, text in other_words(results).items()]:
-        yield f"Not comparable: word error rates of other numbers of words: {abbreviate(differ)}"
-    yield from partial_words(results)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ..choices import SITUATIONS
 from ..io.evidence import InferredAttribute, SpeechAmount
-from ..metrics.amount import Amount
 from ..protocol.protocol import Protocol
 from ..results.records import AmountRecord, AttributeRecord, Results
 from .groups import main_split
@@ -30,12 +29,8 @@ def with_most_speech(results: Results) -> Iterator[tuple[AmountRecord, int]]:
             and r.equal[-1].rank1 is not None
         ]
         if own:
-            yield max(own, key=lambda r: _gain(r.equal[-1], r.n_enrolled)), len(own)
-
-
-def _gain(amount: Amount, n_enrolled: int) -> float:
-    """Return by how much the right person is found more often than by guessing."""
-    return (amount.rank1 or 0.0) - 1 / n_enrolled
+            # By how much the right person is found more often than by guessing.
+            yield max(own, key=lambda r: (r.equal[-1].rank1 or 0.0) - 1 / r.n_enrolled), len(own)
 
 
 def condition_text(protocol: Protocol, record: AmountRecord) -> str:

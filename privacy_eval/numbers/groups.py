@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from ..choices import grouped
 from ..protocol.protocol import Protocol
 from ..results.records import (
     AmountRecord,
@@ -38,11 +39,7 @@ def main_split(
 
 def by_trial_set(records: Iterable[OfSet]) -> dict[tuple[str, str, str], list[OfSet]]:
     """Group records by split, data set and gender."""
-    groups: dict[tuple[str, str, str], list[OfSet]] = {}
-    for r in records:
-        c = r.condition
-        groups.setdefault((c.split, c.data_set, c.gender), []).append(r)
-    return groups
+    return grouped(records, lambda r: (r.condition.split, r.condition.data_set, r.condition.gender))
 
 
 def group_columns(results: Results) -> list[str]:

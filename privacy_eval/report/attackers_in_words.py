@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..attackers.strongest import TOO_LOW
@@ -64,7 +64,7 @@ def attackers_in_words(data: ReportData) -> AttackersInWords:
     return AttackersInWords(
         _verdict(data),
         tuple(_tried(data)),
-        tuple(_running(data)),
+        tuple(_costs(data)),
         tuple(_hints(data)),
         of_systems,
     )
@@ -147,12 +147,6 @@ def _untried(data: ReportData) -> list[Attacker]:
     return [a for a in able if a.id not in _others(data)]
 
 
-def _running(data: ReportData) -> Iterator[str]:
-    """Say what attackers cost."""
-    titles = {a.id: a.title for a in data.protocol.attackers}
-    yield from _costs(data, {name: titles.get(name, name) for name in _others(data)})
-
-
 def _first_by_strongest(data: ReportData) -> str:
     """Return the system that ranks first by the strongest attacker; "" if none does, or if it is
     the first of the ranking."""
@@ -172,11 +166,11 @@ def _hints(data: ReportData) -> Iterator[str]:
         yield "The option --by-strongest ranks by the strongest attacker."
 
 
-def _costs(data: ReportData, others: Mapping[str, str]) -> Iterator[str]:
+def _costs(data: ReportData) -> Iterator[str]:
     """Say what the challenge's own and other attackers cost, by their titles."""
     protocol, costs = data.protocol, data.attacker_costs
-    own = next((a.title for a in protocol.attackers if a.id == protocol.own_attacker), "")
-    titles = {protocol.own_attacker: own or protocol.own_attacker, **others}
+    known = {a.id: a.title for a in protocol.attackers}
+    titles = {name: known.get(name) or name for name in (protocol.own_attacker, *_others(data))}
     cost: dict[str, list[str]] = {}
     for name, seconds in costs.seconds.items():
         if name in titles:

@@ -252,7 +252,7 @@ class _SplitTable:
         title = self._title([metric for metric, _ in blocks], present)
         table = Table(
             name,
-            self._caption(title),
+            f"Objective results: {title} ({self.means.protocol.split_name(self.split)}).",
             (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
             tuple(groups),
             headings=tuple(
@@ -328,9 +328,6 @@ class _SplitTable:
             plural = "s" if len(titles) > 1 else ""
             models = f" under the {enumerated(titles)} attack model{plural}"
         return names + models
-
-    def _caption(self, title: str) -> str:
-        return f"Objective results: {title} ({self.means.protocol.split_name(self.split)})."
 
     def _notes(
         self,

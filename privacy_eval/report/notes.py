@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..choices import LEVEL
+from ..choices import LEVEL, grouped
 from ..errors import abbreviate, counted, enumerated
 from ..metrics import CAVEATS, METRICS, Metric, Variant, describe
 from ..metrics.caveats import WEAK_ATTACKER, note_of
@@ -282,14 +282,11 @@ def counted_conditions(conditions: Sequence[TrialCondition]) -> str:
 def conditions_by_system(conditions: Sequence[TrialCondition], results: Results) -> tuple[str, ...]:
     """List conditions, a line for each system, unless they are all of its conditions."""
     of_all = Counter(r.condition.system for r in results.verification)
-    listed: dict[str, list[str]] = {}
-    for c in conditions:
-        listed.setdefault(c.system, []).append(c.label)
     return tuple(
         f"{system}: all its conditions"
-        if len(labels) == of_all[system] > 1
-        else f"{system}: {', '.join(labels)}"
-        for system, labels in listed.items()
+        if len(own) == of_all[system] > 1
+        else f"{system}: {', '.join(c.label for c in own)}"
+        for system, own in grouped(conditions, lambda c: c.system).items()
     )
 
 

@@ -502,12 +502,9 @@ def statement_html(title: str, parts: Sequence[Part]) -> str:
             body.append(tag("table", *cells))
         if part.items:
             body.append(tag("ul", *(tag("li", item) for item in part.items)))
-    head = tag("head", Markup('<meta charset="utf-8">'), tag("title", title), _style())
+    style = Markup(f"<style>{_STYLE}</style>")
+    head = tag("head", Markup('<meta charset="utf-8">'), tag("title", title), style)
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', join(body)), lang='en')}\n"
-
-
-def _style() -> Markup:
-    return Markup(f"<style>{_STYLE}</style>")
 
 
 def _foot() -> str:

@@ -1436,7 +1436,9 @@ def _with_overestimates(
         for key, of_key in others.items():
             if stronger := [o for o in of_key if _is_above(record, o, protocol)]:
                 lowest = min(stronger, key=lambda o: _eer(o, protocol))
-                caveats[key] = _reason(key, record, lowest, protocol)
+                attacker, eer = lowest.condition.attacker, _eer(lowest, protocol)
+                bounds = record.above.get(attacker)
+                caveats[key] = overestimate_reason(key, protocol.eer, eer, bounds, attacker)
         yield record.with_caveats({**record.caveats, **caveats}) if caveats else record
 
 
@@ -1484,15 +1486,6 @@ def _eer(record: VerificationRecord, protocol: Protocol) -> float:
 def _is_above(record: VerificationRecord, other: VerificationRecord, protocol: Protocol) -> bool:
     bounds = record.above.get(other.condition.attacker)
     return is_weaker(_eer(record, protocol), _eer(other, protocol), bounds)
-
-
-def _reason(
-    key: str, record: VerificationRecord, other: VerificationRecord, protocol: Protocol
-) -> str:
-    """Say by how much another attacker is stronger, and whether that was tested."""
-    attacker = other.condition.attacker
-    bounds = record.above.get(attacker)
-    return overestimate_reason(key, protocol.eer, _eer(other, protocol), bounds, attacker)
 
 
 def _check_speaker_sums(of: SpeakerSums, where: str) -> None:

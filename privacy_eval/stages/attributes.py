@@ -209,7 +209,8 @@ class _Attribute:
         label_of, without = self._label_of_speaker(inputs)
         speaker_of = {u: s for u, s in self._speaker_of(inputs).items() if s in label_of}
         read = partial(self._vectors, paths)
-        both = [dict(chain.from_iterable(map(read, names))) for names in self._names]
+        sets = [[f"{n}{s}" for n in self.sets] for s in self._suffixes]
+        both = [dict(chain.from_iterable(map(read, names))) for names in sets]
         lacking = [u for u in speaker_of if any(u not in of for of in both)]
         if lacking and not self.asv.access.allow_missing:
             raise PrivacyEvalError(
@@ -236,12 +237,6 @@ class _Attribute:
         remarks = (remark + self.condition.attribute,) if without else ()
         left_out = f"{len(lacking)} utterances without x-vectors left out" if lacking else ""
         return Content({self.path: record_text(record)}, left_out, remarks)
-
-    @property
-    def _names(self) -> tuple[list[str], list[str]]:
-        """Names of the sets of original, and of anonymized speech."""
-        original, anonymized = ([f"{n}{s}" for n in self.sets] for s in self._suffixes)
-        return original, anonymized
 
     def _vectors(self, paths: Paths, name: str) -> Iterator[tuple[str, object]]:
         """Yield the vectors of the utterances of a set."""

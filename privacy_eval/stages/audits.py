@@ -176,7 +176,7 @@ class _Audit:
                 "original": self.original,
                 "fields": fields_digest(),
             },
-            # Of sizes and times: reading the files would take as long as half of the audit.
+            # Of sizes, times and inodes: reading the files takes as long as half of the audit.
             options={"files": digest(json.dumps(_files(self.pair)).encode())},
             revision=_REVISION,
             cost=self.cost,

@@ -395,7 +395,9 @@ class _SetRecord:
             measured = self._read(paths, "speaker ")
             left_out = measured.left_out
             if self.source == QUALITY:
-                values = _quality_values(measured)
+                of = measured.quality
+                keys = next(iter(of.values()))
+                values = {f"dnsmos_{key}": {u: q[key] for u, q in of.items()} for key in keys}
             else:
                 errors, counts = self._phone_errors(measured, inputs, paths)
                 values = {"per" if self.source == PHONES_TEXT else "per_original": errors}
@@ -513,12 +515,6 @@ class _SetRecord:
         if not present:
             raise PrivacyEvalError(f"{path}: no utterance of {self.condition.name}")
         return {self.measure.id: present}, len(missing) + len(extra)
-
-
-def _quality_values(measured: UtteranceMeasures) -> dict[str, dict[str, float]]:
-    """Return opinion scores by metric, then by utterance."""
-    keys = next(iter(measured.quality.values()))
-    return {f"dnsmos_{key}": {u: q[key] for u, q in measured.quality.items()} for key in keys}
 
 
 def described(measure: Measure) -> MetricDescription:

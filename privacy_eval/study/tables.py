@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..choices import grouped
 from ..io.csv_text import csv_text
 from ..metrics import (
     METRICS,
@@ -426,7 +427,4 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
 
 def group_rows(rows: Iterable[Row], key: str) -> dict[Any, list[Row]]:
     """Group rows by one of their entries."""
-    groups: dict[Any, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row[key], []).append(row)
-    return groups
+    return grouped(rows, lambda row: row[key])

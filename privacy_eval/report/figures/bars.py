@@ -135,7 +135,10 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     series = _attack_series(protocol, of_scores)
     for split, metric in itertools.product(protocol.splits, (protocol.eer, "cllr_min")):
         yield from _split_figures(data, split, metric, series, of_scores)
-    series = _gender_series(protocol)
+    series = [
+        Series(gender, style.escape_mathtext(title), _GENDER_STYLES[i % len(_GENDER_STYLES)])
+        for i, (gender, title) in enumerate(protocol.genders.items())
+    ]
     for split, metric in itertools.product(protocol.splits, ("gvd_db", "deid")):
         yield from _split_figures(data, split, metric, series, (None,))
     series = _attack_series(protocol, attacks)
@@ -226,14 +229,6 @@ def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
     fills = style.attack_styles(protocol)
     keys = (ORIGINAL_ATTACK, *attacks)
     return [Series(key, style.attack_label(protocol, key), fills[key]) for key in keys]
-
-
-def _gender_series(protocol: Protocol) -> list[Series]:
-    """A series per gender."""
-    return [
-        Series(gender, style.escape_mathtext(title), _GENDER_STYLES[i % len(_GENDER_STYLES)])
-        for i, (gender, title) in enumerate(protocol.genders.items())
-    ]
 
 
 # Means over splits and data sets
