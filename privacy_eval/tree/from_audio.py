@@ -188,8 +188,6 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     audio: dict[str, Mapping[str, Path]] = {"": original}
     is_informed = bool(training)
     if source.anonymized is not None:
-        if os.path.realpath(source.anonymized) == os.path.realpath(source.original):
-            raise PrivacyEvalError(f"{source.anonymized}: --anonymized is the folder of --original")
         anonymized = _anonymized(source, source.speaker_level or speech.level)
         is_informed = not training.keys().isdisjoint(anonymized)
         needed = {**speech.speaker_of, **training} if is_informed else speech.speaker_of
@@ -200,6 +198,8 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     files |= _model_files(source)
     doubts = [doubt for folder in taken.values() for doubt in folder.doubts]
     alike = look_alike(sorted({*speech.speaker_of.values()}))
+    if source.anonymized and source.anonymized.absolute() == source.original.absolute():
+        doubts.append("--anonymized is the folder of --original: nothing is anonymized")
     doubts += [f"speakers look alike: {', '.join(group)}" for group in alike]
     remarks = (*doubts, *_remarks(speech, sets))
     files[PROTOCOL] = _protocol(source, speech, sets, is_informed, remarks).encode()
