@@ -31,7 +31,7 @@ class ChangedError(PrivacyEvalError):
 
 
 class InputWarning(UserWarning):
-    """A doubt about an input, which the command line prints."""
+    """A caveat about an input, which the command line prints."""
 
 
 class OutputError(PrivacyEvalError):

@@ -157,7 +157,7 @@ def _user_metrics(arguments: argparse.Namespace) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logged_warnings() -> Iterator[None]:
-    """Log doubts about inputs, each once."""
+    """Log caveats about inputs, each once."""
     with warnings.catch_warnings():
         other, told = warnings.showwarning, set[str]()
         warnings.simplefilter("default", InputWarning)

@@ -117,12 +117,12 @@ CAVEATS: Mapping[str, Caveat] = {
         "or swapped labels?), or many equal scores; no metric of such scores measures privacy"
     ),
     CONSTANT: Caveat(
-        "(Nearly) all scores are equal: they say nothing about privacy", word="equal scores"
+        "(Nearly) all scores are equal: they are uninformative about privacy", word="equal scores"
     ),
     **{
         key: Caveat(
-            f"The scores of (nearly) all {side} are equal (same vector for all?): they say nothing "
-            "about privacy",
+            f"The scores of (nearly) all {side} are equal (same vector for all?): they are "
+            "uninformative about privacy",
             word="equal scores",
         )
         for key, side in _CONSTANT_SIDES.items()

@@ -196,12 +196,12 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     tree = Path(os.path.abspath(tree))
     files = _data_folders(sets, speech, audio, tree)
     files |= _model_files(source)
-    doubts = [doubt for folder in taken.values() for doubt in folder.doubts]
+    caveats = [caveat for folder in taken.values() for caveat in folder.caveats]
     alike = look_alike(sorted({*speech.speaker_of.values()}))
     if source.anonymized and source.anonymized.absolute() == source.original.absolute():
-        doubts.append("--anonymized is the folder of --original: nothing is anonymized")
-    doubts += [f"speakers look alike: {', '.join(group)}" for group in alike]
-    remarks = (*doubts, *_remarks(speech, sets))
+        caveats.append("--anonymized is the folder of --original: nothing is anonymized")
+    caveats += [f"speakers look alike: {', '.join(group)}" for group in alike]
+    remarks = (*caveats, *_remarks(speech, sets))
     files[PROTOCOL] = _protocol(source, speech, sets, is_informed, remarks).encode()
     everything = [path for paths in audio.values() for path in paths.values()]
     return NewTree(

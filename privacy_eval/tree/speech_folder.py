@@ -99,7 +99,7 @@ class SpeechFolder:
         return printable(f"({self.taken_from}): {len(names)}: {abbreviate(names)}")
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[str, ...]:
         """What to check of the speakers."""
         odd = not_speakers(sorted(set(self.speaker_of.values())))
         return *self.recurring, *[f"check that these are speakers: {abbreviate(odd)}"] * bool(odd)

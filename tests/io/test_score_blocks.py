@@ -156,3 +156,12 @@ def test_a_score_file_that_is_rewritten_between_two_blocks_is_refused(tmp_path: 
 
     with pytest.raises(PrivacyEvalError, match=f"^{paths[0]}: changed while it was read"):
         read_in_key_order(*paths, rewrite)
+
+
+def test_lists_whose_utterances_never_repeat_are_read_in_blocks(tmp_path: Path) -> None:
+    """Ids that occur once cannot be constant: most lists of single trials need little memory."""
+    lines = [f"spk{n % 3} utt{n}" for n in range(40)]
+    scores = [f"{line} {n / 7 - 2:.5g}" for n, line in enumerate(lines)]
+    trials = [f"{line} {'nontarget' if n % 4 else 'target'}" for n, line in enumerate(lines)]
+    found = read_in_key_order(*files(tmp_path, scores, trials), join_blocks)
+    assert found is not None and found[1].is_target.sum() == 10

@@ -17,6 +17,7 @@ from privacy_eval.numbers.cells import (
     cells_from_results,
     merge_cells,
 )
+from privacy_eval.numbers.comparability import comparability_notes
 from privacy_eval.numbers.means import Means
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results
@@ -181,3 +182,13 @@ def test_values_of_the_only_variant_keep_their_intervals() -> None:
     protocol = replace(results.protocol, variant="exact")
     cells = cells_from_results(replace(results, protocol=protocol, verification=(first,)))
     assert [c.interval for key, c in cells.values.items() if key.metric == "eer"] == [(0.1, 0.9)]
+
+
+def test_partial_word_error_rates_are_named() -> None:
+    results = imported(B1)
+    first, *others = results.recognition
+    partial = replace(first, line=replace(first.line, partial=True))
+    notes = list(comparability_notes(replace(results, recognition=(partial, *others))))
+    (note,) = (text for text in notes if "partial" in text)
+    assert f"B1 {first.condition.name}" in note
+    assert not any("partial" in text for text in comparability_notes(results))

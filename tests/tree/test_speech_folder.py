@@ -196,7 +196,7 @@ def test_layouts_that_tell_their_speakers(
     layout(tmp_path, places, f"{name}1", f"{name}2")
     speech = read_speech_folder(tmp_path)
     assert sorted(set(speech.speaker_of.values())) == speakers.split()
-    assert speech.level == level and not speech.doubts
+    assert speech.level == level and not speech.caveats
     assert all(u.startswith(s) for u, s in speech.speaker_of.items())
     assert speech.speakers.endswith(f": {len(speakers.split())}: {speakers.replace(' ', ', ')}")
 
@@ -290,7 +290,7 @@ def test_a_list_in_the_folder_tells_the_level(
     speech = read_speech_folder(tmp_path)
     assert speech.level == 2 and speech.gender_of == genders
     assert speech.speaker_of["B-y-t-1"] == "B" and speech.session_of["B-y-t-1"] == "y/t"
-    (recurring,) = speech.doubts
+    (recurring,) = speech.caveats
     assert "B (x/B and y/B)" in recurring
     touch(tmp_path, "x/D/s/1.wav")
     with pytest.raises(PrivacyEvalError, match="level 2: 4 folders of 3 names: A, B, D"):
@@ -299,7 +299,7 @@ def test_a_list_in_the_folder_tells_the_level(
 
 def test_names_that_differ_in_blanks_alone_are_said_to_be_one(tmp_path: Path) -> None:
     touch(tmp_path, "A B/1.wav", "A_B/2.wav", "C/1.wav")
-    (recurring,) = read_speech_folder(tmp_path).doubts
+    (recurring,) = read_speech_folder(tmp_path).caveats
     assert recurring.endswith(f"1: A_B ({tmp_path.name}/A B and {tmp_path.name}/A_B)")
 
 
@@ -405,3 +405,14 @@ def test_a_list_of_groups_is_taken_with_a_caution(tmp_path: Path) -> None:
     run = cli("data-dir", *lists, "--out", tmp_path / "tree")
     assert run.code == 0 and "these are speakers: f, m" in run.err, run.err
     assert "speakers (utt2spk): 2: f, m" in run.out
+
+
+def test_speakers_that_look_alike_and_originals_for_anonymized_are_cautions(tmp_path: Path) -> None:
+    layout(tmp_path / "audio", ["Anna", "anna", "bert"], "1", "2", "3")
+    run = cli(
+        *("data-dir", "--original", tmp_path / "audio", "--out", tmp_path / "tree"),
+        *("--anonymized", tmp_path / "audio"),
+    )
+    assert run.code == 0 and "look alike: Anna, anna" in run.err, run.err
+    assert "nothing is anonymized" in run.err
+    assert "look alike: Anna, anna" in (tmp_path / "tree/protocol.yaml").read_text()
