@@ -106,7 +106,7 @@ INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "w
 RAW_SPEECH = "raw_speech"
 OTHER_WORDS, PARTIAL = "other_words", "partial"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
-CONSTANT, LOWEST_EER = "constant", "lowest_eer"
+CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
 #: What does not differ, by the key of the caveat.
 _CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "enrolled speakers"}
 
@@ -130,6 +130,12 @@ CAVEATS: Mapping[str, Caveat] = {
     "tied": Caveat(
         "Coarse scores: the EER depends on the order of tied trials (give more digits)",
         ranked=True,
+    ),
+    # Who leaves out hard trials would gain by it.
+    INCOMPLETE: Caveat(
+        "Incomplete: some trials have no score and were left out (--allow-missing)",
+        mark=LEFT_OUT_MARK,
+        word="incomplete",
     ),
     INVERTED_ORIGINAL: Caveat(
         "Implausible scores of original speech: metrics of anonymized speech are uninformative too"
@@ -182,13 +188,6 @@ CAVEATS: Mapping[str, Caveat] = {
         for rate, least in _MIN_NONTARGETS.items()
     },
 }
-
-#: Of values computed without some trials, on request: who omits hard trials would gain by it.
-INCOMPLETE = Caveat(
-    "Incomplete: some trials have no score and were left out (--allow-missing)",
-    mark=LEFT_OUT_MARK,
-    word="incomplete",
-)
 
 
 def find_caveats(

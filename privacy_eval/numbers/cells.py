@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate, counted
 from ..metrics import Caveat, describe, of_kind
-from ..metrics.caveats import INCOMPLETE, WEAK_ATTACKER
+from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..metrics.wer import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
@@ -255,7 +255,6 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
             continue
         system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
         intervals = r.intervals(variant)
-        incomplete = INCOMPLETE if r.trials_without_score else None
         for metric, value in r.values(variant).items():
             key = CellKey(metric, c.attack_model, c.split, c.data_set, c.gender, system)
             bounds = intervals.get(metric)
@@ -267,7 +266,7 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
                 r.n_target,
                 r.n_nontarget,
                 r.left_out > 0,
-                r.caveat(metric) or incomplete or weak.get(c.system),
+                r.caveat(metric) or weak.get(c.system),
                 conditions=(c,),
             )
             if not c.is_original:

@@ -337,8 +337,8 @@ def _rows(record: AnyRecord, each: str, variant: Variant) -> Iterator[dict[str, 
 
 def _withheld(record: AnyRecord, row: Mapping[str, Any]) -> str:
     """Return why a value must not be judged; "" if it may be."""
-    if row.get("trials_without_score") or row.get("scores_without_trial"):
-        return INCOMPLETE.reason
+    if row.get("scores_without_trial"):
+        return CAVEATS[INCOMPLETE].reason
     caveat = record.caveat(row["metric"]) if isinstance(record, VerificationRecord) else None
     return "" if caveat is None else caveat.reason
 

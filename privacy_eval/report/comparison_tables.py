@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import enumerated
 from ..io.files import file_names
-from ..metrics import METRICS, Label, Metric
+from ..metrics import CAVEATS, METRICS, Label, Metric
 from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
 from ..metrics.zebra import categorical_tag
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
@@ -376,7 +376,7 @@ def cell_text(metric: Metric, cell: Cell | None) -> str:
     tag = zebra_category(cell) if graded else None
     text = marked_text(f"{cell.text} {tag}" if tag else cell.text, cell.caveat)
     text += OTHER_SOURCE_MARK * bool(cell.other_source)
-    is_marked = cell.caveat is INCOMPLETE
+    is_marked = cell.caveat is CAVEATS[INCOMPLETE]
     return f"{text}{LEFT_OUT_MARK}" if cell.left_out and not is_marked else text
 
 

@@ -13,6 +13,7 @@ from ..choices import LEAST_SPEAKERS, LEVEL
 from ..errors import counted
 from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from ..metrics import NO_WIDTH, describe
+from ..metrics.caveats import marked_text
 from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.cells import system_column
@@ -20,6 +21,7 @@ from ..numbers.disclosures import inferred_attributes, speech_amounts
 from ..numbers.identification import Identified, SingledOut
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
+from ..results.records import VerificationRecord
 from ..version import __version__
 from .attackers_in_words import attackers_in_words
 from .first_screen import attacker, not_evaluated_attacks
@@ -385,6 +387,10 @@ def _attackers(data: ReportData) -> Iterator[str]:
 def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Describe the test sets, which differ by data set and gender, and the groups of a protocol."""
     protocol, eer = data.protocol, describe(data.protocol.eer)
+
+    def value(record: VerificationRecord) -> float:
+        return record.values(protocol.variant)[protocol.eer]
+
     for one in _attacks(data):
         records = [
             r
@@ -394,12 +400,12 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
         ]
         if len(records) < 2:
             continue
-        ordered = sorted(records, key=lambda r: r.values(protocol.variant)[protocol.eer])
+        ordered = sorted(records, key=value)
         picked = ordered if len(ordered) <= _LISTED else [ordered[0], ordered[-1]]
         sets = [
             f"{protocol.data_set(r.condition.data_set).title}, "
             f"{protocol.genders[r.condition.gender]} "
-            f"{eer.format(r.values(protocol.variant)[protocol.eer])} % "
+            f"{marked_text(eer.format(value(r)), r.caveat(protocol.eer))} % "
             f"{_bounds(data, r.speaker_intervals.get(protocol.variant, {}).get(protocol.eer))}"
             for r in picked
         ]

@@ -33,6 +33,7 @@ from ..metrics import (
 )
 from ..metrics.amount import Amount
 from ..metrics.caveats import (
+    INCOMPLETE,
     INVERTED_ORIGINAL,
     PARTIAL,
     RAW_SPEECH,
@@ -324,6 +325,8 @@ class VerificationRecord(Record):
         is_original = self.condition.is_original and self.condition.asv_model == ORIGINAL
         eer, counts = next(eers, None), (self.n_target, self.n_nontarget)
         caveats = find_caveats(eer, *counts, is_original=is_original, ties=self.ties)
+        if self.trials_without_score:
+            caveats[INCOMPLETE] = CAVEATS[INCOMPLETE].reason
         object.__setattr__(self, "caveats", caveats)
 
     def intervals(self, variant: Variant) -> Mapping[str, tuple[float, ...]]:

@@ -10,7 +10,6 @@ from decimal import ROUND_HALF_UP, Decimal
 import pytest
 
 from privacy_eval.metrics import CAVEATS, METRICS
-from privacy_eval.metrics.caveats import INCOMPLETE
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.means import Mean, Means, mean_of_keys
 from privacy_eval.protocol.protocol import load_protocol
@@ -77,7 +76,7 @@ def test_a_part_without_weight_is_neither_averaged_nor_missing() -> None:
 
 
 def test_a_mean_over_a_marked_part_is_blank_and_names_it() -> None:
-    for caveat in (*CAVEATS.values(), INCOMPLETE):
+    for caveat in CAVEATS.values():
         cells = [Cell("eer", 0.1)] * 5
         of_all = mean(*cells, Cell("eer", 0.1, caveat=caveat))
         assert (of_all.value is None) is (of_all.text() == "") is not caveat.ranked

@@ -198,7 +198,7 @@ def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> 
     ]
     assert table.rows[1][-1].startswith("incomplete: 1 of 1 values")
     assert table.rows[2][-1].startswith("implausible: 1 of 1 values")
-    _, caveat, left_out = table.notes
+    _, left_out, caveat = table.notes
     assert re.search(r"EER above 65 % is implausible.*: \d+ conditions? of b", caveat)
     assert "left out" in left_out
 
