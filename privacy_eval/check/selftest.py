@@ -45,7 +45,7 @@ _VOICEPAT = "VoicePAT ddf2fd1"
 #: Dialects of the EER whose golden numbers are those of the programs themselves.
 _RUN = (
     *("pyllr_rocch", "eer_package", "legal_eval_rocch", "sklearn_nearest", "sklearn_brentq"),
-    "bob",
+    *("bob", "pyannote", "case_benchmark", "feerci"),
 )
 
 

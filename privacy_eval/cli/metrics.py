@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
     corrected = "the lowest EER of several attackers, corrected for having been picked"
     parser.add_argument("--strongest", **flag(corrected))
-    dialects = "also the EER as Kaldi, SpeechBrain, scikit-learn, NIST and others define it"
+    dialects = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
     parser.add_argument("--dialects", **flag(dialects))
     four_ways = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
     parser.add_argument("--worst-case", **flag(four_ways))
@@ -430,13 +430,14 @@ def _show(
 ) -> None:
     """Print metrics, intervals and comparisons, with the additional fields `more`."""
     from ..io.schema import to_plain
-    from ..metrics import VARIANTS, eer_dialects
+    from ..metrics import VARIANTS, eer_dialects, min_dcf_dialects
     from ..metrics.eer import eer_percent
 
     evaluated = _only(evaluated, arguments.metrics)
     compared = {given: _only(other, arguments.metrics) for given, other in compared.items()}
     if vars(arguments).get("dialects"):  # of the verb `metrics` only
         more = {**more, "dialects": eer_dialects(evaluated.scores)}
+        more["min_dcf_dialects"] = min_dcf_dialects(evaluated.scores)
     if vars(arguments).get("worst_case") and "worst_case" not in more:
         more = {**more, "worst_case": worst_case_of_scores(evaluated.scores, arguments.seed)}
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
@@ -462,7 +463,7 @@ def _show(
     for speaker in more.get("speakers", ()):
         print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
     if "dialects" in more:
-        _print_dialects(more["dialects"])
+        _print_dialects(more["dialects"], more["min_dcf_dialects"])
     if "worst_case" in more:
         print_worst_case(more["worst_case"], evaluated.scores)
     for column, of_column in more.get("groups", {}).items():
@@ -471,17 +472,20 @@ def _show(
         _print_versus(arguments, comparisons, compared)
 
 
-def _print_dialects(eers: Mapping[str, float | None]) -> None:
-    """Print the EER as other programs define it, and why they differ."""
+def _print_dialects(eers: Mapping[str, float | None], costs: Mapping[str, float]) -> None:
+    """Print EER and minimum cost as other programs define them, and why they differ."""
     from tabulate import tabulate
 
-    from ..metrics import DIALECTS
+    from ..metrics import DIALECTS, MIN_DCF_DIALECTS
 
     rows = [
         (name, "n/a" if eer is None else f"{100 * eer:.3f}", *astuple(DIALECTS[name]))
         for name, eer in eers.items()
     ]
     headers = ("EER as", "%", "programs", "definition")
+    print(f"\n{tabulate(rows, headers=headers, disable_numparse=True)}")
+    rows = [(n, f"{cost:.4g}", *astuple(MIN_DCF_DIALECTS[n])) for n, cost in costs.items()]
+    headers = ("min DCF at 0.01 as", "value", *headers[2:])
     print(f"\n{tabulate(rows, headers=headers, disable_numparse=True)}")
 
 

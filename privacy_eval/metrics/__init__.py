@@ -28,8 +28,10 @@ from .counts import merge_counts as merge_counts
 from .detection import MinDcf as MinDcf
 from .detection import min_dcf as min_dcf
 from .dialects import DIALECTS as DIALECTS
+from .dialects import MIN_DCF_DIALECTS as MIN_DCF_DIALECTS
 from .dialects import Dialect as Dialect
 from .dialects import eer_dialects as eer_dialects
+from .dialects import min_dcf_dialects as min_dcf_dialects
 from .eer import IMPLAUSIBLE_EER as IMPLAUSIBLE_EER
 from .eer import Eer as Eer
 from .eer import bengio_mariethoz_interval as bengio_mariethoz_interval

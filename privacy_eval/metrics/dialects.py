@@ -1,24 +1,28 @@
-"""The equal error rate of one set of scores as other programs define it.
+"""The equal error rate and the minimum cost of one set of scores as other programs define them.
 
-All of them look for the point where miss and false-alarm rates are equal. They differ in the points
+All EERs look for the point where miss and false-alarm rates are equal. They differ in the points
 that they consider, in the order of tied scores, in what they do between two points, and in
-precision. Rates are fractions; the higher, the better the privacy.
+precision. Rates are fractions; the higher, the better the privacy. Minimum costs differ in what
+they are divided by.
 
 References
 ----------
 The definitions were read in the sources of Kaldi 5.5, SpeechBrain 1.1.2, PYLLR, `eer`,
 `voice-anonymization-legal-eval` 2.1.0, the scripts released with VoicePrivacy 2020 and 2022,
-scikit-learn, torchmetrics 1.9.0, Bob (`bob.measure` 6.1.1), the scoring software of NIST's SRE and
-that of ASVspoof.
+scikit-learn 1.9.1, torchmetrics 1.9.0, Bob (`bob.measure` 6.1.1), pyannote.metrics 4.2.0,
+case-benchmark 1.0.0, feerci 0.2.0, WeSpeaker, the scoring software of NIST's SRE and that of
+ASVspoof.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .detection import min_dcf
 from .eer import equal_rate, kaldi_eer, rocch_eer, speechbrain_eer
 from .pav import FloatArray, IntArray
 from .trial_scores import TrialScores, check_scores
@@ -29,12 +33,12 @@ _NIST_EDGES = 1_000_000
 
 @dataclass(frozen=True)
 class Dialect:
-    """A definition of the equal error rate.
+    """A definition of the equal error rate or of the minimum cost.
 
     Attributes
     ----------
     programs : str
-        Programs that use it.
+        Programs that use it, with the version that was read or run.
     reason : str
         What it does differently from others.
     """
@@ -44,51 +48,53 @@ class Dialect:
 
 
 _HULL = "where the convex hull of the ROC meets the diagonal: the lowest, at most 50 %"
+_NEAREST = "mean of the rates where they differ least"
 
 #: The dialects by name.
 DIALECTS = {
-    "kaldi": Dialect(
-        "Kaldi; VoicePrivacy 2020, 2022",
-        "a multiple of one over the number of targets, not interpolated; float32",
-    ),
+    "kaldi": Dialect("Kaldi; VoicePrivacy 2020, 2022", "0, 1/T, 2/T, ... of T targets; float32"),
     "rocch_exact": Dialect("Bosaris", _HULL),
     "pyllr_rocch": Dialect("PYLLR, llreval", _HULL),
     "eer_package": Dialect("eer (PyPI)", f"{_HULL}; by a numerical search, to about 1e-6"),
-    "legal_eval_rocch": Dialect("voice-anonymization-legal-eval", _HULL),
+    "legal_eval_rocch": Dialect("voice-anonymization-legal-eval 2.1.0", _HULL),
     "vpc_released_rocch": Dialect(
-        "scripts of VoicePrivacy 2020, 2022",
-        "hull of a point per trial, nontargets first at ties: too low where scores are tied",
+        "scripts of VoicePrivacy 2020, 2022", "hull of a point per trial: too low at ties"
     ),
     "sklearn_nearest": Dialect(
-        "roc_curve of scikit-learn, nearest point",
-        "mean of the rates where they differ least, but collinear points are dropped by default",
+        "scikit-learn 1.9.1, nearest point", f"{_NEAREST}, but collinear points are dropped"
     ),
     "sklearn_brentq": Dialect(
-        "roc_curve of scikit-learn, brentq of interp1d",
-        "where the interpolated ROC meets the diagonal; ties are a sloped line",
+        "scikit-learn 1.9.1, brentq of interp1d", "interpolated; ties are a sloped line"
     ),
     "torchmetrics": Dialect(
-        "torchmetrics",
-        "mean of the rates where they differ least; a sigmoid in float32 if any score is outside "
-        "[0, 1], which ties large scores",
+        "torchmetrics 1.9.0, one float32 batch", f"{_NEAREST}; sigmoid if any is outside [0, 1]"
     ),
     "speechbrain": Dialect(
-        "SpeechBrain; VoicePrivacy 2024, 2026",
-        "mean of the rates where they differ least, the first such point; float32",
+        "SpeechBrain 1.1.2; VoicePrivacy 2024, 2026", f"{_NEAREST}, the first such point; float32"
     ),
     "nist_sorted": Dialect(
         "NIST SRE, sorted scores", "interpolated between trials, targets first at ties"
     ),
-    "nist_histogram": Dialect(
-        "NIST SRE 2016", "interpolated between bins of about 1e-6 of the range of the scores"
+    "nist_histogram": Dialect("NIST SRE 2016", "interpolated between bins of 1e-6 of the range"),
+    "asvspoof": Dialect("ASVspoof", f"{_NEAREST}, a point per trial, targets first at ties"),
+    "bob": Dialect("Bob (bob.measure 6.1.1)", f"{_NEAREST}, the last such point"),
+    "pyannote": Dialect(
+        "pyannote.metrics 4.2.0", "mean of the four rates around the crossing: 25 % if separated"
     ),
-    "asvspoof": Dialect(
-        "ASVspoof",
-        "mean of the rates where they differ least, a point per trial, targets first at ties",
+    "case_benchmark": Dialect(
+        "case-benchmark 1.0.0", f"interpolated, or {_NEAREST}; 0 if all scores are equal"
     ),
-    "bob": Dialect(
-        "Bob (bob.measure)", "mean of the rates where they differ least, the last such point"
+    "feerci": Dialect(
+        "feerci 0.2.0", "divides by one trial less; may be 0 or below where scores overlap"
     ),
+}
+
+#: The dialects of the minimum cost by name.
+MIN_DCF_DIALECTS = {
+    "normalized": Dialect(
+        "NIST SRE, Kaldi, WeSpeaker, case-benchmark 1.0.0", "1 is no better than without scores"
+    ),
+    "speechbrain": Dialect("SpeechBrain 1.1.2", "not normalized: at most 0.01; float32"),
 }
 
 
@@ -104,7 +110,8 @@ def eer_dialects(scores: TrialScores) -> dict[str, float | None]:
     dict of str to float or None
         Fractions by the names of `DIALECTS`, in their order; None where the program gives no
         value: NIST's if the rates cross before the first point, as where the lowest score is the
-        only one of its class, or, of histograms, if all scores are equal.
+        only one of its class, or, of histograms, if all scores are equal; feerci's if a class has
+        a single trial among those of the other.
 
     Raises
     ------
@@ -123,16 +130,14 @@ def eer_dialects(scores: TrialScores) -> dict[str, float | None]:
     each_missed, each_accepted = _points_per_trial(scores)
     ascending = each_missed / scores.n_target, each_accepted / scores.n_nontarget
     miss, false_alarm = missed / scores.n_target, accepted / scores.n_nontarget
+    corners = _corners(scores, missed, accepted)
     difference = np.abs(missed * scores.n_nontarget - accepted * scores.n_target)
     last = difference.size - 1 - int(np.argmin(difference[::-1]))
     return {
         "kaldi": float(np.float32(kaldi_eer(scores).value)),
-        "rocch_exact": hull,
-        "pyllr_rocch": hull,
-        "eer_package": hull,
-        "legal_eval_rocch": hull,
+        **dict.fromkeys(("rocch_exact", "pyllr_rocch", "eer_package", "legal_eval_rocch"), hull),
         "vpc_released_rocch": rocch_eer(scores, variant="challenge").value,
-        "sklearn_nearest": _without_collinear_points(scores, missed, accepted),
+        "sklearn_nearest": _nearest(*corners),
         "sklearn_brentq": equal_rate(miss, false_alarm),
         "torchmetrics": _torchmetrics_eer(scores),
         "speechbrain": speechbrain_eer(scores).value,
@@ -140,7 +145,38 @@ def eer_dialects(scores: TrialScores) -> dict[str, float | None]:
         "nist_histogram": _histogram_eer(scores),
         "asvspoof": _nearest(*ascending),
         "bob": float(miss[last] + false_alarm[last]) / 2,
+        "pyannote": _pyannote_eer(*corners),
+        "case_benchmark": _case_benchmark_eer(*corners),
+        "feerci": _feerci_eer(scores),
     }
+
+
+def min_dcf_dialects(scores: TrialScores) -> dict[str, float]:
+    """Compute the minimum cost of one set of scores as other programs define it.
+
+    The prior of target trials is 0.01 and both errors cost 1, the defaults of these programs.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    dict of str to float
+        Costs by the names of `MIN_DCF_DIALECTS`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `TrialScores`.
+
+    Examples
+    --------
+    >>> min_dcf_dialects(TrialScores([1.0, 3.0], [0.0, 2.0]))
+    {'normalized': 0.5, 'speechbrain': 0.005}
+    """
+    normalized, of_single = (min_dcf(of, 0.01).value for of in (scores, scores.single))
+    return {"normalized": normalized, "speechbrain": 0.01 * of_single}
 
 
 def _points(scores: TrialScores) -> tuple[IntArray, IntArray]:
@@ -167,14 +203,62 @@ def _nearest(miss: NDArray[np.floating], false_alarm: NDArray[np.floating]) -> f
     return float((false_alarm[at] + miss[at]) / 2)
 
 
-def _without_collinear_points(scores: TrialScores, missed: IntArray, accepted: IntArray) -> float:
-    """Return the nearest point among those that scikit-learn keeps: the start of the ROC, the next
-    one, the last, and corners between them."""
+def _corners(
+    scores: TrialScores, missed: IntArray, accepted: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the miss and false-alarm rates of the points that scikit-learn keeps, from rejecting
+    to accepting all: the start of the ROC, the next one, the last, and corners between them."""
     hits, false_alarms = scores.n_target - missed[::-1], accepted[::-1]
     kept = np.ones(hits.size, dtype=bool)
     kept[2:-1] = (np.diff(hits[1:], 2) != 0) | (np.diff(false_alarms[1:], 2) != 0)
-    hit = hits[kept] / scores.n_target
-    return _nearest(1 - hit, false_alarms[kept] / scores.n_nontarget)
+    return 1 - hits[kept] / scores.n_target, false_alarms[kept] / scores.n_nontarget
+
+
+def _pyannote_eer(miss: FloatArray, false_alarm: FloatArray) -> float:
+    after = int(np.argmax(false_alarm > miss))
+    around = slice(after - 1, after + 1)
+    return float(miss[around].sum() + false_alarm[around].sum()) / 4
+
+
+def _case_benchmark_eer(miss: FloatArray, false_alarm: FloatArray) -> float:
+    """Interpolate between the neighbours of the nearest point, unless the rates, taken after
+    vertical steps, do not cross there."""
+    at = int(np.argmin(np.abs(false_alarm - miss)))
+    if at in (0, miss.size - 1):
+        return float(false_alarm[at])
+    ends = false_alarm[[at - 1, at + 1]]
+    if np.prod(np.interp(ends, false_alarm, miss) - ends) > 0:
+        return float(false_alarm[at] + miss[at]) / 2
+    return equal_rate(miss[::-1], false_alarm[::-1])
+
+
+def _feerci_eer(scores: TrialScores) -> float | None:
+    """Search the crossing by halves, then count the trials beyond the float32 scores there."""
+    target, nontarget, single = scores.target, scores.nontarget, scores.single
+    last_target, last_nontarget = scores.n_target - 1, scores.n_nontarget - 1
+    if target[0] > nontarget[-1] or target[-1] < nontarget[0]:
+        return float(target[0] < nontarget[0])
+    if not last_target or not last_nontarget:
+        return None
+    place, step, high, first = 0.5, 0.5, 0, 0
+    for _ in range(2 * int(math.log2(max(scores.n_target, scores.n_nontarget)))):
+        at, beside = (1 - place) * last_target, float(np.float32(place * last_nontarget))
+        low, last = int(at), math.ceil(beside)
+        sign = 1
+        if target[low] <= nontarget[last]:
+            sign, high, first = -1, math.ceil(at), int(beside)
+            if nontarget[first] <= target[high]:
+                break
+        place, step = float(np.float32(place + sign * step)), step / 2
+    if single.target[low] >= single.nontarget[first]:
+        low = int(np.searchsorted(target, float(single.nontarget[first]), "right"))
+        high = int(np.searchsorted(target, float(single.nontarget[last]))) - 1
+    else:
+        first = int(np.searchsorted(nontarget, float(single.target[low]), "right"))
+    miss, next_miss = (np.float32(n) / np.float32(last_target) for n in (low, high))
+    false_alarm = np.float32(1) - np.float32(first) / np.float32(last_nontarget)
+    is_between = (false_alarm - miss) * (false_alarm - next_miss) <= 0
+    return float(false_alarm if is_between else next_miss)
 
 
 def _torchmetrics_eer(scores: TrialScores) -> float:

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import bisect
 import json
+import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from golden import FOLDER, GoldenScores
-from hypothesis import given, settings
+from hypothesis import example, given, settings
+from numpy.typing import NDArray
+from scipy.interpolate import interp1d
+from scipy.optimize import brentq
 from strategies import ScoreLists, any_scores
 from support import cli
 
-from privacy_eval.metrics import DIALECTS, TrialScores, eer_dialects
+from privacy_eval.io.transcripts import pair_transcripts
+from privacy_eval.metrics import (
+    DIALECTS,
+    MIN_DCF_DIALECTS,
+    TrialScores,
+    eer_dialects,
+    min_dcf_dialects,
+)
+from privacy_eval.metrics.wer import SpeakerErrors, WordErrors, total, word_errors
 
-EXPECTED = json.loads((FOLDER.parent / "dialects/expected.json").read_text())
+GOLDEN = FOLDER.parent / "dialects"
+EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
+SMALL = json.loads((GOLDEN / "small_sets.json").read_text())
+WORDS = json.loads((GOLDEN / "words.json").read_text())
+
+#: The programs add in another order, search to 2e-12 (brentq), or have rates in float32.
+TOLERANCES = {"pyannote": 1e-15, "case_benchmark": 3e-12, "torchmetrics": 1e-7}
 
 
 def test_golden_values(golden_scores: GoldenScores) -> None:
@@ -23,6 +43,63 @@ def test_golden_values(golden_scores: GoldenScores) -> None:
     assert list(values) == list(expected) == list(DIALECTS)
     for name, value in expected.items():
         assert values[name] == pytest.approx(value, abs=1e-6, rel=0), name
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_sets_as_the_programs_themselves(name: str) -> None:
+    of = SMALL[name]
+    values = eer_dialects(TrialScores(of["target"], of["nontarget"]))
+    for dialect, value in of["eer"].items():
+        if dialect not in TOLERANCES:
+            assert values[dialect] == value, dialect  # None: an error of the program
+        else:
+            assert values[dialect] == pytest.approx(value, abs=TOLERANCES[dialect], rel=0), dialect
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_minimum_costs_as_the_programs_themselves(name: str) -> None:
+    """SpeechBrain's is not normalized and has float32 rates and scores."""
+    of = SMALL[name]
+    costs = min_dcf_dialects(TrialScores(of["target"], of["nontarget"]))
+    assert list(costs) == list(of["min_dcf"]) == list(MIN_DCF_DIALECTS)
+    assert costs["normalized"] == pytest.approx(of["min_dcf"]["normalized"], abs=1e-12, rel=0)
+    assert costs["speechbrain"] == pytest.approx(of["min_dcf"]["speechbrain"], abs=1e-9, rel=0)
+
+
+def sigmoid_of_batches(batches: list[NDArray[np.float32]]) -> list[float]:
+    """Scores as torchmetrics keeps them: a sigmoid of each batch that has one outside [0, 1]."""
+    with np.errstate(over="ignore"):
+        kept = [b if b.min() >= 0 and b.max() <= 1 else 1 / (1 + np.exp(-b)) for b in batches]
+    return [float(score) for batch in kept for score in batch]
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if "torchmetrics" in SMALL[name]])
+def test_torchmetrics_depends_on_batches_and_precision(name: str) -> None:
+    target, nontarget = SMALL[name]["target"], SMALL[name]["nontarget"]
+    recorded = SMALL[name]["torchmetrics"]
+    scores = np.array(target + nontarget, dtype=np.float32)
+    order = np.array(sorted(range(scores.size), key=lambda i: (37 * i) % 97))
+    found = {}
+    for size in (2, 8):
+        batches = np.split(order, range(size, scores.size, size))
+        kept = np.empty(scores.size)
+        kept[order] = sigmoid_of_batches([scores[batch] for batch in batches])
+        found[f"float32, batches of {size}"] = kept
+    parts = np.split(scores, [len(target)])
+    found["float32, targets then nontargets"] = np.array(sigmoid_of_batches(parts))
+    for kind, kept in found.items():
+        pooled = TrialScores(kept[: len(target)], kept[len(target) :])
+        assert eer_dialects(pooled)["torchmetrics"] == pytest.approx(recorded[kind], abs=1e-7), kind
+    one_batch = eer_dialects(TrialScores(target, nontarget))["torchmetrics"]
+    assert one_batch == pytest.approx(recorded["float32"], abs=1e-7)
+
+
+def test_batches_of_cosines_have_other_eers() -> None:
+    """Batches of two raise the EER of cosines from 8 to 41 %; float64 has fewer ties."""
+    cosines, close = (SMALL[name]["torchmetrics"] for name in ("cosines", "close_scores"))
+    assert cosines["float32"] == pytest.approx(2 / 24, abs=1e-7)
+    assert cosines["float32, batches of 2"] == pytest.approx(0.40972, abs=1e-5)
+    assert (close["float32"], close["float64"]) == (0.375, 0.25)
 
 
 # Loops
@@ -97,7 +174,89 @@ def test_dialects_agree_with_loops(scores: ScoreLists) -> None:
     assert one_of(values["speechbrain"], mean_where_nearest(by_score))
 
 
+def case_benchmark_loop(target: list[float], nontarget: list[float]) -> float:
+    """Brent's method between the neighbours of the nearest point, or the mean of its rates."""
+    kept = corners(points(target, nontarget))
+    miss = [1 - (len(target) - m) / len(target) for m, _ in kept]
+    false_alarm = [f / len(nontarget) for _, f in kept]
+    gaps = [abs(f - m) for m, f in zip(miss, false_alarm, strict=True)]
+    at = gaps.index(min(gaps))
+    if at in (0, len(kept) - 1):
+        return false_alarm[at]
+    curve = interp1d(false_alarm, miss)
+    try:
+        return float(brentq(lambda x: curve(x) - x, false_alarm[at - 1], false_alarm[at + 1]))
+    except ValueError:
+        return (false_alarm[at] + miss[at]) / 2
+
+
+def feerci_loop(target: list[float], nontarget: list[float]) -> float | None:
+    """Halve the interval of a fraction of nontargets and of the rest of targets until both overlap,
+    then count up to the scores there."""
+    t, n = sorted(target), sorted(nontarget)
+    if n[-1] < t[0]:
+        return 0.0
+    if t[-1] < n[0]:
+        return 1.0
+    if len(t) == 1 or len(n) == 1:
+        return None
+    place, step = Fraction(1, 2), Fraction(1)
+    for _ in range(2 * int(max(math.log2(len(t)), math.log2(len(n))))):
+        step /= 2
+        of_targets, of_nontargets = (1 - place) * (len(t) - 1), place * (len(n) - 1)
+        t_low, n_high = math.floor(of_targets), math.ceil(of_nontargets)
+        if t[t_low] > n[n_high]:
+            place += step
+            continue
+        t_high, n_low = math.ceil(of_targets), math.floor(of_nontargets)
+        if n[n_low] <= t[t_high]:
+            break
+        place -= step
+    with np.errstate(over="ignore"):
+        lowest, first, last = (float(np.float32(x)) for x in (t[t_low], n[n_low], n[n_high]))
+    if lowest >= first:
+        t_low, t_high = bisect.bisect_right(t, first), bisect.bisect_left(t, last) - 1
+    else:
+        n_low = bisect.bisect_right(n, lowest)
+    miss, next_miss = (np.float32(k) / np.float32(len(t) - 1) for k in (t_low, t_high))
+    false_alarm = np.float32(1 - np.float64(np.float32(n_low) / np.float32(len(n) - 1)))
+    if false_alarm == next_miss:
+        return float(next_miss)
+    ratio = (false_alarm - miss) / (false_alarm - next_miss)
+    return float(false_alarm if ratio <= 0 else next_miss)
+
+
+@settings(max_examples=150, deadline=None)
+@given(scores=any_scores(20))
+@example(scores=([1.0, 3.0], [0.0, 2.0]))
+@example(scores=([0.0, 0.0, 3.0], [1.0, 2.0, 2.0, 4.0, 4.0]))
+def test_newer_dialects_agree_with_loops(scores: ScoreLists) -> None:
+    target, nontarget = scores
+    values = eer_dialects(TrialScores(*scores))
+    kept = corners(points(target, nontarget))
+    rates = [(1 - (len(target) - m) / len(target), f / len(nontarget)) for m, f in kept]
+    after = next(i for i, (miss, false_alarm) in enumerate(rates) if false_alarm > miss)
+    mean = sum(rates[after - 1] + rates[after]) / 4
+    assert values["pyannote"] == pytest.approx(mean, abs=1e-12)
+    assert values["case_benchmark"] == pytest.approx(case_benchmark_loop(*scores), abs=3e-12)
+    assert values["feerci"] == feerci_loop(*scores)
+
+
 # By hand
+
+
+def test_perfect_scores_have_a_quarter_by_pyannote() -> None:
+    """Points (miss, false alarm) around the crossing: (0, 0) and (0, 1)."""
+    values = eer_dialects(TrialScores([2, 3, 4], [0, 1]))
+    assert (values["pyannote"], values["case_benchmark"], values["feerci"]) == (0.25, 0, 0)
+    values = eer_dialects(TrialScores([1, 1], [1, 1, 1]))
+    assert (values["pyannote"], values["case_benchmark"], values["feerci"]) == (0.5, 0, 0.5)
+
+
+def test_the_cost_of_speechbrain_is_a_hundredth_by_hand() -> None:
+    """One of two targets is missed where no nontarget is accepted."""
+    costs = min_dcf_dialects(TrialScores([1, 3], [0, 2]))
+    assert costs == pytest.approx({"normalized": 0.5, "speechbrain": 0.005})
 
 
 def test_ties_at_the_nearest_point_by_hand() -> None:
@@ -118,13 +277,15 @@ def test_large_scores_saturate_the_sigmoid_of_torchmetrics() -> None:
 def test_programs_without_a_value() -> None:
     for scores in (TrialScores([0.0], [1.0, 2.0]), TrialScores([1.0, 2.0], [0.0])):
         assert eer_dialects(scores)["nist_sorted"] is None  # the first trial is all of its class
+    for scores in (TrialScores([1.0], [0.0, 2.0]), TrialScores([0.0, 2.0], [1.0])):
+        assert eer_dialects(scores)["feerci"] is None  # it divides by the other trials of the class
     assert eer_dialects(TrialScores([1.0], [1.0]))["nist_histogram"] is None
 
 
 @pytest.mark.filterwarnings("error")
 def test_scores_beyond_float32() -> None:
     values = eer_dialects(TrialScores([1e300, 1e299], [-1e300, -1e299]))
-    assert set(values.values()) == {0}
+    assert values.pop("pyannote") == 0.25 and set(values.values()) == {0}
 
 
 # The command
@@ -135,9 +296,14 @@ def test_the_command_prints_every_dialect(tmp_path: Path) -> None:
     files = ("--scores", folder / "scores.gz", "--trials", folder / "trials.gz", "--dialects")
     run = cli("metrics", *files, "--format", "json")
     assert run.code == 0
-    assert json.loads(run.out)["dialects"] == pytest.approx(EXPECTED["few_trials"], abs=1e-6)
+    printed = json.loads(run.out)
+    assert printed["dialects"] == pytest.approx(EXPECTED["few_trials"], abs=1e-6)
+    costs = {"normalized": 9 / 13, "speechbrain": 0.09 / 13}  # 9 of 13 missed, none accepted
+    assert printed["min_dcf_dialects"] == pytest.approx(costs)
     text = cli("metrics", *files).out
-    assert all(f"\n{name} " in text for name in DIALECTS)
+    assert all(f"\n{name} " in text for name in (*DIALECTS, *MIN_DCF_DIALECTS))
+    for version in ("pyannote.metrics 4.2.0", "case-benchmark 1.0.0", "feerci 0.2.0"):
+        assert version in text
     assert "dialects" not in json.loads(cli("metrics", *files[:-1], "--format", "json").out)
     assert cli("metrics", *files, "--format", "csv").code == 2
 
@@ -151,3 +317,87 @@ def test_the_command_on_arrays(tmp_path: Path) -> None:
     assert run.code == 0 and "n/a" in run.out
     run = cli(*words, "--format", "json")
     assert json.loads(run.out)["dialects"]["nist_sorted"] is None
+
+
+# Word errors
+
+
+def as_errors(counts: dict[str, int]) -> WordErrors:
+    return WordErrors(*(counts[k] for k in ("words", "insertions", "deletions", "substitutions")))
+
+
+def errors_of(name: str) -> dict[str, WordErrors]:
+    files = {
+        "costs": [FOLDER.parent / "sclite" / f"costs_{side}.trn" for side in ("ref", "hyp")],
+        "speakers": [GOLDEN / f"words_{side}" for side in ("ref", "hyp")],
+    }[name]
+    texts = pair_transcripts(*files).texts
+    return {utterance: word_errors(*pair) for utterance, pair in texts.items()}
+
+
+@pytest.mark.parametrize("name", ["costs", "speakers"])
+def test_splits_differ_where_totals_do_not(name: str) -> None:
+    """jiwer has as many errors, but more of them are substitutions."""
+    pytest.importorskip("kaldialign", reason="the extra wer is not installed")
+    found = total(errors_of(name).values())
+    assert found == as_errors(WORDS[name]["kaldialign"])
+    jiwer = as_errors(WORDS[name]["jiwer"])
+    assert (jiwer.words, jiwer.errors) == (found.words, found.errors)
+    assert jiwer.substitutions > found.substitutions and jiwer.insertions < found.insertions
+
+
+def test_weights_of_sclite_make_more_errors() -> None:
+    """Both have the least cost, 84, at weights 3, 3, 4; ours has 18 * 4 + 6 * 3 = 90."""
+    errors = {name: as_errors(WORDS["costs"][name]) for name in WORDS["costs"] if "_ci" not in name}
+    costs = {n: 3 * (e.insertions + e.deletions) + 4 * e.substitutions for n, e in errors.items()}
+    assert costs["sclite"] == costs["kaldialign, sclite_mode"] == 84 < costs["kaldialign"] == 90
+    assert [errors[n].errors for n in ("kaldialign", "sclite", "kaldialign, sclite_mode")] == [
+        *(24, 26, 27)
+    ]
+
+
+def test_intervals_over_utterances_are_too_narrow_for_speakers_who_differ() -> None:
+    """kaldialign prints the mean of replicates, and 1.96 of their standard deviations, over the
+    utterances; ours draws speakers, ten with 0 to 60 % of errors."""
+    pytest.importorskip("kaldialign", reason="the extra wer is not installed")
+    of_utterance = errors_of("speakers")
+    speakers = sorted({utterance.split("-")[0] for utterance in of_utterance})
+    pooled = [
+        total(c for utterance, c in of_utterance.items() if utterance.startswith(f"{speaker}-"))
+        for speaker in speakers
+    ]
+    words, errors = (tuple(getattr(c, key) for c in pooled) for key in ("words", "errors"))
+    ours = SpeakerErrors(tuple(speakers), words, errors, replicates=2000, seed=0).sums
+    theirs = WORDS["speakers"]["bootstrap_wer_ci"]
+    rates = resampled([rate_counts(c) for c in of_utterance.values()])
+    assert theirs["wer"] == pytest.approx(rates.mean(), abs=0.001)
+    assert theirs["wer"] != ours.rate == 123 / 720
+    assert theirs["ci95"] == pytest.approx(1.96 * rates.std(), rel=0.05)
+    drawn = ours.bootstrap().interval("rate")
+    assert drawn.high - drawn.low > 2.5 * (theirs["ci95max"] - theirs["ci95min"])
+
+
+def test_the_mean_of_replicates_is_no_word_error_rate() -> None:
+    """Three utterances, 20 words without an error and 3 with 4: 17 % are printed as 52 %, from
+    below 0 to above 100 %."""
+    pytest.importorskip("kaldialign", reason="the extra wer is not installed")
+    case = WORDS["three utterances"]
+    pairs = zip(case["ref"], case["hyp"], strict=True)
+    counts = [word_errors(*pair) for pair in pairs]
+    assert total(counts).wer == pytest.approx(4 / 23)
+    printed = case["bootstrap_wer_ci"]
+    assert printed["wer"] == pytest.approx(
+        resampled([rate_counts(c) for c in counts]).mean(), abs=0.03
+    )
+    assert printed["ci95min"] < 0 and printed["ci95max"] > 1
+
+
+def rate_counts(counts: WordErrors) -> tuple[int, int]:
+    return counts.words, counts.errors
+
+
+def resampled(counts: list[tuple[int, int]], replicates: int = 20000) -> NDArray[np.float64]:
+    """Word error rates of utterances drawn with replacement."""
+    drawn = np.random.default_rng(1).integers(0, len(counts), (replicates, len(counts)))
+    words, errors = (np.array(column)[drawn].sum(axis=1) for column in zip(*counts, strict=True))
+    return np.asarray(errors / words)
