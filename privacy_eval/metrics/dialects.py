@@ -256,9 +256,8 @@ def _feerci_eer(scores: TrialScores) -> float | None:
     else:
         first = int(np.searchsorted(nontarget, float(single.target[low]), "right"))
     miss, next_miss = (np.float32(n) / np.float32(last_target) for n in (low, high))
-    false_alarm = np.float32(1) - np.float32(first) / np.float32(last_nontarget)
-    is_between = (false_alarm - miss) * (false_alarm - next_miss) <= 0
-    return float(false_alarm if is_between else next_miss)
+    rate = np.float32(1) - np.float32(first) / np.float32(last_nontarget)  # of false alarms
+    return float(rate if (rate - miss) * (rate - next_miss) <= 0 else next_miss)
 
 
 def _torchmetrics_eer(scores: TrialScores) -> float:
