@@ -65,9 +65,14 @@ class SimilarityResult:
     failed: Mapping[Variant, str] = field(default_factory=dict)
 
     @property
+    def speakers_variant(self) -> Variant:
+        """The variant of the results by speaker: exact, if computed."""
+        return "exact" if "exact" in self.by_variant else next(iter(self.by_variant))
+
+    @property
     def speaker_results(self) -> tuple[SpeakerSimilarity, ...]:
-        """Results by speaker, the least protected first; of `exact` if computed."""
-        similarity = self.by_variant.get("exact") or next(iter(self.by_variant.values()))
+        """Results by speaker, the least protected first."""
+        similarity = self.by_variant[self.speakers_variant]
         columns = (
             self.speakers,
             similarity.speaker_deid().tolist(),

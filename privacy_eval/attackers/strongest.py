@@ -1,7 +1,7 @@
-"""The lowest of several attackers' EERs, corrected for having been picked as the lowest.
+"""The lowest of several attackers' EERs, and the same corrected for the choice among them.
 
 The minimum of noisy numbers is too low on average, and its own interval leaves out that another
-attacker may have been picked.
+attacker may have been the lowest. The minimum is what was measured, so it is reported first.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Strongest:
     attackers : int
         How many were tried.
     minimum : float
-        The lowest estimate, as it is: too low on average.
+        The lowest estimate as measured, by which systems are ranked: too low on average.
     corrected : float
-        The same with the optimism of having been picked removed.
+        The same without the bias of choosing the lowest: stands beside it, never in its place.
     lower, upper : float
         95 % interval of the lowest true value.
     rivals : tuple of int
@@ -66,7 +66,7 @@ class Strongest:
 
 
 def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
-    """Find the attacker of the lowest EER, and correct it for having been picked.
+    """Find the attacker of the lowest EER, and correct that for the choice among them.
 
     Parameters
     ----------

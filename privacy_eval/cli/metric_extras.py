@@ -141,8 +141,8 @@ def print_groups(column: str, plain: Mapping[str, Any]) -> None:
         name = max(tested, key=lambda n: abs(tested[n]["difference"]) / tested[n]["se"])
         difference, p_value = 100 * tested[name]["difference"], tested[name]["p_value"]
         print(
-            f"largest difference: {name}, {difference:+.1f} points of EER against the others "
-            f"within groups (p = {p_value:.3f}, corrected over the groups)"
+            f"largest difference in standard errors: {name}, {difference:+.1f} points of EER from "
+            f"the others within groups (p = {p_value:.3f}, corrected over the groups)"
         )
     for caveat in plain["caveats"]:
         print(f"caveat: {caveat}")

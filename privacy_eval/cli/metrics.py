@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     either.add_argument("--counts", **path("C", "counts of scores, by the verbs count and merge"))
     parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
     parser.set_defaults(usage_error=parser.error)
-    corrected = "the lowest EER of several attackers, corrected for having been picked"
+    corrected = "the lowest EER of several attackers, and corrected for the choice among them"
     parser.add_argument("--strongest", **flag(corrected))
     dialects = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
     parser.add_argument("--dialects", **flag(dialects))

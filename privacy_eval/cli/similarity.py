@@ -73,7 +73,8 @@ def _files(arguments: argparse.Namespace) -> int:
             print(f"# {variant}")
         for line in format_metrics(similarity_metrics(similarity), kind="matrices"):
             print(line)
-    print(f"# {len(measured.speakers)} speakers; the least protected:")
+    least = f"the least protected (variant {measured.speakers_variant})"
+    print(f"# {len(measured.speakers)} speakers; {least}:")
     for speaker in measured.speaker_results[:_LEAST_PROTECTED]:
         linked = "" if speaker.linkability is None else f" linkability {speaker.linkability:.3f}"
         print(f"{speaker.speaker} DeID {speaker.deid:.3f}{linked} evidence {speaker.evidence:.3f}")
@@ -90,7 +91,8 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
     write_2020(out, next(iter(measured.by_variant.values())))
     with atomic_path(out / "similarity.npz") as temporary, open(temporary, "wb") as file:
         np.savez(file, **measured.arrays())
-    write_text(out / "speakers.csv", speakers_csv(({}, s) for s in measured.speaker_results))
+    variant = {"variant": measured.speakers_variant}
+    write_text(out / "speakers.csv", speakers_csv((variant, s) for s in measured.speaker_results))
 
 
 def _stage(arguments: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ def show_strongest(
     attackers: Mapping[str, ConditionMetrics],
     more: Mapping[str, object],
 ) -> None:
-    """Print the EERs of all attackers, and the lowest one corrected for having been picked."""
+    """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
     from ..attackers.strongest import strongest
     from ..io.schema import to_plain
     from ..metrics import VARIANTS
@@ -84,7 +84,7 @@ def _print(attackers: Mapping[str, ConditionMetrics], result: Strongest) -> None
     bounds = eer.interval((result.lower, result.upper), detailed=True)
     print(
         f"strongest of {counted(result.attackers, 'attacker')}: {names[result.name]}, EER "
-        f"{minimum} %; corrected for having been picked: {corrected} % {bounds}"
+        f"{minimum} %; corrected for the choice among {result.attackers}: {corrected} % {bounds}"
     )
     if NO_WIDTH in (bounds, *(interval for _, _, interval, _ in rows)):
         print(NO_WIDTH_NOTE)

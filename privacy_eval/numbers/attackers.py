@@ -121,6 +121,11 @@ class Tried:
         return tuple(a for a in plausible if a.trial_sets == most)
 
     @property
+    def titles(self) -> frozenset[str]:
+        """Titles of those that are compared: systems attacked by others cannot be ranked."""
+        return frozenset(a.title for a in self.compared)
+
+    @property
     def partial(self) -> tuple[AttackerEer, ...]:
         """Those whose means are over other trial sets: they are not compared."""
         return tuple(a for a in self.attackers if a.is_plausible and a not in self.compared)
@@ -134,8 +139,8 @@ class Tried:
 
     @functools.cached_property
     def strongest(self) -> Strongest | None:
-        """The lowest EER, corrected for having been picked; None unless all were measured in the
-        same bootstrap replicates, and of enough speakers that its interval holds it, or that it
+        """The lowest EER, and corrected for the choice; None unless all were measured in the same
+        bootstrap replicates, and of enough speakers that its interval holds it, or that it
         is so low that the interval is known to be too short."""
         replicates = [a.eer.replicates for a in self.compared]
         drawn = [of_one for of_one in replicates if of_one is not None]
@@ -144,8 +149,8 @@ class Tried:
         if len({of_one.drawn for of_one in drawn}) > 1:
             return None
         values = np.array([of_one.values for of_one in drawn])
-        picked = strongest([a.value for a in self.compared], values)
-        return None if picked.is_outside and not picked.is_too_low else picked
+        found = strongest([a.value for a in self.compared], values)
+        return None if found.is_outside and not found.is_too_low else found
 
     @property
     def is_too_low(self) -> bool:
@@ -154,7 +159,8 @@ class Tried:
 
     @property
     def corrected_text(self) -> str:
-        """The corrected EER of the strongest attacker with its interval; "" without one."""
+        """The lowest EER corrected for the choice among the attackers, with its interval; ""
+        without one."""
         if self.strongest is None or self.lowest is None:
             return ""
         metric, best = describe(self.lowest.eer.metric), self.strongest
@@ -181,7 +187,7 @@ class Tried:
     @property
     def untested(self) -> set[str]:
         """Titles of the attackers that no test compares with the lowest, where it does others."""
-        others = {a.title for a in self.compared} - {self.lowest_title}
+        others = set(self.titles) - {self.lowest_title}
         return others - self._tested_against_lowest.keys() if self.pairs else set()
 
     @functools.cached_property

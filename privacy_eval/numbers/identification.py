@@ -227,8 +227,8 @@ class Overlap:
 
 @dataclass(frozen=True)
 class WorstProtected:
-    """The speaker found most often, of all trial sets and attack models; of several, the one with
-    the fewest tests.
+    """The speaker found most often above chance, of all trial sets and attack models; of several,
+    the one with the fewest tests.
 
     Attributes
     ----------
@@ -260,11 +260,13 @@ class WorstProtected:
 
 
 def worst_protected(records: Iterable[IdentificationRecord]) -> WorstProtected | None:
-    """Find the speaker of anonymized speech who is found most often; None without speakers."""
+    """Find the speaker of anonymized speech who is found most often above chance, as groups of
+    trial sets differ in size; None without speakers."""
     speakers = [(s, r) for r in records if not r.condition.is_original for s in r.speakers]
     if not speakers:
         return None
-    worst, record = max(speakers, key=lambda entry: (entry[0].linkage, -entry[0].n_tests))
+    above = ((s.linkage - r.speakers_chance, -s.n_tests) for s, r in speakers)
+    _, (worst, record) = max(zip(above, speakers, strict=True), key=lambda pair: pair[0])
     return WorstProtected(
         record,
         worst.speaker,

@@ -139,8 +139,8 @@ def with_attackers(
     ranking: Ranking, tried: Mapping[tuple[str, str], Tried], *, by_strongest: bool
 ) -> Ranking:
     """Put the strongest attacker of each system beside its mean, if the ranking is by the EER over
-    all sets; `by_strongest`: and rank by its corrected EER, without tests, as an order of numbers
-    that were picked has none."""
+    all sets; `by_strongest`: and rank by its EER as measured, without tests, as an order of chosen
+    numbers has none."""
     of_systems = {
         system_column(s): one for (s, split), one in tried.items() if split == ranking.split
     }
@@ -149,21 +149,18 @@ def with_attackers(
     ranked = [replace(r, tried=of_systems.get(r.system)) for r in ranking.ranked]
     if not by_strongest:
         return replace(ranking, ranked=tuple(ranked))
-    titles = {r.system: {a.title for a in r.tried.compared} for r in ranked if r.tried is not None}
-    every = set().union(*titles.values())
-    corrected: dict[str, float] = {}
+    every = frozenset().union(*(r.tried.titles for r in ranked if r.tried is not None))
+    lowest: dict[str, float] = {}
     without: dict[str, str] = {}
     for r in ranked:
-        if r.tried is None:
+        if r.tried is None or r.tried.lowest is None:
             without[r.system] = _ONE_ATTACKER
-        elif titles[r.system] != every:
+        elif r.tried.titles != every:
             without[r.system] = _OTHER_ATTACKERS
-        elif r.strongest is None:
-            without[r.system] = _NOT_CORRECTED
         else:
-            corrected[r.system] = r.strongest.corrected
-    order = [replace(r, next=None, why_not="") for r in ranked if r.system in corrected]
-    order.sort(key=lambda r: -corrected[r.system])
+            lowest[r.system] = r.tried.lowest.value
+    order = [replace(r, next=None, why_not="") for r in ranked if r.system in lowest]
+    order.sort(key=lambda r: -lowest[r.system])
     unranked = {**without, **ranking.unranked}
     return replace(ranking, ranked=tuple(order), unranked=unranked, by_strongest=True)
 
@@ -289,7 +286,6 @@ def _averaged_records(
 
 
 #: Reasons why a system is not ranked.
-_NOT_CORRECTED = "strongest attacker not corrected: not all in the same bootstrap replicates"
 _ONE_ATTACKER = "no other attacker was tried"
 _OTHER_ATTACKERS = "fewer attackers, or not on all trial sets"
 _RAW = "original speech is still in its anonymized audio"

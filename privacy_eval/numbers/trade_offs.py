@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..attackers.strongest import Strongest
 from ..metrics import of_kind
-from .attackers import Tried
+from .attackers import AttackerEer, Tried
 from .cells import ORIGINAL_COLUMN, system_column
 from .means import Mean, Means
 
@@ -26,32 +26,35 @@ class TradeOff:
         EER under the protocol's attack model.
     means : mapping
         Utility of anonymized speech by metric of `utility_metrics`; missing ones are left out.
+    lowest : AttackerEer or None
+        The attacker with the lowest EER of several.
     strongest : Strongest or None
-        The strongest attacker, where several were measured in the same replicates.
+        The same corrected for the choice, where all were measured in the same replicates.
     by_strongest : bool
-        Whether its corrected EER is that of the system.
+        Whether the lowest EER is that of the system.
     """
 
     system: str
     privacy: Mean
     means: Mapping[str, Mean]
+    lowest: AttackerEer | None = None
     strongest: Strongest | None = None
     by_strongest: bool = False
 
     @property
     def eer(self) -> float:
         """The average EER, a fraction."""
-        if self.by_strongest and self.strongest is not None:
-            return self.strongest.corrected
+        if self.by_strongest and self.lowest is not None:
+            return self.lowest.value
         assert self.privacy.value is not None
         return self.privacy.value
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """95 % bounds of it over speakers."""
-        if self.by_strongest and self.strongest is not None:
-            return self.strongest.lower, self.strongest.upper
-        return self.privacy.interval
+        if not self.by_strongest:
+            return self.privacy.interval
+        return None if self.strongest is None else (self.strongest.lower, self.strongest.upper)
 
     @property
     def utility(self) -> dict[str, float]:
@@ -86,11 +89,13 @@ def with_attackers(
 ) -> list[TradeOff]:
     """Add the strongest attacker of each system; `by_strongest`: only systems that have one, by
     its EER."""
-    strongest = {system_column(s): one.strongest for (s, of), one in tried.items() if of == split}
+    rows = {system_column(s): row for (s, of), row in tried.items() if of == split and row.lowest}
     return [
-        replace(t, strongest=strongest.get(t.system), by_strongest=by_strongest)
+        replace(t, lowest=row.lowest, strongest=row.strongest, by_strongest=by_strongest)
+        if (row := rows.get(t.system))
+        else t
         for t in systems
-        if not by_strongest or strongest.get(t.system) is not None
+        if not by_strongest or t.system in rows
     ]
 
 

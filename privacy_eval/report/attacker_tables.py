@@ -37,7 +37,7 @@ def attackers_table(data: ReportData) -> Table | None:
         return None
     titles = list(dict.fromkeys(a.title for row in rows for a in row.attackers))
     corrected = any(row.strongest is not None for row in rows)
-    extra = [Column("Strongest", interval=True, rule=True)] if corrected else []
+    extra = [Column("Corrected", interval=True, rule=True)] if corrected else []
     columns = (Column("System", align="l"), Column("Split"), *map(Column, titles), *extra)
     groups, bold, number = [], set(), 0
     for split in dict.fromkeys(row.split for row in rows):

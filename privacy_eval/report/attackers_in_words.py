@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..attackers.strongest import TOO_LOW
-from ..errors import abbreviate, counted, printable, shorten
+from ..errors import counted, printable, shorten
 from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
 from ..numbers.attackers import Tried
@@ -24,8 +24,8 @@ UNTESTED = "#"
 PARTIAL = " (part)"
 
 _CORRECTED = (
-    "Strongest: the lowest EER of all attackers that were tried, without the optimism of having "
-    "been picked, with its 95 % interval, which is not widened for few speakers"
+    "Corrected: the lowest EER of the attackers without the bias of choosing the lowest, with its "
+    "95 % interval, which is not widened for few speakers; quote the lowest EER itself first"
 )
 
 #: Systems and splits that a note names.
@@ -80,31 +80,25 @@ def _verdict(data: ReportData) -> str:
     if not rows:
         return ""
     number = max(len(row.compared) for row in rows.values())
-    leaves = ", ".join(f"{system} {_strongest(row)}" for system, row in rows.items())
+    lowest = {s: row.lowest for s, row in rows.items() if row.lowest is not None}
+    leaves = ", ".join(f"{s} {of.eer.text()} % ({of.phrase})" for s, of in lowest.items())
     by = f"strongest of {counted(number, 'attacker')}"
     untested = "; the difference is not tested" * (len(rows) > 1)
     if best:
         how = "better" if len(ranking.own) == 2 else "best"
-        return f"But by the {by}, {best} protects {how}: {leaves}{untested}."
-    return f"The {by} leaves {leaves}{untested * ranking.by_strongest}."
+        sentence = f"But by the {by}, {best} protects {how}: {leaves}{untested}."
+    else:
+        sentence = f"The {by} leaves {leaves}{untested * ranking.by_strongest}."
+    corrected = (f"{s} {words}." for s, row in rows.items() if (words := corrected_words(row)))
+    return " ".join((sentence, *corrected))
 
 
-def _strongest(row: Tried) -> str:
-    """Describe what the strongest attacker leaves, in words that follow the system."""
-    assert row.lowest is not None
-    title, corrected = row.lowest.phrase, row.corrected_text
-    if not corrected:
-        why = "not corrected for having been picked, so rather too low"
-        return f"{row.lowest.eer.text()} % ({title}; {why})"
-    value, _, bounds = corrected.partition(" ")
-    lowest = row.lowest.eer.text()
-    picked = f", {lowest} % before the correction for having been picked" * (lowest != value)
-    return f"{value} % {bounds} ({title}{picked}{_too_short(row)})"
-
-
-def _too_short(row: Tried) -> str:
-    """Warn of an interval that cannot be trusted."""
-    return f"; {TOO_LOW}" * row.is_too_low
+def corrected_words(row: Tried) -> str:
+    """Write the lowest EER corrected for the choice, with its interval, in words that follow a
+    system; "" without one."""
+    value, _, bounds = row.corrected_text.partition(" ")
+    text = f"corrected for the choice among {len(row.compared)}: {value} % {bounds}"
+    return f"{text}{f' ({TOO_LOW})' * row.is_too_low}" * bool(value)
 
 
 def _tried(data: ReportData) -> Iterator[str]:
@@ -148,13 +142,14 @@ def _untried(data: ReportData) -> list[Attacker]:
 
 
 def _first_by_strongest(data: ReportData) -> str:
-    """Return the system that ranks first by the strongest attacker; "" if none does, or if it is
-    the first of the ranking."""
+    """Return the system that ranks first by the lowest EER of the same attackers; "" if none does,
+    or if it is the first of the ranking."""
     ranked = [r for r in data.main_ranking.ranked if r.system in data.cells.own]
-    corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
-    best = max(corrected, key=lambda s: corrected[s], default="")
-    changes = len(corrected) == len(ranked) and best and best != ranked[0].system
-    return best if changes else ""
+    rows = {r.system: r.tried for r in ranked if r.tried is not None}
+    lowest = {s: row.lowest.value for s, row in rows.items() if row.lowest is not None}
+    best = max(lowest, key=lambda s: lowest[s], default="")
+    alike = len(lowest) == len(ranked) and len({row.titles for row in rows.values()}) == 1
+    return best if alike and best != ranked[0].system else ""
 
 
 def _hints(data: ReportData) -> Iterator[str]:
@@ -206,11 +201,10 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
                 f"{one.phrase} attacker ({row.how_compared})."
             )
     if row.lowest is not None:
-        value, _, bounds = row.corrected_text.partition(" ")
-        how = f"; corrected for having been picked {value} % {bounds}" * bool(value)
+        corrected = corrected_words(row)
         yield (
             f"The strongest of {len(row.compared)} attackers that were tried: "
-            f"{row.lowest.phrase}, {row.lowest.eer.text()} %{how}{_too_short(row)}."
+            f"{row.lowest.phrase}, {row.lowest.eer.text()} %{f'; {corrected}' * bool(corrected)}."
         )
 
 
@@ -276,19 +270,6 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     if any(row.partial for row in rows):
         notes.append(f"{PARTIAL.strip()}: of some trial sets only, so not compared with the others")
     return notes
-
-
-def strongest_attacker_notes(data: ReportData) -> list[str]:
-    """Explain corrected EERs, and name the strongest attacker of each system and split."""
-    rows, of_attacker = [], dict[str, list[str]]()
-    for row in data.tried.values():
-        if row.lowest is not None:
-            rows.append(row)
-            place = f"{row.system}, {data.protocol.split_name(row.split)}"
-            of_attacker.setdefault(row.lowest.phrase, []).append(place)
-    named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())
-    names = [f"The strongest: {'; '.join(named)}"] if of_attacker else []
-    return [*strongest_notes(rows), *names]
 
 
 def overestimates(

@@ -59,7 +59,7 @@ def _eer_sentences(data: ReportData) -> dict[str, str]:
         if test is not None:
             conditions = len({id(record) for _, record, _, _ in values})
             sentences[column] = (
-                f"By {column}, the largest difference to the other groups is that of {name} "
+                f"By {column}, the largest difference to the others in standard errors: {name} "
                 f"({c.system}, {protocol.data_set(c.data_set).title}, {protocol.genders[c.gender]}"
                 f", {attacks.get(c.attack_model or '', '')} attacker): "
                 f"{100 * test.difference:+.1f} points of EER within the group (standard error "

@@ -272,7 +272,7 @@ def identification_sentences(data: ReportData) -> list[str]:
             sentences[-1] += _singled(rates.singled_out)
         if not kind.is_original:
             text = f"{kind.phrase}: {rate_text(rates)} in a group of {rates.size}"
-            reached.setdefault(system, []).append((rates.rate, text))
+            reached.setdefault(system, []).append((rates.rate - rates.chance, text))
     for system, of_system in reached.items():
         if len(of_system) > 1:
             sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")

@@ -82,7 +82,8 @@ def _columns(
     columns.append(Column(*short, interval=attacked and resampled))
     columns += [Column("95 % interval")] if resampled and not attacked else []
     if attacked:
-        columns += [Column("Strongest", interval=True, rule=True), Column("Attacker", align="l")]
+        columns += [Column("Lowest", rule=True), Column("Attacker", align="l")]
+        columns.append(Column("Corrected", interval=True))
     if resampled and not ranking.by_strongest:
         columns.append(Column("To the next", rule=True, interval=attacked))
         columns += [*([] if attacked else [Column("95 % interval")]), Column("p")]
@@ -90,10 +91,11 @@ def _columns(
 
 
 def _strongest(ranked: RankedSystem) -> list[str]:
-    """Write the corrected EER of the strongest attacker, and its title."""
-    if ranked.tried is None:
-        return ["", ""]
-    return [ranked.tried.corrected_text or NOT_AVAILABLE, ranked.tried.lowest_title]
+    """Write the lowest EER of all attackers, whose it is, and corrected for the choice."""
+    if ranked.tried is None or ranked.tried.lowest is None:
+        return ["", "", ""]
+    lowest = ranked.tried.lowest
+    return [lowest.eer.text(), lowest.title, ranked.tried.corrected_text or NOT_AVAILABLE]
 
 
 def _notes(ranking: Ranking) -> list[str]:
@@ -161,14 +163,22 @@ def _caption(ranking: Ranking) -> str:
     return f"{_title(ranking)} ({split}), the {best} first: {averages}."
 
 
+def _other_order(ranking: Ranking) -> str:
+    """Name the order of the corrected EERs, if it is another; "" if it is the same or unknown."""
+    given = {r.system: r.strongest.corrected for r in ranking.ranked if r.strongest is not None}
+    order = sorted(given, key=lambda s: -given[s])
+    changes = len(given) == len(ranking.ranked) and order != list(given)
+    return f" (of the corrected one: {enumerated(order)})" * changes
+
+
 def _tests(ranking: Ranking) -> str:
     """Say how systems are compared, or why they are not."""
     metric = METRICS[ranking.metric]
     if ranking.by_strongest:
         own = ranking.protocol.average_attack.phrase
         return (
-            f"In the order of the corrected EER; beside it that of the challenge's {own} attacker. "
-            "Differences are not tested: the attackers differ, and were picked"
+            f"In the order of the lowest EER as measured{_other_order(ranking)}; beside it that of "
+            f"the challenge's {own} attacker. Differences are not tested: the attackers differ"
         )
     if ranking.attack_model is None and not ranking.replicates:
         return "Order and values only: no significance test is possible."

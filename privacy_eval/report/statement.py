@@ -23,7 +23,7 @@ from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import VerificationRecord
 from ..version import __version__
-from .attackers_in_words import attackers_in_words
+from .attackers_in_words import attackers_in_words, corrected_words
 from .first_screen import attacker, not_evaluated_attacks
 from .groups_in_words import privacy_sentences
 from .identification_tables import basis_text, group_text, rate_text
@@ -184,7 +184,7 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
                 f"{group} {rate_text(rates)}, on average over the people who were tested; "
                 f"{_of_original(data, worst, rates)}{100 * rates.chance:.3g} % by guessing."
             )
-            yield from _worst(data, system, rates.rate)
+            yield from _worst(data, system, rates.rate - rates.chance)
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
@@ -219,9 +219,10 @@ def _trained(of: InferredAttribute) -> str:
 
 
 def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
-    """Yield how often the person is found who is found most often, if more than on average."""
+    """Yield how often the person is found who is found most often, if more than on average, both
+    above chance, as groups may differ in size."""
     worst = data.worst_protected[system]
-    if worst is None or worst.rate <= average:
+    if worst is None or worst.rate - worst.record.speakers_chance <= average:
         return
     record = worst.record
     who, tests = "person is", counted(worst.n_tests, "test")
@@ -236,27 +237,25 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
 
 
 def _errors(data: ReportData, system: str) -> Iterator[str]:
-    """Yield how often the strongest attacker of a system errs."""
+    """Yield how often the strongest attacker of a system errs, as measured, then corrected."""
     pairs = [one for one in _attacks(data) if one.system == system and one.eer.text()]
     if not pairs:
         return
-    lowest = min(pairs, key=lambda one: one.eer.value or 0)
-    interval = _bounds(data, lowest.eer.interval)
-    text = f"{lowest.eer.text()} % of cases {interval}".rstrip()
-    best = f"an attacker who {_knowledge(lowest.model)},"
+    lowest = min(pairs, key=lambda one: one.eer.of_present or 0)
+    eer, best = lowest.eer, f"an attacker who {_knowledge(lowest.model)},"
     tried = data.tried.get((system, data.main_split))
-    if tried is not None and tried.corrected_text:
-        value, _, bounds = tried.corrected_text.partition(" ")
-        text = f"{value} % of cases {bounds}".rstrip()
-        best = f"the best of {len(tried.compared)} attackers"
-        text += " (allowing for the luck of having been the best"
-        text += "; the true uncertainty is larger than the brackets)" if tried.is_too_low else ")"
+    if tried is not None and tried.lowest is not None:
+        eer = tried.lowest.eer
+        best = f"the best of {len(tried.compared)} attackers ({tried.lowest.phrase})"
+    text = f"{eer.text()} % of cases {_bounds(data, eer.interval)}".rstrip()
     original = data.original_eer.text()
     without = f", with unprotected speech in {original} %" if original else ""
     yield (
         f"{system}: deciding whether a recording is of a given person, {best} errs in "
         f"{text}{without}, by guessing in 50 %."
     )
+    if tried is not None and (corrected := corrected_words(tried)):
+        yield f"{system}: the same, {corrected}."
 
 
 def _bounds(data: ReportData, interval: Sequence[float] | None) -> str:
@@ -341,18 +340,14 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
 
 
 def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the row of the attacker with the lowest EER, if it is not the challenge's own."""
+    """Yield the row of the attacker with the lowest EER of several."""
     tried = data.tried.get((system, data.main_split))
-    lowest = tried.lowest if tried is not None else None
-    if tried is not None and lowest is not None and lowest.attacker != data.protocol.own_attacker:
-        strongest = f"the strongest of {len(tried.compared)} attackers"
+    if tried is not None and tried.lowest is not None:
+        strongest, lowest = f"the strongest of {len(tried.compared)} attackers", tried.lowest
         how = f"The same, by {strongest} ({system}, {lowest.phrase})"
         bounds = _bounds(data, lowest.eer.interval)
         eer = f"errs in {lowest.eer.text()} % {bounds}".rstrip()
-        corrected = "; corrected for having been picked as the strongest: "
-        corrected += f"{tried.corrected_text.partition(' ')[0]} %"
-        eer += " (EER)" + corrected * bool(tried.corrected_text)
-        yield "linkability", how, eer
+        yield "linkability", how, "; ".join(filter(None, (f"{eer} (EER)", corrected_words(tried))))
 
 
 def _utility(data: ReportData, system: str, metric: str) -> str:
@@ -426,7 +421,7 @@ def _compared(of: ComparedGroups) -> str:
     if not of.largest:
         return f"{text}; no group has enough speakers for a test"
     return (
-        f"{text}; the largest difference to the other groups is that of {of.largest}: "
+        f"{text}; the largest difference to the other groups in standard errors: {of.largest} "
         f"{100 * of.difference:+.1f} points (standard error {100 * of.se:.1f}), "
         + ("significant" if of.p_value < 1 - LEVEL else "not significant, which proves nothing")
         + f" (p = {of.p_value:.3f}, corrected over the groups)"

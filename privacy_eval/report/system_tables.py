@@ -463,14 +463,18 @@ def speakers_table(results: Results, title: str) -> RecordTable[SimilarityRecord
 
     def rows(r: SimilarityRecord) -> list[Key]:
         speakers = r.speakers[:WORST_SPEAKERS]
-        return [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
+        rows = [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
+        whole = ("all", *metric_texts(["deid"], r.values("exact")), *[""] * (len(_SPEAKER) - 1))
+        return [*rows, whole] if rows else []
 
+    variants = sorted({r.speakers_variant for r in results.similarity if r.speakers})
     columns = (
         Column("Speaker", align="l"),
         *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
     )
     caption = (
-        f"The {WORST_SPEAKERS} least protected speakers of each trial set: {title} (voice "
+        f"The {WORST_SPEAKERS} least protected speakers of each trial set, and the value of all "
+        f"its speakers: {title} (variant {' or '.join(variants) or 'exact'}; voice "
         "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."

@@ -20,12 +20,15 @@ def to_csv(results: Results) -> str:
 def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:
     """Write a line for each speaker, after the columns that identify the trial set."""
     rows = [{**identity, **to_plain(speaker)} for identity, speaker in speakers]
-    columns = [f.name for kind in (SetCondition, SpeakerSimilarity) for f in fields(kind)]
-    return csv_text([list(rows[0]) if rows else columns, *(row.values() for row in rows)])
+    names = ([f.name for f in fields(kind)] for kind in (SetCondition, SpeakerSimilarity))
+    columns = list(rows[0]) if rows else [*next(names), "variant", *next(names)]
+    return csv_text([columns, *(row.values() for row in rows)])
 
 
 def to_speakers_csv(results: Results) -> str:
     """Write speakers.csv: every speaker of every trial set, the least protected first."""
     return speakers_csv(
-        (to_plain(r.condition), speaker) for r in results.similarity for speaker in r.speakers
+        ({**to_plain(r.condition), "variant": r.speakers_variant}, speaker)
+        for r in results.similarity
+        for speaker in r.speakers
     )

@@ -745,7 +745,7 @@ class SimilarityRecord(Record):
         How many were left out, on explicit request: without a vector, or of a speaker left
         with one.
     speakers : tuple of SpeakerSimilarity
-        From the least to the best protected by their DeID.
+        From the least to the best protected by their DeID, of the variant `speakers_variant`.
     curves, curves_sha256 : str or None
         File of the matrices (.npz) below `records/`, and its digest.
     """
@@ -771,6 +771,11 @@ class SimilarityRecord(Record):
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
         return _select_variant(self.metrics, variant, {})
+
+    @property
+    def speakers_variant(self) -> str:
+        """The variant of the values by speaker, whatever the protocol's: exact, if computed."""
+        return "exact" if "exact" in self.metrics else next(iter(self.metrics), "")
 
 
 @dataclass(frozen=True)
@@ -843,6 +848,11 @@ class IdentificationRecord(Record):
     groups: Annotated[Mapping[str, Mapping[str, GroupLinkage]], SPARSE] = field(
         default_factory=dict
     )
+
+    @property
+    def speakers_chance(self) -> float:
+        """Chance level of the rates of `speakers`."""
+        return min(self.rank / self.speakers_size, 1.0)
 
     def chance(self) -> list[float]:
         """Return the chance level of the linkage, by size."""

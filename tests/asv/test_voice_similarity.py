@@ -10,7 +10,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,12 @@ from privacy_eval.asv.voice_similarity import SimilarityResult, measure, write_2
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
+from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Run
+from privacy_eval.report.first_screen import front
+from privacy_eval.report.system_tables import speakers_table
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.json_store import read_results, to_json
@@ -140,6 +145,36 @@ def test_speakers_from_the_least_protected_on(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [r["speaker"] for r in rows] == [s.speaker for s in speakers]
     assert float(rows[0]["deid"]) == speakers[0].deid
+
+
+@pytest.mark.parametrize("seed", [1, 2, 8])
+def test_speakers_and_their_set_stand_side_by_side_in_one_variant(
+    seed: int, tmp_path: Path, tree: SpeechTree
+) -> None:
+    """A set's DeID is within the range of its speakers' in the variant that is named; in the
+    other one it may be outside: with these voices, that of the challenge is for one seed."""
+    similarity = measured(tmp_path, anonymized=simulated(order=seed, strength=0.3))
+    made(tree)
+    results = stored(tree)
+    metrics = {v: similarity_metrics(s) for v, s in similarity.by_variant.items()}
+    (record,) = results.similarity
+    record = replace(record, metrics=metrics, speakers=similarity.speaker_results)
+    results = replace(results, similarity=(record,))
+    deid = [s.deid for s in record.speakers]
+    assert record.speakers_variant == similarity.speakers_variant == "exact"
+    outside = {v for v, m in metrics.items() if not min(deid) <= m["deid"] <= max(deid)}
+    assert outside == ({"challenge"} if seed == 8 else set())
+    ((_, sentences),) = front(ReportData(results, cells_from_results(results))).answers
+    (worst,) = (s for s in sentences if s.startswith("Worst protected"))
+    shares = [float(text) for text in re.findall(r"(-?[\d.]+) %", worst)]
+    assert shares == [round(100 * v, 1) for v in (min(deid), metrics["exact"]["deid"])]
+    assert "(variant exact)" in worst
+    table = speakers_table(results, "anon").table()
+    *speakers, whole = (row[-len(fields(SpeakerSimilarity)) :] for row in table.rows)
+    assert whole[:2] == ("all", f"{100 * metrics['exact']['deid']:.1f}")
+    assert float(speakers[0][1]) <= float(whole[1]) and "variant exact" in table.caption
+    rows = list(csv.DictReader(io.StringIO(to_speakers_csv(results))))
+    assert {row["variant"] for row in rows} == {"exact"}
 
 
 def test_linkability_of_few_pairs_is_none(tmp_path: Path) -> None:

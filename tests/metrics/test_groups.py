@@ -262,7 +262,7 @@ def test_text() -> None:
     out = run(NAME).out
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line}
     assert lines["a0"][1:4] == ["20", "60", "1140"] and lines["a4"][-2:] == ["n/a", "n/a"]
-    assert "largest difference: a2, +7.1 points" in out
+    assert "largest difference in standard errors: a2, +7.1 points" in out
     assert "not tested (below 4 speakers): a3, a4" in out
 
 

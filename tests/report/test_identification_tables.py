@@ -18,6 +18,7 @@ from privacy_eval.metrics.identification import (
 )
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.identification import worst_protected
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import DataFolder, load_protocol
 from privacy_eval.report.figures import identification
@@ -83,7 +84,31 @@ def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: st
     made = Results(PROTOCOL, similarity=tuple(replace(r, speakers=(speaker,)) for r in records))
     ((_, sentences),) = front(ReportData(made, cells_from_results(made))).answers
     (worst,) = (s for s in sentences if s.startswith("Worst protected"))
-    assert f"{words}; chosen as the worst of " in worst and "inf" not in worst
+    assert f"{words}, all speakers of the set together by 86.3 % (variant challenge)" in worst
+    assert "chosen as the worst of " in worst and "inf" not in worst
+
+
+def test_the_worst_protected_is_found_most_above_chance() -> None:
+    """By hand: 7 of 10 in a group of 5 are 50 points above chance, 68 of 100 among 20 are 63."""
+    of = conditions()
+    small = replace(record(of["ignorant"]), sizes=(2, 5), linkage=(0.9, 0.7), n_enrolled=5)
+    large = replace(record(of["lazy-informed"]), sizes=(2, 20), linkage=(0.9, 0.5), n_enrolled=20)
+    small = replace(small, speakers_size=5, speakers=(SpeakerLinkage("few", 10, 0.7, 0.7, 0.7),))
+    large = replace(
+        large, speakers_size=20, speakers=(SpeakerLinkage("many", 100, 0.68, 0.68, 0.68),)
+    )
+    worst = worst_protected((small, large))
+    assert worst is not None and (worst.speaker, worst.rate) == ("many", 0.68)
+
+
+def test_the_strongest_attacker_finds_most_above_chance() -> None:
+    """By hand: 60 % in a group of 5 are 40 points above chance, 55 % in a group of 16 are 49."""
+    of = conditions()
+    small = record(of["ignorant"], sizes=(5,), linkage=(0.6,), speakers=(), speakers_size=0)
+    large = record(of["lazy-informed"], sizes=(16,), linkage=(0.55,), speakers=(), speakers_size=0)
+    said = identification_sentences(ReportData(results(small, large)))
+    (strongest,) = (s for s in said if "the strongest of its attackers is" in s)
+    assert "lazy-informed: 55 %" in strongest and "group of 16" in strongest
 
 
 def test_the_largest_group_is_named_with_what_allows_more() -> None:

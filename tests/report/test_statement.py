@@ -145,7 +145,7 @@ def test_groups_of_metrics(results: Path, tmp_path: Path) -> None:
     files = ["--evidence", write(tmp_path / "b1.json", json.dumps(GROUPS))]
     text = statement(results, tmp_path / "s.md", *files)
     assert "By accent (b1), EER within each group: uk 22.0 %; us 31.0 %" in text
-    assert "that of uk: -9.0 points" in text and "significant (p = 0.010" in text
+    assert "in standard errors: uk -9.0 points" in text and "significant (p = 0.010" in text
     assert "was not tested" not in text.split("For which groups")[1].split("##")[0]
     plain = json.loads(json.dumps(GROUPS))
     plain["groups"]["accent"]["test"] = dict.fromkeys(("us", "uk", "none"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from support import (
 
 from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
 from privacy_eval.numbers.attackers import AttackerEer, AttackerPair, Tried
+from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.means import Mean, MeanReplicates
 from privacy_eval.numbers.paired import Difference
 from privacy_eval.numbers.rankings import RankedSystem, Ranking, with_attackers
@@ -34,7 +36,8 @@ from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.paper_tables import paper_tables
-from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.ranking_tables import _tests, ranking_table
+from privacy_eval.report.statement import Evidence, statement_parts
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.overestimates import with_differences
@@ -301,13 +304,13 @@ def test_the_first_screen_names_attackers_that_were_tried_and_others(tree: Tree)
 
 
 def of_system(
-    name: str, eer: float, corrected: float | None, attackers: str = "xy"
-) -> tuple[RankedSystem, Any]:
-    picked = None if corrected is None else SimpleNamespace(corrected=corrected)
-    compared = tuple(SimpleNamespace(title=title) for title in attackers)
-    return RankedSystem(name, Mean("eer", eer)), SimpleNamespace(
-        strongest=picked, compared=compared
-    )
+    name: str, lowest: float | None, corrected: float | None, attackers: str = "xy"
+) -> RankedSystem:
+    """A system, whose challenge's EER is 50 %, with what attackers reach."""
+    best = None if corrected is None else SimpleNamespace(corrected=corrected)
+    found = None if lowest is None else SimpleNamespace(value=lowest)
+    tried = SimpleNamespace(strongest=best, lowest=found, titles=frozenset(attackers))
+    return RankedSystem(name, Mean("eer", 0.5), tried=cast(Any, tried))
 
 
 def of_attacker(title: str, value: float, genders: str) -> AttackerEer:
@@ -345,25 +348,28 @@ def test_attackers_are_like_the_strongest_only_by_a_test(too_few: bool) -> None:
     assert ("not tested" in row.how_compared) == too_few
 
 
-def test_systems_are_ranked_by_the_strongest_attacker_on_request() -> None:
-    systems = [of_system("A", 0.4, 0.1), of_system("B", 0.3, 0.2), of_system("C", 0.2, None)]
-    systems.append(of_system("E", 0.15, 0.3, "x"))
-    ranked = tuple(system for system, _ in systems)
-    protocol = replace(CONFIG, eer="eer")
-    ranking = Ranking(
-        "eer", "ignorant", "dev", protocol, (*ranked, RankedSystem("D", Mean("eer", 0.1))), {}, ()
-    )
-    tried = {(system.system, "dev"): one for system, one in systems}
-    beside = with_attackers(ranking, tried, by_strongest=False)
+def test_systems_are_ranked_by_the_lowest_eer_as_measured_on_request() -> None:
+    """Not by the corrected EER, by which A were second and C not ranked."""
+    systems = [of_system("A", 0.1, 0.25), of_system("B", 0.2, 0.22), of_system("C", 0.3, None)]
+    systems += [of_system("E", 0.4, 0.4, "x"), of_system("D", None, None)]
+    tried = {(system.system, "dev"): system.tried for system in systems if system.system != "D"}
+    given = tuple(replace(system, tried=None) for system in systems)
+    ranking = Ranking("eer", "ignorant", "dev", replace(CONFIG, eer="eer"), given, {}, ())
+    beside = with_attackers(ranking, cast(Any, tried), by_strongest=False)
     assert [r.system for r in beside.ranked] == ["A", "B", "C", "E", "D"]
     assert [r.tried for r in beside.ranked] == [*tried.values(), None]
-    ordered = with_attackers(ranking, tried, by_strongest=True)
-    assert [r.system for r in ordered.ranked] == ["B", "A"]
-    assert set(ordered.unranked) == {"C", "D", "E"}
+    ordered = with_attackers(ranking, cast(Any, tried), by_strongest=True)
+    assert [r.system for r in ordered.ranked] == ["C", "B", "A"]
     assert "no other attacker" in ordered.unranked["D"]
     assert "fewer attackers" in ordered.unranked["E"]
     other = replace(ranking, metric="cllr_min")
-    assert with_attackers(other, tried, by_strongest=True) is other
+    assert with_attackers(other, cast(Any, tried), by_strongest=True) is other
+    del tried["C", "dev"]
+    two = with_attackers(ranking, cast(Any, tried), by_strongest=True)
+    assert [r.system for r in two.ranked] == ["B", "A"]
+    assert "of the corrected one: A and B" in _tests(two)
+    same = replace(two, ranked=tuple(of_system(s, e, e) for s, e in (("B", 0.2), ("A", 0.1))))
+    assert "of the corrected one" not in _tests(same)
 
 
 def test_the_option_makes_other_products(tree: Tree) -> None:
@@ -375,9 +381,9 @@ def test_the_option_makes_other_products(tree: Tree) -> None:
 
 
 def test_the_plane_has_the_strongest_attacker_beside_the_challenge_s(tree: Tree) -> None:
-    picked = SimpleNamespace(corrected=0.2, lower=0.1, upper=0.3, is_too_low=False)
-    wer = {"wer": Mean("wer", 0.05)}
-    one = TradeOff("A", Mean("eer", 0.4), wer, strongest=cast(Any, picked))
+    best = SimpleNamespace(corrected=0.25, lower=0.1, upper=0.3, is_too_low=False)
+    wer, lowest = {"wer": Mean("wer", 0.05)}, of_attacker("x", 0.2, "f")
+    one = TradeOff("A", Mean("eer", 0.4), wer, lowest=lowest, strongest=cast(Any, best))
     data = ReportData(evaluated(tree))
     data = replace(data, cells=replace(data.cells, systems=("A",), own=frozenset({"A"})))
     for by_strongest, x in ((False, 40), (True, 20)):
@@ -386,6 +392,7 @@ def test_the_plane_has_the_strongest_attacker_beside_the_challenge_s(tree: Tree)
         lines = {line.get_gid(): line.get_xdata() for line in canvas.axes[0].lines}
         assert lines["A"] == pytest.approx([x])
         assert ("A, strongest attacker" in lines) == (not by_strongest)
+        assert by_strongest or lines["A, strongest attacker"] == pytest.approx([20])
 
 
 def test_low_eers_are_said_to_have_too_short_intervals(tree: Tree) -> None:
@@ -442,7 +449,7 @@ def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: 
         row[0]: dict(zip([c.title for c in table.columns], row, strict=True)) for row in table.rows
     }
     original = rows["Original speech"]
-    assert float(original["Listeners"]) > 20 and original["Strongest"] == "n/a"
+    assert float(original["Listeners"]) > 20 and original["Corrected"] == "n/a"
     assert original["Ignorant"] == original["Lazy-informed"] == data.original_eer.text()
     bold = {table.rows[row][0]: table.columns[column].title for row, column in table.bold}
     assert bold["now"] == "Listeners" and bold["later"] != "Listeners"
@@ -460,7 +467,7 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
     ((_, row),) = data.tried.items()
     table = attackers_table(data)
     assert table is not None
-    assert ("Strongest" in [c.title for c in table.columns]) == bool(bootstrap)
+    assert ("Corrected" in [c.title for c in table.columns]) == bool(bootstrap)
     assert row.lowest is not None
     if bootstrap:
         assert row.strongest is not None
@@ -468,11 +475,63 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
         assert row.strongest.lower <= row.strongest.upper
     summary = main_results_table(data)
     assert summary is not None
-    (line,) = (row for row in summary.rows if row[2] == "Strongest of 3")
-    assert any(row.lowest.phrase in note for note in summary.notes)
-    assert line[4] == (row.corrected_text.split()[0] if bootstrap else row.lowest.eer.text())
+    (line,) = (of for of in summary.rows if of[2] == f"Strongest of 3: {row.lowest.phrase}")
+    assert line[4] == row.lowest.eer.text()
+    beside = [of[4] for of in summary.rows if of[2] == "Corrected for the choice among 3"]
+    assert beside == ([row.corrected_text.split()[0]] if bootstrap else [])
     pairs = pairs_table(data, "now")
     assert len(pairs.rows) == (3 if bootstrap else 0)  # of 3 attackers
     eers = {a.title: a.value for a in row.attackers}
     for _, one, other, text, *_ in pairs.rows:
         assert float(text.split()[0]) == pytest.approx(100 * (eers[one] - eers[other]), abs=0.01)
+
+
+def test_the_lowest_eer_leads_everywhere_and_the_corrected_one_is_named(tree: Tree) -> None:
+    """Three attackers that are nearly equal: the corrected EER of the lowest is above all of
+    them, and would overclaim in its place."""
+    folder = tree.root / "exp/results-now"
+    for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
+        lines_to(folder / path / "scores", strong(0.9, seed))
+    lines_to(folder / O_A.removesuffix("_anon") / "listeners/scores", strong(9.0, 5))
+    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=50))
+    results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
+    data = report_data(results, tree.root / "out")
+    ((_, row),) = data.tried.items()
+    assert row.lowest is not None and row.strongest is not None
+    lowest, corrected = row.lowest.eer.text(), row.corrected_text.split()[0]
+    assert row.strongest.corrected > row.lowest.value + 0.001
+    parts = {part.title: part for part in statement_parts(data, Evidence())}
+    said = [front(data).verdict, " ".join(parts["In short"].items)]
+    said += [" ".join(parts["Attackers, and what each of them knows"].items)]
+    said += [" ".join(cells) for cells in parts[list(parts)[4]].rows if "strongest of" in cells[1]]
+    said += ["; ".join(*(of for _, of in front(data).answers))]
+    assert len(said) == 5
+    for text in said:
+        name = row.lowest.phrase
+        measured = re.search(rf"of 3 attackers.*?({name}.*?\b{lowest} %|{lowest} % .{name})", text)
+        assert measured is not None, text
+        assert f"corrected for the choice among 3: {corrected} %" in text[measured.end() :]
+    table = ranking_table(data.rankings["dev"][0])
+    cells = dict(zip([c.title for c in table.columns], table.rows[0], strict=True))
+    assert (cells["Lowest"], cells["Attacker"]) == (lowest, row.lowest.title)
+    assert cells["Corrected"] == row.corrected_text
+
+
+@pytest.mark.parametrize("interval", ["required", "optional"])
+def test_the_gate_does_not_pass_by_the_correction(tree: Tree, interval: Any) -> None:
+    """The bound is between the lowest EER and the corrected one."""
+    folder = tree.root / "exp/results-now"
+    for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
+        lines_to(folder / path / "scores", strong(0.9, seed))
+    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=50))
+    results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
+    ((_, row),) = report_data(results, tree.root / "out").tried.items()
+    assert row.strongest is not None and row.strongest.minimum < row.strongest.corrected
+    bound = (row.strongest.minimum + row.strongest.corrected) / 2
+    rule = Rule("lowest", "eer", at_least=bound, interval=interval)
+    verdict = judge(Policy((rule,)), results).rules[0]
+    assert verdict.decision in ("UNDECIDED", "FAIL")
+    judged = [case.value for case in verdict.cases if case.value is not None]
+    assert min(judged) == row.strongest.minimum

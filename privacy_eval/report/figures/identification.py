@@ -100,7 +100,7 @@ def _speakers(entries: list[_Entry], title: str) -> tuple[str, Panel] | None:
         dot = system_curve(one.look, x, y, np.column_stack([x, y]), one.name, note)
         dots.append(replace(dot, width=0.4))
     sizes = sorted({one.record.speakers_size for one in entries})
-    chances = {min(one.record.rank / one.record.speakers_size, 1) for one in entries}
+    chances = {one.record.speakers_chance for one in entries}
     caption = (
         "Identification of each speaker: {}. A dot per speaker, from the most often found one: "
         f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from ...attackers.strongest import TOO_LOW, Strongest
+from ...attackers.strongest import TOO_LOW
 from ...errors import abbreviate
 from ...metrics import describe
 from ...numbers.cells import select
@@ -28,7 +28,10 @@ from . import style
 from .drawing import Drawing
 from .labels import Label, write_labels
 
-_BESIDE = "ticks: the strongest attacker that was tried, corrected (dotted: 95 % interval)"
+_BESIDE = (
+    "ticks: the lowest EER of the attackers that were tried (dotted: 95 % interval, corrected for "
+    "the choice among them)"
+)
 
 _NAME = 20
 _MOST_NAMED = 12
@@ -86,15 +89,16 @@ class Plane:
         data = self.data
         attack = data.protocol.average_attack.phrase
         if data.sources.by_strongest:
-            attack = "the strongest attacker of each system that was tried, corrected"
+            attack = "the strongest attacker of each system that was tried"
         front = " (line: Pareto front)" * any(len(self.front(m)) > 1 for m in self.metrics)
         bars = any(t.interval or t.bounds for t in self.systems)
         parts = [
             f"{self.title}: average EER ({attack}) and utility of anonymized speech. "
             f"The best are at the top right{front}",
             "bars: 95 % intervals over speakers, where there are" * bars,
-            _BESIDE * any(map(_beside, self.systems)),
-            f"{TOO_LOW} (strongest attacker)" * any(map(_is_too_low, self.systems)),
+            _BESIDE * any(t.lowest and not t.by_strongest for t in self.systems),
+            f"{TOO_LOW} (strongest attacker)"
+            * any(t.strongest and t.strongest.is_too_low for t in self.systems),
             "dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
             "grey: published systems" * any(t.system in self.published for t in self.systems),
         ]
@@ -215,24 +219,16 @@ def _draw_systems(axes: Axes, plane: Plane, metric: str) -> None:
         line.set_gid("Pareto front")
 
 
-def _is_too_low(one: TradeOff) -> bool:
-    return one.strongest is not None and one.strongest.is_too_low
-
-
-def _beside(one: TradeOff) -> Strongest | None:
-    """Return the strongest attacker, unless the point itself is that."""
-    return None if one.by_strongest else one.strongest
-
-
 def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, marker: str) -> None:
     """Draw a system with its intervals."""
     x = 100 * one.eer
     thin: dict[str, Any] = dict(color=colour, linewidth=0.6, alpha=0.6, zorder=1)
-    if strongest := _beside(one):
-        ends = [100 * strongest.lower, 100 * strongest.upper]
-        axes.plot(ends, [y, y], linestyle=":", **thin)
-        (picked,) = axes.plot(100 * strongest.corrected, y, "|", color=colour, markersize=7)
-        picked.set_gid(f"{one.system}, strongest attacker")
+    if one.lowest and not one.by_strongest:
+        if one.strongest:
+            ends = [100 * one.strongest.lower, 100 * one.strongest.upper]
+            axes.plot(ends, [y, y], linestyle=":", **thin)
+        (lowest,) = axes.plot(100 * one.lowest.value, y, "|", color=colour, markersize=7)
+        lowest.set_gid(f"{one.system}, strongest attacker")
     if one.interval is not None:
         low, high = (100 * bound for bound in one.interval)
         axes.plot([low, high], [y, y], **thin)
