@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..attackers.strongest import TOO_LOW
-from ..errors import counted, printable, shorten
+from ..errors import abbreviate, counted, printable, shorten
 from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
 from ..numbers.attackers import Tried
@@ -24,8 +24,8 @@ UNTESTED = "#"
 PARTIAL = " (part)"
 
 _CORRECTED = (
-    "Corrected: the lowest EER of the attackers without the bias of choosing the lowest, with its "
-    "95 % interval, which is not widened for few speakers; quote the lowest EER itself first"
+    "Corrected: the lowest EER, corrected for the choice among the attackers, with its 95 % "
+    "interval, which is not widened for few speakers. Quote the lowest EER as measured first"
 )
 
 #: Systems and splits that a note names.
@@ -270,6 +270,17 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
     if any(row.partial for row in rows):
         notes.append(f"{PARTIAL.strip()}: of some trial sets only, so not compared with the others")
     return notes
+
+
+def strongest_attacker_notes(data: ReportData) -> list[str]:
+    """Explain corrected EERs, and name the strongest attacker of each system and split."""
+    rows, of_attacker = list(data.tried.values()), dict[str, list[str]]()
+    for row in rows:
+        if row.lowest is not None:
+            place = f"{row.system}, {data.protocol.split_name(row.split)}"
+            of_attacker.setdefault(row.lowest.phrase, []).append(place)
+    named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())
+    return [*[f"Strongest: {'; '.join(named)}"] * bool(of_attacker), *strongest_notes(rows)]
 
 
 def overestimates(

@@ -9,7 +9,7 @@ from ..numbers.attacks import Attack
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from .attackers_in_words import strongest_notes
+from .attackers_in_words import strongest_attacker_notes
 from .notes import averaged_text, blank_notes, caveat_notes, words_not_resampled
 from .table import ANSWER, Column, Table
 
@@ -64,7 +64,7 @@ def main_results_table(data: ReportData) -> Table | None:
     titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
     unresampled = [a.system for a, m in evaluated if m["wer"].value and not m["wer"].interval]
     notes += words_not_resampled(data, map(system_column, dict.fromkeys(unresampled)))
-    notes += strongest_notes(list(data.tried.values()))
+    notes += strongest_attacker_notes(data)
     titles.insert(1, Column("95 % interval"))
     columns = (
         Column("System", align="l"),
@@ -121,12 +121,11 @@ def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tupl
         tried = data.tried.get((system, split))
         if tried is not None and tried.lowest is not None:
             attackers, mean = len(tried.compared), tried.lowest.eer
-            title = f"Strongest of {attackers}: {tried.lowest.phrase}"
             bounds = describe(mean.metric).interval(mean.interval)
-            rows = [(title, mean.text(), bounds)]
+            rows = [(f"Strongest of {attackers}", mean.text(), bounds)]
             if tried.corrected_text:
                 eer, _, bounds = tried.corrected_text.partition(" ")
-                rows.append((f"Corrected for the choice among {attackers}", eer, bounds))
+                rows.append((f"Corrected (of {attackers})", eer, bounds))
             for title, *texts in rows:
                 place = (system, data.protocol.split_title(split), title, str(len(mean.parts)))
                 yield (*place, *texts, *[""] * others)

@@ -181,7 +181,7 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
             group = group_text(rates.size, mixed=rates.mixed)
             yield (
                 f"{system}: an attacker who {_knowledge(worst.model)}, finds the right person in "
-                f"{group} {rate_text(rates)}, on average over the people who were tested; "
+                f"{group} {rate_text(rates)}, on average over all tests; "
                 f"{_of_original(data, worst, rates)}{100 * rates.chance:.3g} % by guessing."
             )
             yield from _worst(data, system, rates.rate - rates.chance)
