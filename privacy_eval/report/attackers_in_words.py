@@ -142,12 +142,17 @@ def _untried(data: ReportData) -> list[Attacker]:
 
 
 def _first_by_strongest(data: ReportData) -> str:
-    """Return the system that ranks first by the lowest EER of the same attackers; "" if none does,
-    or if it is the first of the ranking."""
+    """Return the system that ranks first by the lowest EER of the same attackers, also as
+    corrected; "" if none does, or if it is the first of the ranking."""
     ranked = [r for r in data.main_ranking.ranked if r.system in data.cells.own]
     rows = {r.system: r.tried for r in ranked if r.tried is not None}
     lowest = {s: row.lowest.value for s, row in rows.items() if row.lowest is not None}
+    corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
     best = max(lowest, key=lambda s: lowest[s], default="")
+    if len(corrected) == len(lowest) and best != max(
+        corrected, key=corrected.__getitem__, default=""
+    ):
+        return ""
     alike = len(lowest) == len(ranked) and len({row.titles for row in rows.values()}) == 1
     return best if alike and best != ranked[0].system else ""
 

@@ -31,7 +31,7 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.numbers.trade_offs import TradeOff
 from privacy_eval.protocol.protocol import Attacker, load_protocol
 from privacy_eval.report.attacker_tables import attackers_table, pairs_table
-from privacy_eval.report.attackers_in_words import overestimates
+from privacy_eval.report.attackers_in_words import _first_by_strongest, overestimates
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.main_results import main_results_table
@@ -370,6 +370,24 @@ def test_systems_are_ranked_by_the_lowest_eer_as_measured_on_request() -> None:
     assert "of the corrected one: A and B" in _tests(two)
     same = replace(two, ranked=tuple(of_system(s, e, e) for s, e in (("B", 0.2), ("A", 0.1))))
     assert "of the corrected one" not in _tests(same)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "first"),
+    [
+        (of_system("A", 0.2, 0.25), of_system("B", 0.3, 0.31), "B"),
+        (of_system("A", 0.2, None), of_system("B", 0.3, 0.31), "B"),  # not both corrected
+        (of_system("A", 0.2, 0.32), of_system("B", 0.3, 0.31), ""),  # the orders differ
+        (of_system("A", 0.2, 0.25), of_system("B", 0.3, 0.31, "x"), ""),  # other attackers
+        (of_system("A", 0.3, 0.31), of_system("B", 0.2, 0.25), ""),  # as the challenge's
+    ],
+)
+def test_the_headline_reverses_an_order_only_where_both_numbers_do(
+    one: RankedSystem, other: RankedSystem, first: str
+) -> None:
+    ranking, cells = SimpleNamespace(ranked=(one, other)), SimpleNamespace(own={"A", "B"})
+    data = SimpleNamespace(main_ranking=ranking, cells=cells)
+    assert _first_by_strongest(cast(Any, data)) == first
 
 
 def test_the_option_makes_other_products(tree: Tree) -> None:
