@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -274,6 +274,14 @@ def lines_to(path: Path, lines: Iterable[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
+
+
+def flipped_bits(content: bytes, number: int) -> Iterator[tuple[int, bytes]]:
+    """Yield a content with one bit flipped, and the position of the bit, `number` times."""
+    for position in np.random.default_rng(0).integers(8 * len(content), size=number).tolist():
+        flipped = bytearray(content)
+        flipped[position // 8] ^= 1 << position % 8
+        yield position, bytes(flipped)
 
 
 class Tree:

@@ -1,8 +1,8 @@
 """Ranks of tests in a gallery, of which array jobs may each compare a part: files that add up.
 
-A file is JSON. Those of the jobs hold how many speakers of their parts outscore the right one,
-and sums of these numbers are exact: the merged file depends neither on the number of jobs nor on
-the order of merging.
+A file is JSON with a checksum. Those of the jobs hold how many speakers of their parts outscore the
+right one, and sums of these numbers are exact: the merged file depends neither on the number of
+jobs nor on the order of merging.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.files import opened, reading, write_text
-from ..io.json_text import load_json
+from ..io.json_text import checksum, load_json, take_checksum
 from ..io.schema import from_plain, to_plain
 from ..metrics.identification import SinglingOutCurve
 
@@ -40,7 +40,7 @@ class RankedTests:
     beaten : tuple of int
         Of each test: the others, in these parts, who score at least as high as the right speaker.
     tied : tuple of int
-        Those of them who score the same; none in files of before they were counted.
+        Those of them who score the same.
     n_enrolled, n_distractors, not_enrolled, utterances_left_out, length, without_vector
         See `Identification`.
     singling_out, enrollment_utterances
@@ -122,7 +122,8 @@ def write_ranks(path: Path, ranks: RankedTests) -> None:
     PrivacyEvalError
         The file cannot be written.
     """
-    write_text(path, json.dumps({"format": FORMAT, **to_plain(ranks)}) + "\n")
+    plain = {"format": FORMAT, **to_plain(ranks)}
+    write_text(path, json.dumps({**plain, "sha256": checksum(plain)}) + "\n")
 
 
 def holds_ranks(path: Path) -> bool:
@@ -159,14 +160,18 @@ def read_ranks(path: Path) -> RankedTests:
     Raises
     ------
     PrivacyEvalError
-        Unreadable; not a file of ranks; numbers that contradict each other.
+        Unreadable; not a file of ranks; no checksum, or another one; numbers that contradict each
+        other.
     """
     plain = load_json(path)
-    if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise PrivacyEvalError(f"{path}: not a file of `privacy-eval identification --job`")
+    try:
+        take_checksum(plain, "identification --job")
+    except ValueError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
+    del plain["format"]
     ranks = from_plain(RankedTests, plain, str(path))
-    if "tied" not in plain:
-        ranks = replace(ranks, tied=(0,) * len(ranks.beaten))
     counts = (ranks.n_distractors, ranks.utterances_left_out, ranks.without_vector)
     sound = ranks.done and (
         len(ranks.speaker) == len(ranks.beaten) > 0

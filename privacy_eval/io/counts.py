@@ -1,4 +1,5 @@
-"""Files of counted scores: a line of JSON, then bins, targets and nontargets, little-endian.
+"""Files of counted scores: a line of JSON with a checksum, then bins, targets and nontargets,
+little-endian.
 
 A list of trials that other parts of the scores also belong to is recorded, by its digest, until all
 of its trials are counted; so the bytes depend neither on the parts nor on their order.
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate
 from ..metrics.counts import KEY_BITS, ScoreCounts, count_scores, merge_counts, sortable_key
 from .files import Loaded, atomic_path, read_bytes
-from .json_text import load_json
+from .json_text import checksum, load_json, take_checksum
 from .score_blocks import LabelledScores
 from .scores import ScoreFile, TrialKey, pair_shard
 
@@ -126,11 +127,11 @@ def write_counts(path: Path, shards: CountedShards) -> None:
         "largest": counts.largest,
         "unfinished": {of: list(numbers) for of, numbers in sorted(shards.unfinished.items())},
     }
-    with atomic_path(path) as temporary, open(temporary, "wb") as file:
-        file.write(json.dumps(header).encode() + b"\n")
-        file.write(np.ascontiguousarray(counts.bins, "<u4").data)
-        for numbers in (counts.targets, counts.nontargets):
-            file.write(np.ascontiguousarray(numbers, "<i8").data)
+    body = counts.bins.astype("<u4").tobytes()
+    body += np.concatenate([counts.targets, counts.nontargets]).astype("<i8").tobytes()
+    header["sha256"] = checksum(header, body)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(json.dumps(header).encode() + b"\n" + body)
 
 
 def read_counts(path: Path) -> CountedShards:
@@ -139,7 +140,8 @@ def read_counts(path: Path) -> CountedShards:
     Raises
     ------
     PrivacyEvalError
-        Unreadable; no file of counts; truncated; counts that contradict each other.
+        Unreadable; no file of counts; truncated; no checksum, or another one; counts that
+        contradict each other.
     """
     data = read_bytes(path)
     end = data.find(b"\n", 0, _MOST_HEADER_BYTES)
@@ -158,6 +160,7 @@ def _parsed(header: Any, data: bytes) -> CountedShards:
         raise ValueError("expected whole numbers of bits and bins")
     if len(data) != 20 * n_bins or not n_bins:
         raise ValueError(f"expected {20 * n_bins} bytes of counts, found {len(data)}: truncated?")
+    take_checksum(header, "count", data)
     bins = np.frombuffer(data, "<u4", n_bins).astype(np.uint32)
     numbers = np.frombuffer(data, "<i8", 2 * n_bins, 4 * n_bins).astype(np.int64).reshape(2, -1)
     keys = sortable_key(ends) >> np.uint32(KEY_BITS - bits)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrivacyEvalError
-from .files import Loaded, read_text
+from .files import Loaded, digest, read_text
 
 #: Limit for the values of a file: each takes far more memory than its text. A hundred systems
 #: have some three million.
@@ -76,3 +76,31 @@ def parse_json(text: str, path: str) -> Any:
     except (ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise PrivacyEvalError(f"{path}{line}: not JSON ({error})") from error
+
+
+def checksum(plain: dict[str, Any], data: bytes = b"") -> str:
+    """Compute the SHA-256 of plain values and of the bytes that follow them in a file."""
+    return digest(json.dumps(plain).encode() + b"\n" + data)
+
+
+def take_checksum(plain: dict[str, Any], verb: str, data: bytes = b"") -> None:
+    """Take the checksum out of plain values that were read, and verify it.
+
+    Parameters
+    ----------
+    plain : dict
+        Changed in place.
+    data : bytes
+        What follows the values in the file.
+    verb : str
+        The one that writes such files, for messages.
+
+    Raises
+    ------
+    ValueError
+        None, as in files of earlier versions; another one.
+    """
+    stated = plain.pop("sha256", None)
+    if stated != checksum(plain, data):
+        what = "the file has no checksum" if stated is None else "damaged: its checksum is another"
+        raise ValueError(f"{what}; make it anew with `privacy-eval {verb}`")

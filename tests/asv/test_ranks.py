@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import cli
+from support import cli, flipped_bits
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv import galleries
@@ -179,8 +180,32 @@ def test_parts_that_do_not_add_up_are_refused(files: Files) -> None:
 )
 def test_damaged_ranks_are_refused(files: Files, changes: dict[str, object]) -> None:
     path = files.job(1)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-    with pytest.raises(PrivacyEvalError, match=str(path)):
+    plain = {**json.loads(path.read_text()), **changes}
+    del plain["sha256"]
+    plain["sha256"] = hashlib.sha256(f"{json.dumps(plain)}\n".encode()).hexdigest()
+    path.write_text(json.dumps(plain))
+    with pytest.raises(PrivacyEvalError, match=str(path)) as refused:
+        read_ranks(path)
+    assert "checksum" not in str(refused.value)
+
+
+def test_a_flipped_bit_of_ranks_is_refused(files: Files) -> None:
+    path = files.job(1)
+    ranks = read_ranks(path)
+    for position, content in flipped_bits(path.read_bytes(), 300):
+        path.write_bytes(content)
+        try:
+            assert read_ranks(path) == ranks, position
+        except PrivacyEvalError as error:
+            assert str(error).startswith(str(path)), position
+
+
+def test_ranks_without_a_checksum_name_what_makes_them_anew(files: Files) -> None:
+    path = files.job(1)
+    plain = json.loads(path.read_text())
+    del plain["sha256"]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(PrivacyEvalError, match="no checksum.*identification --job"):
         read_ranks(path)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import itertools
 import json
 from pathlib import Path
 
 import pytest
-from support import ROOT, cli, lines_to
+from support import ROOT, cli, flipped_bits, lines_to
 
 GOLDEN = ROOT / "tests/data/golden/scores/few_trials"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
@@ -116,14 +117,19 @@ def test_damaged_counts_are_refused(shards: Shards) -> None:
     data = path.read_bytes()
     header, _, body = data.partition(b"\n")
     plain = json.loads(header)
+    stated = plain.pop("sha256")
 
-    def with_header(**changes: object) -> bytes:
-        return json.dumps({**plain, **changes}).encode() + b"\n" + body
+    def with_header(counted: bytes = body, **changes: object) -> bytes:
+        """A file whose checksum is right."""
+        changed = {**plain, **changes}
+        text = json.dumps(changed).encode() + b"\n"
+        changed["sha256"] = hashlib.sha256(text + counted).hexdigest()
+        return json.dumps(changed).encode() + b"\n" + counted
 
+    assert with_header() == data and stated.encode() in header
     damaged = [
         *(b"", b"s1 u1 0.5\n", data[:-1], data + b"x", header, header[:-1] + b"\n" + body),
-        header + b"\n" + body[4:8] + body[:4] + body[8:],
-        header + b"\n" + body[:-8] + b"\xff" * 8,
+        *(with_header(b) for b in (body[4:8] + body[:4] + body[8:], body[:-8] + b"\xff" * 8)),
         *(with_header(bits=bits) for bits in (0, 33, "32", None, True, 16)),
         *(with_header(bins=bins) for bins in (0, -1, 1e9, 10**30)),
         *(with_header(largest=end) for end in (plain["largest"] + 1, "x", 1e400, 10**400)),
@@ -134,6 +140,32 @@ def test_damaged_counts_are_refused(shards: Shards) -> None:
         path.write_bytes(content)
         run = cli("metrics", "--counts", path)
         assert run.code == 1 and str(path) in run.err and not run.out, content[:200]
+
+
+def test_a_flipped_bit_of_counts_is_refused(shards: Shards) -> None:
+    path = shards.count(shards.scores[0], "c")
+    right = cli("metrics", "--counts", path).out
+    assert right
+    for position, content in flipped_bits(path.read_bytes(), 400):
+        path.write_bytes(content)
+        for run in (
+            cli("metrics", "--counts", path),
+            cli("merge", path, "--out", shards.folder / "m"),
+        ):
+            assert run.out == right or (run.code == 1 and not run.out), position
+            assert str(path) in run.err and run.err.count("\n") == 1, position
+    assert not (shards.folder / "m").exists()
+
+
+def test_counts_without_a_checksum_name_what_makes_them_anew(shards: Shards) -> None:
+    path = shards.count(shards.scores[0], "c")
+    header, _, body = path.read_bytes().partition(b"\n")
+    plain = json.loads(header)
+    del plain["sha256"]
+    path.write_bytes(json.dumps(plain).encode() + b"\n" + body)
+    run = cli("metrics", "--counts", path)
+    assert run.code == 1 and str(path) in run.err
+    assert "no checksum" in run.err and "privacy-eval count" in run.err
 
 
 CUT = {
