@@ -95,10 +95,10 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
     ----------
     name : {"none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"}
         `shift` and `centered` use the means of both sides, `procrustes` the rotation that brings
-        the centered originals closest to the anonymized vectors (not unique with fewer pairs than
-        dimensions), and ridge regression the linear
-        map from original to anonymized vectors or, `reverse`, from anonymized to original ones,
-        with the penalty of the smallest leave-one-out error.
+        the centered originals closest to the anonymized vectors, without the directions that the
+        pairs do not determine, and ridge regression the linear map from original to anonymized
+        vectors or, `reverse`, from anonymized to original ones, with the penalty of the smallest
+        leave-one-out error.
     original, anonymized : array_like, shape (P, D)
         Vectors of unit length: row i is of the same utterance.
 
@@ -139,8 +139,11 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
     if name == "centered":
         return Alignment(name, AffineMap(mean_a), AffineMap(mean_b))
     if name == "procrustes":
-        left, _, right = scipy.linalg.svd((a - mean_a).T @ (b - mean_b))
-        return Alignment(name, AffineMap(mean_a, left @ right), AffineMap(mean_b))
+        left, values, right = scipy.linalg.svd((a - mean_a).T @ (b - mean_b))
+        least = values[0] * values.size * np.finfo(np.float64).eps  # as of `matrix_rank`
+        rank = int(np.count_nonzero(values > least))
+        rotation = AffineMap(mean_a, left[:, :rank] @ right[:rank])
+        return Alignment(name, rotation, AffineMap(mean_b))
     if name == "ridge-forward":
         fitted = ridge(a, b)
         forward = AffineMap(mean_a, fitted.matrix)
