@@ -233,7 +233,7 @@ def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
         )
     sign = -1 if arguments.distance else 1
     arrays = (read_score_array(path) for path in (arguments.target, arguments.nontarget))
-    return evaluate_scores(TrialScores(*(sign * array.astype(float) for array in arrays)))
+    return evaluate_scores(TrialScores(*(sign * array for array in arrays)))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
+from ..metrics import arguments
 from .files import max_unpacked_bytes, read_bytes
 
 #: Beginning of an array.
@@ -97,7 +98,7 @@ def as_numbers(array: NDArray[Any], dimensions: int, where: object) -> NDArray[A
     return array
 
 
-def read_score_array(path: Path) -> NDArray[Any]:
+def read_score_array(path: Path) -> NDArray[np.float64]:
     """Read an array of scores.
 
     Parameters
@@ -107,17 +108,17 @@ def read_score_array(path: Path) -> NDArray[Any]:
 
     Returns
     -------
-    array, shape (N,)
+    float64 array, shape (N,)
 
     Raises
     ------
     PrivacyEvalError
-        As `parse_array` and `as_numbers`; a score that is not finite.
+        As `parse_array` and `as_numbers`; a score that is not finite; a whole number with more
+        digits than a float.
     """
-    scores = as_numbers(parse_array(read_bytes(path), path), 1, path)
-    if scores.dtype.itemsize > np.dtype(np.float64).itemsize:
-        with np.errstate(over="ignore"):
-            scores = scores.astype(np.float64)
+    array = as_numbers(parse_array(read_bytes(path), path), 1, path)
+    with np.errstate(over="ignore"):
+        scores = arguments.as_numbers(array, f"{path}: scores")
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         raise PrivacyEvalError(f"{path}: score {bad[0]} (from 0) is {scores[bad[0]]}, not finite")

@@ -111,6 +111,7 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     """Read a BOSARIS score matrix in HDF5: every pair that its mask does not leave out."""
     import numpy as np
 
+    from ..metrics import arguments
     from .arrays import as_numbers
     from .hdf5 import parse_hdf5
     from .ids import decode_id
@@ -134,7 +135,7 @@ def _bosaris(content: bytes, path: Path) -> Columns:
             f"row and {len(columns)} column ids"
         )
     given = np.argwhere(mask).tolist()
-    values = scores[mask].astype(np.float64).tolist()
+    values = arguments.as_numbers(scores[mask], f"{path}: scores").tolist()
     lines = [f"{rows[i]} {columns[j]} {x!r}\n" for (i, j), x in zip(given, values, strict=True)]
     fields = ("speaker", "utterance", "score")
     split = split_columns("".join(lines).encode(), fields, path)

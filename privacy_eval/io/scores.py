@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..metrics.arguments import check_whole_numbers
 from .arrow import NumberColumn
 from .files import LineLimit, Loaded, ask_if_cut, digest, digesting, read_bytes
 from .score_formats import (
@@ -635,7 +636,8 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
     Raises
     ------
     PrivacyEvalError
-        With file and line: a score that is not a decimal number, NaN or infinite.
+        With file and line: a score that is not a decimal number, NaN or infinite; a whole number
+        with more digits than a float.
     """
     values: NDArray[np.float64] | None = None
     if isinstance(field, NumberColumn):
@@ -659,6 +661,7 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
             + _SWAPPED
             * (field.text(row) in ("target", "nontarget"))
         )
+    check_whole_numbers(values, field.text, lambda row: f"{path}:{field.line(row)}")
     return values
 
 

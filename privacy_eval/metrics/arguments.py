@@ -3,7 +3,10 @@ by every function."""
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..choices import TRUTH, missing_among, without_fraction
 from ..errors import PrivacyEvalError, abbreviate
+
+#: Up to here every whole number is a float; beyond it, every second one at most.
+_MAX_WHOLE = 1 << 53
+_WHOLE = re.compile(r"[-+]?[0-9]+(\.0*)?")
 
 
 def as_array(values: ArrayLike, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -60,7 +67,7 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     Raises
     ------
     PrivacyEvalError
-        Masked values.
+        Masked values; as `check_whole_numbers`.
     TypeError
         No numbers, such as text.
 
@@ -70,9 +77,49 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array([1., 2.])
     """
     array = as_array(values, name)
-    if array.dtype.kind not in "iuf":  # NumPy would parse text
+    given, is_number = array.ravel(), array.dtype.kind in "iuf"
+    if array.ndim == 1 and isinstance(values, list | tuple):
+        given = np.array(values, dtype=object)  # NumPy makes floats of integers beside floats
+    floats = array.astype(np.float64, copy=False) if is_number else np.full(array.shape, np.inf)
+    if given.dtype.kind in "iuO":
+        row = f"{name}, index {{}}".format
+        check_whole_numbers(floats.ravel(), lambda n: str(given[n]), row)
+    if not is_number:  # NumPy would parse text
         raise TypeError(f"{name} must be numbers, not {array.dtype}")
-    return array.astype(np.float64, copy=False)
+    return floats
+
+
+def check_whole_numbers(
+    values: NDArray[np.float64], text: Callable[[int], str], where: Callable[[int], str]
+) -> None:
+    """Refuse whole numbers that have more digits than floats: neighbours of them become ties.
+
+    Parameters
+    ----------
+    values : float64 array, shape (rows,)
+        Only the large ones are examined.
+    text, where : callable
+        Of a row: what was given, and the place that the message names.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The first such number. Floats beyond 2^53 in all their digits, or in the fewest that tell
+        them apart, are none.
+
+    Examples
+    --------
+    >>> check_whole_numbers(np.array([1e20]), lambda row: "1e20", str)
+    """
+    for row in np.flatnonzero(np.abs(values) >= _MAX_WHOLE).tolist():
+        if _WHOLE.fullmatch(given := text(row)):
+            whole, nearest = int(given.partition(".")[0]), float(given)
+            if whole not in (int(nearest), int(Decimal(repr(nearest)))):
+                raise PrivacyEvalError(
+                    f"{where(row)}: the whole number {given} has more digits than a float: scores "
+                    "would become ties; subtract one number from all of them, or divide them, so "
+                    f"that they stay below 2^53 = {_MAX_WHOLE}"
+                )
 
 
 def as_names(values: ArrayLike, name: str) -> NDArray[np.str_]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arguments import as_array, as_names, as_truth
+from .arguments import as_names, as_numbers, as_truth
 from .pav import FloatArray, IntArray, PavBlocks
 from .replicates import Replicates
 from .trial_scores import TrialScores, TrialSets, Variant, check_scores
@@ -471,7 +471,7 @@ def speaker_eers(
     >>> [(s.speaker, s.eer) for s in eers]
     [('a', 0.5)]
     """
-    values, labels = as_array(scores, "scores"), as_truth(is_target, "is_target")
+    values, labels = as_numbers(scores, "scores"), as_truth(is_target, "is_target")
     names, speaker = np.unique(as_names(enrolled, "speakers"), return_inverse=True)
     order = np.argsort(speaker, kind="stable")
     eers = []
