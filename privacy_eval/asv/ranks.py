@@ -166,10 +166,7 @@ def read_ranks(path: Path) -> RankedTests:
     plain = load_json(path)
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise PrivacyEvalError(f"{path}: not a file of `privacy-eval identification --job`")
-    try:
-        take_checksum(plain, "identification --job")
-    except ValueError as error:
-        raise PrivacyEvalError(f"{path}: {error}") from error
+    take_checksum(plain, path, "identification --job")
     del plain["format"]
     ranks = from_plain(RankedTests, plain, str(path))
     counts = (ranks.n_distractors, ranks.utterances_left_out, ranks.without_vector)

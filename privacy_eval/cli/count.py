@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
-from .metrics import SCORES
+from .metrics import LOG10, SCORES
 from .options import choice, flag, log, path
 
 EXAMPLE = "--scores scores.1 --trials trials --out counts.1"
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key-format", **choice(tuple(KEY_FORMATS), "default: detected"))
     parser.add_argument("--score-format", **choice(list(SCORE_FORMATS), "default: detected"))
     parser.add_argument("--distance", **flag("the scores are distances: negate them"))
+    parser.add_argument("--log10", **LOG10)
 
 
 def run(arguments: argparse.Namespace) -> int:

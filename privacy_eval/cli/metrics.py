@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,8 @@ _BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
 
 SCORES = path("F", "score file; - is stdin")
 
+LOG10 = flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them")
+
 EXAMPLE = "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000"
 
 
@@ -99,6 +102,7 @@ def add_files(options: Options) -> None:
     options.add_argument("--key-format", **keys)
     options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
     options.add_argument("--distance", **flag("the scores are distances: negate them"))
+    options.add_argument("--log10", **LOG10)
     add(options, "--variant")
     scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
     options.add_argument("--score-format", **scores)
@@ -137,7 +141,8 @@ def read_file(arguments: argparse.Namespace, path: Path) -> ScoreFile:
     from ..io.scores import read_scores
 
     path = Path("/dev/fd/0") if path == Path("-") else path
-    scores = read_scores(path, format=arguments.score_format, distance=arguments.distance)
+    unit = {"distance": arguments.distance, "log10": arguments.log10}
+    scores = read_scores(path, format=arguments.score_format, **unit)
     _log_format(arguments, path, scores.format)
     return scores
 
@@ -154,6 +159,7 @@ def read_without_ids(
         gather,
         formats=(arguments.score_format, arguments.key_format),
         distance=arguments.distance,
+        log10=arguments.log10,
     )
     if found is None:
         _warn_of_memory(arguments)
@@ -223,6 +229,7 @@ def operating_points(arguments: argparse.Namespace) -> list[Metric]:
 def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
     """Compute the metrics of two arrays of scores, without speaker labels."""
     from ..io.arrays import read_score_array
+    from ..io.scores import in_unit
     from ..metrics import TrialScores
     from ..stages.privacy_metrics import evaluate_scores
 
@@ -231,9 +238,9 @@ def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
             "--bootstrap resamples speakers, which arrays do not identify: intervals of "
             "independent trials would be far too narrow"
         )
-    sign = -1 if arguments.distance else 1
     arrays = (read_score_array(path) for path in (arguments.target, arguments.nontarget))
-    return evaluate_scores(TrialScores(*(sign * array for array in arrays)))
+    unit = partial(in_unit, distance=arguments.distance, log10=arguments.log10)
+    return evaluate_scores(TrialScores(*map(unit, arrays)))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -272,7 +279,7 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
     from ..io.schema import to_plain
     from ..metrics.counts import Bracket, count_metrics
 
-    names = (*_OF_FILES, *_BESIDE, "bootstrap", "nontarget", "distance", "plot")
+    names = (*_OF_FILES, *_BESIDE, "bootstrap", "nontarget", "distance", "log10", "plot")
     for name in (*names, "metrics", "p_target", "user_metrics"):
         if vars(arguments)[name]:
             option = {"user_metrics": "metric"}.get(name, name.replace("_", "-"))

@@ -148,19 +148,19 @@ def read_counts(path: Path) -> CountedShards:
     try:
         if end < 0 or _FORMAT.encode() not in data[:end]:
             raise ValueError("not a file of `privacy-eval count`")
-        return _parsed(load_json(Loaded(path, data[:end])), data[end + 1 :])
+        return _parsed(path, load_json(Loaded(path, data[:end])), data[end + 1 :])
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise PrivacyEvalError(f"{path}: {error}") from error
 
 
-def _parsed(header: Any, data: bytes) -> CountedShards:
+def _parsed(path: Path, header: Any, data: bytes) -> CountedShards:
     bits, n_bins = header["bits"], header["bins"]
     ends = float(header["smallest"]), float(header["largest"])
     if not (type(bits) is type(n_bins) is int and 1 <= bits <= KEY_BITS):
         raise ValueError("expected whole numbers of bits and bins")
     if len(data) != 20 * n_bins or not n_bins:
         raise ValueError(f"expected {20 * n_bins} bytes of counts, found {len(data)}: truncated?")
-    take_checksum(header, "count", data)
+    take_checksum(header, path, "count", data)
     bins = np.frombuffer(data, "<u4", n_bins).astype(np.uint32)
     numbers = np.frombuffer(data, "<i8", 2 * n_bins, 4 * n_bins).astype(np.int64).reshape(2, -1)
     keys = sortable_key(ends) >> np.uint32(KEY_BITS - bits)

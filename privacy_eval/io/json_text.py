@@ -83,24 +83,26 @@ def checksum(plain: dict[str, Any], data: bytes = b"") -> str:
     return digest(json.dumps(plain).encode() + b"\n" + data)
 
 
-def take_checksum(plain: dict[str, Any], verb: str, data: bytes = b"") -> None:
+def take_checksum(plain: dict[str, Any], path: Path, verb: str, data: bytes = b"") -> None:
     """Take the checksum out of plain values that were read, and verify it.
 
     Parameters
     ----------
     plain : dict
         Changed in place.
-    data : bytes
-        What follows the values in the file.
+    path : Path
+        For messages.
     verb : str
         The one that writes such files, for messages.
+    data : bytes
+        What follows the values in the file.
 
     Raises
     ------
-    ValueError
+    PrivacyEvalError
         None, as in files of earlier versions; another one.
     """
     stated = plain.pop("sha256", None)
     if stated != checksum(plain, data):
         what = "the file has no checksum" if stated is None else "damaged: its checksum is another"
-        raise ValueError(f"{what}; make it anew with `privacy-eval {verb}`")
+        raise PrivacyEvalError(f"{path}: {what}; make it anew with `privacy-eval {verb}`")

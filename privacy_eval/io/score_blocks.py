@@ -11,7 +11,7 @@ import gzip
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -39,7 +39,7 @@ from .score_formats import (
     parse_labels,
     split_format,
 )
-from .scores import has_common, parse_scores
+from .scores import has_common, in_unit, parse_scores
 from .text_table import Column, WordArray, hash_rows, same_fields
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def read_in_key_order(
     *,
     formats: tuple[str | None, str | None] = (None, None),
     distance: bool = False,
+    log10: bool = False,
 ) -> tuple[str, Gathered] | None:
     """Read the scores and labels of all trials, if both files list them in one order.
 
@@ -136,6 +137,8 @@ def read_in_key_order(
         Formats of scores and trials; None detects them.
     distance : bool
         The scores are distances, and are negated.
+    log10 : bool
+        The scores are decimal log-likelihood ratios, and become natural ones.
 
     Returns
     -------
@@ -157,7 +160,9 @@ def read_in_key_order(
     key = None if trials is None else _Table(trials, formats[1], KEY_FORMATS, guess_key_format)
     hashes: list[NDArray[np.uint64]] = []
     try:
-        gathered = gather(_labelled_blocks(table, key, hashes, distance))
+        blocks = _labelled_blocks(table, key, hashes)
+        unit = {"distance": distance, "log10": log10}
+        gathered = gather(replace(b, score=in_unit(b.score, **unit)) for b in blocks)
     except ChangedError:
         raise
     except (PrivacyEvalError, _IrregularError, KeyError, IndexError):
@@ -201,7 +206,7 @@ def join_blocks(blocks: Iterator[LabelledScores]) -> LabelledScores:
 
 
 def _labelled_blocks(
-    table: _Table, key: _Table | None, hashes: list[NDArray[np.uint64]], distance: bool
+    table: _Table, key: _Table | None, hashes: list[NDArray[np.uint64]]
 ) -> Iterator[LabelledScores]:
     """Yield the scores of equally many trials of both files, and keep the hashes of these."""
     pairs: tuple[tuple[bytes, bytes], ...] = LABELS
@@ -218,7 +223,7 @@ def _labelled_blocks(
         score = parse_scores(block["score"], table.path)
         ids = block["speaker"], block["utterance"]
         hashes.append(hash_rows(ids))
-        yield LabelledScores(-score if distance else score, is_target, *ids)
+        yield LabelledScores(score, is_target, *ids)
     if not hashes:
         raise _IrregularError
 

@@ -264,6 +264,7 @@ def read_scores(
     *,
     format: str | None = None,
     distance: bool = False,
+    log10: bool = False,
     limit: LineLimit | None = None,
 ) -> ScoreFile:
     """Read a score file, plain or gzip.
@@ -275,6 +276,8 @@ def read_scores(
         One of `SCORE_FORMATS`; None takes the only one that fits the file.
     distance : bool
         The scores are distances, and are negated.
+    log10 : bool
+        The scores are decimal log-likelihood ratios, and become natural ones.
     limit : LineLimit, optional
         As of `line_limit`.
 
@@ -314,12 +317,18 @@ def read_scores(
         speaker, utterance, score = (columns[field] for field in (*_ID, "score"))
         values = parse_scores(score, path)
         labels = parse_labels(columns["label"], path) if "label" in columns else None
-        values = -values if distance else values
+        values = in_unit(values, distance=distance, log10=log10)
         scores = ScoreFile(
             path, speaker, utterance, sha256(), values, name, labels, ends_open=is_open
         )
     _check_unique(scores, "score")
     return scores
+
+
+def in_unit(scores: NDArray[np.float64], *, distance: bool, log10: bool) -> NDArray[np.float64]:
+    """Negate scores that are distances, and make natural LLRs of decimal ones."""
+    scores = -scores if distance else scores
+    return scores * math.log(10) if log10 else scores
 
 
 def _ends_open(path: Path | Loaded, content: bytes) -> bool:

@@ -82,8 +82,7 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
         given = np.array(values, dtype=object)  # NumPy makes floats of integers beside floats
     floats = array.astype(np.float64, copy=False) if is_number else np.full(array.shape, np.inf)
     if given.dtype.kind in "iuO":
-        row = f"{name}, index {{}}".format
-        check_whole_numbers(floats.ravel(), lambda n: str(given[n]), row)
+        check_whole_numbers(floats.ravel(), lambda n: str(given[n]), f"{name}, index {{}}".format)
     if not is_number:  # NumPy would parse text
         raise TypeError(f"{name} must be numbers, not {array.dtype}")
     return floats

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .cllr import cllr, min_cllr
 from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval, kaldi_eer, lowest_eer
 from .linkability import LINKABILITY_MIN_TARGETS
 from .pav import FloatArray
@@ -45,6 +46,11 @@ _MIN_REPEATED = 5
 
 #: Difference between the EERs of two orders of tied trials that matters.
 _MAX_TIE_RANGE = 0.01
+
+#: Scores of each class that tell decimal LLRs, the largest LLR, the least fall of Cllr if they are
+#: multiplied by ln 10, and the share of the loss by calibration that may be left then:
+#: `scripts/decimal_llrs.py` has the rates of alarms.
+_FEW, _MAX_LLR, _LEAST_FALL, _MOST_LOSS = 10_000, 1e4, 0.01, 0.4
 
 #: Printed instead of a value or category that does not exist.
 NOT_AVAILABLE = "n/a"
@@ -107,6 +113,7 @@ RAW_SPEECH = "raw_speech"
 OTHER_WORDS, PARTIAL = "other_words", "partial"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
+DECIMAL = "decimal_llrs"
 #: What does not differ, by the key of the caveat.
 _CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "enrolled speakers"}
 
@@ -169,6 +176,11 @@ CAVEATS: Mapping[str, Caveat] = {
     ),
     PARTIAL: Caveat(
         "partial: recognition of some utterances is missing", "wer", word="partial recognition"
+    ),
+    DECIMAL: Caveat(
+        "Scores look like log10 LRs, and Cllr takes natural LLRs: multiply by ln 10 (--log10)",
+        "cllr",
+        ranked=True,
     ),
     "few_targets": Caveat(
         f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores",
@@ -241,17 +253,21 @@ def find_caveats(
         keys.add(WEAK_ATTACKER)
     if n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
         keys.add("few_targets")
+    if DECIMAL in ties and not keys & {INVERTED, *constant}:
+        keys.add(DECIMAL)
     for rate, least in _MIN_NONTARGETS.items():
         if n_nontarget is not None and n_nontarget < least:
             keys.add(f"few_nontargets_{rate}")
     reasons = {key: caveat.reason for key, caveat in CAVEATS.items() if key in keys}
     if "tied" in keys:
         reasons["tied"] += f": {100 * (low or 0):.2f} to {100 * (eer or 0):.2f} %"
+    if DECIMAL in keys:
+        reasons[DECIMAL] += f"; Cllr is {ties[DECIMAL]:.3f} then"
     return reasons
 
 
 def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
-    """Find what equal scores say about a set of trials.
+    """Find what equal scores say about a set of trials, and whether they look like decimal LLRs.
 
     Parameters
     ----------
@@ -264,8 +280,9 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
     -------
     dict of str to float
         By key in `CAVEATS`, the share of trials with the score of all the others, of all the others
-        of their enrolled speaker, or of their utterance, if it is `NEARLY_ALL`; and `lowest_eer`
-        over the orders of tied trials, if it is well below Kaldi's, which is the highest.
+        of their enrolled speaker, or of their utterance, if it is `NEARLY_ALL`; `lowest_eer`
+        over the orders of tied trials, if it is well below Kaldi's, which is the highest; and
+        `decimal_llrs`, Cllr of the scores as decimal LLRs, if they look like calibrated ones.
 
     Examples
     --------
@@ -299,7 +316,28 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
             share = _constant_share(values[order], is_target[order], side[order], margins)
             found[key] = share
     found = {key: share for key, share in found.items() if share >= NEARLY_ALL}
+    if _looks_decimal(scores):
+        found[DECIMAL] = _scaled_cllr(scores, math.log(10))
     return found | ({LOWEST_EER: low} if _matters(eer - low, scores.n_target) else {})
+
+
+def _scaled_cllr(scores: TrialScores, factor: float) -> float:
+    return cllr(TrialScores.from_sorted(factor * scores.target, factor * scores.nontarget)).value
+
+
+def _looks_decimal(scores: TrialScores) -> bool:
+    """Tell whether scores are far better calibrated as decimal than as natural LLRs, and than if
+    multiplied by ln 10 once more: of cosines, Cllr falls with any larger scale."""
+    if np.abs(scores.extremes).max() > _MAX_LLR:
+        return False
+    sides = scores.target, scores.nontarget
+    few = TrialScores.from_sorted(*(x[x.size // _FEW // 2 :: x.size // _FEW + 1] for x in sides))
+    natural, decimal, more = (_scaled_cllr(few, math.log(10) ** power) for power in range(3))
+    error = 1 / scores.n_target  # roughly that of Cllr of few trials
+    if decimal >= min(1, more) or natural - decimal < max(_LEAST_FALL, error):
+        return False
+    ideal = min_cllr(few).value
+    return decimal - ideal <= _MOST_LOSS * (natural - ideal) + error
 
 
 def _matters(tie_range: float, n_target: int | None) -> bool:

@@ -58,6 +58,8 @@ class Evaluation:
             text = marked_text(metric.format(value, detailed=True), caveat)
             if text != NOT_AVAILABLE:
                 text = f"{text} {metric.printed_unit}".rstrip()
+            if key == "cllr":
+                text += " (of natural-log LLRs)"
             if key == "zebra_individual":
                 text += f" ({NOT_AVAILABLE if caveat else self.zebra_tag})"
             row = {"metric": metric.sentence, "value": text}
@@ -102,7 +104,7 @@ def evaluate(
     ----------
     target : array_like, shape (T,)
         Scores of trials within a speaker; higher for the same speaker. Cllr takes them for
-        natural-log likelihood ratios.
+        natural-log likelihood ratios: multiply decimal ones (log10) by ln 10.
     nontarget : array_like, shape (N,)
         Scores of trials between two speakers.
     variant : {"exact", "challenge"}

@@ -550,7 +550,7 @@ METRICS: dict[str, Metric] = {
             "Cllr",
             batch_cllr,
             lambda scores, *, variant: cllr(scores, variant=variant).value,
-            meaning="the same without calibration; above 1 bit the scores mislead",
+            meaning="the same without calibration, of natural-log LLRs; above 1 bit they mislead",
             source="Brümmer and du Preez 2006",
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
