@@ -125,14 +125,14 @@ def test_infinite_values_are_words(files: Pair) -> None:
     plain = json.loads(run.out, parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
     assert plain["challenge"]["cllr"] == "inf"
     assert math.isfinite(plain["exact"]["cllr"])
-    assert re.search(r"^Cllr +inf bit$", files.run().out, re.M)
+    assert re.search(r"^Cllr +inf bit \(of natural-log LLRs\)$", files.run().out, re.M)
 
 
 TEXT_LINES = [
     r"EER +\d+\.\d{3} %",
     r"EER \(SpeechBrain\) +\d+\.\d{3} %",
     r"min Cllr +\d\.\d{3} bit",
-    r"Cllr +\d+\.\d{3} bit",
+    r"Cllr +\d+\.\d{3} bit \(of natural-log LLRs\)",
     r"ROCCH-EER +\d+\.\d{3} %",
     r"Linkability +n/a",
     r"Expected privacy disclosure \(population\) +\d\.\d{3} bit",
@@ -378,7 +378,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     own |= {"user_metrics"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
-    single |= {"user_metrics", "score_format", "versus", "enroll_utt2spk"}
+    single |= {"log10", "user_metrics", "score_format", "versus", "enroll_utt2spk"}
     single |= {"p_target", "c_miss", "c_fa", "plot", "metrics"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
     only = {"target", "nontarget", "counts", "strongest", "dialects", "by", "worst_case"}
