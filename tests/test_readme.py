@@ -261,7 +261,8 @@ def row(metric: Metric) -> str:
         metric.printed(bound) if abs(bound) < math.inf else bound for bound in metric.range
     )
     bounds = f"{low:.4g} to {high:.4g} {metric.printed_unit}".replace("inf", "∞").rstrip()
-    cells = (metric.sentence, metric.meaning, bounds, metric.best or "", metric.source)
+    of = (metric.meaning, bounds, metric.best or "", metric.chance, metric.source)
+    cells = (metric.sentence, *of)
     return f"| {' | '.join(cells)} |"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.csv_text import csv_text
 from ..products.freshness import Progress
-from ..speech.audio import AudioFolders
+from ..speech.audio import CHANNELS, AudioFolders
 from ..speech.audit import CLIPPED, LENGTH, RAW, TAGS, AuditedUtterance, audit_audio
 from ..stages.access import AsvSystems
 from ..stages.audits import audio_folders
@@ -21,7 +21,7 @@ _COLUMNS = (
     *("raw_seconds", "raw_share", "raw_delay", "correlation"),
 )
 #: Problems that speech may have for good reasons.
-_WARNINGS = (CLIPPED, LENGTH, TAGS)
+_WARNINGS = (CLIPPED, LENGTH, CHANNELS, TAGS)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..io.data_dir import read_utt2spk
     from ..io.results_txt import ResultsTxt, format_results_txt
-    from ..metrics.pitch import pitch_correlation, summarize
+    from ..metrics.pitch import mismatched_pairs, pitch_correlation, summarize
     from ..speech.pitch import tracks_of
 
     original, anonymized = (
@@ -46,22 +47,33 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if alone:
         log(f"privacy-eval: left out {len(alone)} utterances: {abbreviate(alone)}")
-    report, correlations = progress(), {}
+    report, correlations, tracks = progress(), {}, {}
     for number, utterance in enumerate(both, start=1):
         try:
-            correlations[utterance] = pitch_correlation(
-                original[utterance](), anonymized[utterance]()
-            )
+            tracks[utterance] = original[utterance](), anonymized[utterance]()
+            correlations[utterance] = pitch_correlation(*tracks[utterance])
         except PrivacyEvalError as error:
             raise PrivacyEvalError(f"{utterance}: {error}") from error
         if report is not None:
             report(number, len(both), utterance)
     summary = summarize(list(correlations.values()))
+    utt2spk = arguments.original / "utt2spk"
+    speaker_of = read_utt2spk(utt2spk) if utt2spk.is_file() else {}
+    pairs = mismatched_pairs({u: speaker_of.get(u, "") for u in both})
+    by_chance = [pitch_correlation(tracks[a][0], tracks[b][1]) for a, b in pairs]
+    chance = summarize(by_chance).mean if by_chance else None
+    stretched = [u for u, (a, b) in tracks.items() if not 1 / 1.2 <= a.size / b.size <= 1.2]
+    if stretched:
+        text = "lengths differ by more than 20 %, and stretching lowers the correlation"
+        log(f"privacy-eval: warning: {text}: {len(stretched)} ({abbreviate(stretched)})")
     name = arguments.name or arguments.original.resolve().name
     if arguments.format == "json":
-        plain = {"mean": summary.mean, "std": summary.std, "utterances": correlations}
+        of_set = {"mean": summary.mean, "std": summary.std, "chance": chance}
+        plain = {**of_set, "stretched": stretched, "utterances": correlations}
         print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
         return 0
     values = {"pitch_correlation_mean": summary.mean, "pitch_correlation_std": summary.std}
+    if chance is not None:
+        values["pitch_correlation_chance"] = chance
     print(format_results_txt(ResultsTxt(utility={name: values})), end="")
     return 0

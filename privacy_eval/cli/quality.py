@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from .options import add, add_data
+from .options import add, add_data, log, path
 
 EXAMPLE = "--data data/libri_test --format json"
 
@@ -13,6 +13,7 @@ EXAMPLE = "--data data/libri_test --format json"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_data(parser)
+    parser.add_argument("--original", **path("DIR", "original speech, to compare the level with"))
     add(parser, "--cache", "--allow-missing", "--utt2spk", "--seed", "--format")
     add(parser, "--bootstrap", default=1000)
 
@@ -20,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import numpy as np
 
-    from ..speech.dnsmos import QUALITIES, load_dnsmos
+    from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
+    from ..speech.dnsmos import QUALITIES, level_db, load_dnsmos
     from .audio import audio_reader, speaker_intervals, utterance_values
 
     dnsmos = load_dnsmos(arguments.cache)
@@ -30,6 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
     intervals = speaker_intervals(arguments, list(rated), np.ones(len(rated), np.int64), values)
     mean = dict(zip(QUALITIES, values.mean(axis=1).tolist(), strict=True))
     interval = dict(zip(QUALITIES, intervals, strict=True)) if intervals else None
+    if arguments.original is not None:
+        other = audio_reader(arguments, mix=True, data=arguments.original)
+        levels = utterance_values(arguments, other, lambda _, audio: level_db(audio))
+        difference = mean[LEVEL] - sum(levels.values()) / len(levels)
+        if abs(difference) > MOST_LEVEL_DIFFERENCE:
+            log(f"privacy-eval: warning: {CAVEATS[OTHER_LEVEL].reason}: {difference:+.1f} dB")
     if arguments.format == "json":
         plain = {"utterances": rated, "mean": mean, "interval": interval}
         print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))

@@ -62,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
             plain[name]["groups"] = _groups(arguments, of_speaker, folds)
     fewest = min(len(values["speakers"]) for values in plain.values())
     few = ": compare systems speaker by speaker; an interval over so few speakers is uninformative"
-    log(f"privacy-eval: means over {fewest} speakers{few * (fewest < 20)}")
+    n_classes = sum(key.startswith("acc_") for key in next(iter(plain.values())))
+    guess = f"by chance the UAR of {n_classes} classes is {100 / n_classes:.3g} %"
+    log(f"privacy-eval: {guess}; means over {fewest} speakers{few * (fewest < 20)}")
     if missing:
         log(f"privacy-eval: left out {len(missing)} utterances without a prediction")
     if arguments.format == "json":

@@ -20,8 +20,10 @@ from ..metrics.registry import METRICS, Kind, of_kind
 from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
 _NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
-_PITCH = re.compile(rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}")
-_PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std")
+_PITCH = re.compile(
+    rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}(?: chance={_NUMBER})?"
+)
+_PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std", "pitch_correlation_chance")
 _SET_NAME = re.compile(r"[^\s:]+")
 _KEY = re.compile(r"\{([^}]+)\}")
 _CAVEAT = "caveat: "
@@ -59,7 +61,7 @@ class ResultsTxt:
     recognition : dict of str to sequence of WerLine
         By the name of the `ASR-*` folder.
     utility, similarity : dicts of str to mapping of str to float
-        Values by trial set: `pitch_correlation_mean` and `pitch_correlation_std`; `deid`
+        Values by trial set: `pitch_correlation_mean`, `_std` and, from `pitch`, `_chance`; `deid`
         (fraction) and `gvd_db` (dB).
     """
 
@@ -100,8 +102,8 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         if pitch is not None:
             if body:
                 raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
-            numbers = (_number(text, where) for text in pitch.groups()[1:])
-            values = dict(zip(_PITCH_KEYS, numbers, strict=True))
+            numbers = (_number(text, where) for text in pitch.groups()[1:] if text)
+            values = dict(zip(_PITCH_KEYS, numbers, strict=False))
             results.utility[pitch[1]] = {**results.utility.get(pitch[1], {}), **values}
         elif _SET_NAME.fullmatch(head) is None:
             raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
@@ -131,9 +133,9 @@ def format_results_txt(results: ResultsTxt) -> str:
     for name, recognized in results.recognition.items():
         lines += [name, *(f"  {format_wer_line(line)}" for line in recognized)]
     for name, values in results.utility.items():
-        if values.keys() >= set(_PITCH_KEYS):
-            mean, std = (values[key] for key in _PITCH_KEYS)
-            lines.append(f"{name}  Pitch_correlation: mean={mean:.4f} std={std:.4f}")
+        if values.keys() >= set(_PITCH_KEYS[:2]):
+            of = (f"{k.rpartition('_')[2]}={values[k]:.4f}" for k in _PITCH_KEYS if k in values)
+            lines.append(f"{name}  Pitch_correlation: {' '.join(of)}")
     for name in dict.fromkeys((*results.similarity, *results.utility)):
         values = {**results.similarity.get(name, {}), **results.utility.get(name, {})}
         printed = [f"  {line}" for k in _SET_KINDS for line in format_metrics(values, kind=k)]

@@ -108,7 +108,7 @@ def check_descriptions(described: Mapping[str, MetricDescription], where: str) -
     keys: dict[str, str] = {}
     for key, metric in described.items():
         at = f"{where}: metric {ascii(key[:_MAX_NAME])}"
-        texts = (metric.name, metric.title, metric.unit, metric.meaning)
+        texts = (metric.name, metric.title, metric.unit, metric.meaning, metric.chance)
         # A dot within a number, as in min_dcf_0.01.
         identifier = key.replace(".", "").isidentifier() and not key.startswith(SUBJECTIVE)
         if not identifier or ".." in key or len(key) > _MAX_NAME:

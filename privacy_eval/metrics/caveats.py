@@ -111,6 +111,8 @@ class Caveat:
 INVERTED, INVERTED_ORIGINAL, WEAK_ATTACKER = "inverted", "inverted_original", "weak_attacker"
 RAW_SPEECH = "raw_speech"
 OTHER_WORDS, PARTIAL = "other_words", "partial"
+#: A caveat, the metric that it rests on, and the difference in dB from which it applies.
+OTHER_LEVEL, LEVEL, MOST_LEVEL_DIFFERENCE = "other_level", "level_db", 6.0
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
 DECIMAL = "decimal_llrs"
@@ -180,6 +182,11 @@ CAVEATS: Mapping[str, Caveat] = {
     DECIMAL: Caveat(
         "Scores look like log10 LRs, and Cllr takes natural LLRs: multiply by ln 10 (--log10)",
         "cllr",
+        ranked=True,
+    ),
+    OTHER_LEVEL: Caveat(
+        "Speech levels differ by over 6 dB, and DNSMOS depends on them: compare at one level",
+        "dnsmos_ovrl",
         ranked=True,
     ),
     "few_targets": Caveat(

@@ -1,11 +1,13 @@
 """Pitch correlation of VoicePrivacy 2022: whether anonymized speech keeps the intonation.
 
 It is computed over all frames, with unvoiced ones as 0 Hz, so that it mainly measures whether the
-same frames are voiced: unrelated contours with the same voicing give 0.99.
+same frames are voiced: unrelated contours with the same voicing give 0.99. As it is the largest
+over shifts, unrelated utterances do not give 0 but about 0.25 (`mismatched_pairs`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +23,7 @@ LOWEST, HIGHEST = 75.0, 500.0
 #: Longest tracks (200 s) that are correlated as the scripts do, in quadratic time; rounding of the
 #: Fourier transform of longer ones may choose another of equal lags.
 _MOST_DIRECT = 20_000
+_LEAST_PAIRS = 500
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,35 @@ def pitch_correlation(original: ArrayLike, anonymized: ArrayLike) -> float:
     first, second = first - first.mean(), second - second.mean()
     scale = np.sqrt((first @ first) * (second @ second))
     return float(np.clip(first @ second / scale, -1, 1)) if scale else 0.0
+
+
+def mismatched_pairs(speaker_of: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Pair utterances with others of the set, for the pitch correlation that chance gives.
+
+    The pairs are those of cyclic shifts by about half of the set, in the order of speakers. There
+    are 500 or more, unless the set is too small.
+
+    Parameters
+    ----------
+    speaker_of : mapping of str to str
+        Speakers by utterance; "" where unknown.
+
+    Returns
+    -------
+    list of (str, str)
+        The original and the anonymized utterance of each pair; of the same speaker only if there
+        is no other. Empty for a single utterance.
+
+    Examples
+    --------
+    >>> mismatched_pairs({"a1": "a", "a2": "a", "b1": "b"})
+    [('a2', 'b1'), ('b1', 'a1'), ('a1', 'b1'), ('b1', 'a2')]
+    """
+    names = sorted(speaker_of, key=lambda name: (speaker_of[name], name))
+    n = len(names)
+    shifts = sorted(range(1, n), key=lambda k: abs(2 * k - n))[: -(-_LEAST_PAIRS // max(n, 1))]
+    pairs = [(name, names[(i + k) % n]) for k in shifts for i, name in enumerate(names)]
+    return [(a, b) for a, b in pairs if speaker_of[a] != speaker_of[b]] or pairs
 
 
 def summarize(correlations: ArrayLike) -> PitchCorrelation:

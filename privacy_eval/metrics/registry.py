@@ -67,7 +67,8 @@ class MetricDescription:
 
     Attributes
     ----------
-    kind, unit, name, title, meaning, best, range, percent, counted, decimals, repeats_matter
+    kind, unit, name, title, meaning, best, range, percent, counted, decimals, repeats_matter, \
+    chance
         As of `Metric`.
     detail : int
         Number of decimals in tables of one system.
@@ -85,6 +86,7 @@ class MetricDescription:
     decimals: int = 3
     detail: int = 3
     repeats_matter: bool = False
+    chance: str = ""
 
     def metric(self, key: str) -> Metric:
         """Make the entry of a metric that can be printed but not computed.
@@ -150,6 +152,9 @@ class Metric:
         The strongest attack model is named by it, too, if it has a best value.
     repeats_matter : bool
         Repeated trials of a bootstrap replicate bias it towards less privacy.
+    chance : str
+        Value of what has no information, as printed, with its conditions: of scores that do not
+        depend on the speaker, of words or emotions that do not depend on the speech.
     curves : callable or None
         Of `TrialScores`: named arrays that figures are drawn from, of some kB however many trials
         there are.
@@ -182,6 +187,7 @@ class Metric:
     tabled: bool = True
     strongest: bool = True
     repeats_matter: bool = False
+    chance: str = ""
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
     batch_function: Callable[..., FloatArray] | None = None
@@ -216,9 +222,10 @@ class Metric:
 
     @property
     def explanation(self) -> str:
-        """Meaning of the metric and its direction, in one line; "" if unknown."""
+        """Meaning, direction and value by chance of the metric, in one line; "" if unknown."""
         direction = f"; {self.direction}" if self.direction else ""
-        return f"{self.sentence}: {self.meaning}{direction}." if self.meaning else ""
+        chance = f"; by chance {self.chance}" if self.chance else ""
+        return f"{self.sentence}: {self.meaning}{direction}{chance}." if self.meaning else ""
 
     @property
     def description(self) -> MetricDescription:
@@ -350,7 +357,7 @@ def _of_scores(
 
 def _error_rate(key: str, name: str, *functions: Callable[..., Any], **fields: Any) -> Metric:
     """Make the entry of a rate of the attacker's errors."""
-    fields = {"best": "higher", "range": (0, 1), "percent": True, **fields}
+    fields = {"best": "higher", "range": (0, 1), "percent": True, "chance": "50 %", **fields}
     return _of_scores(key, "fraction", name, *functions, **fields)
 
 
@@ -387,8 +394,8 @@ def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metri
         f"min DCF at {p_target:g}{costs}",
         lambda trials, *, variant: batch_min_dcf(trials, prior, variant),
         meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets"
-        f"{costs and f' and a miss and a false alarm cost {c_miss:g} and {c_fa:g}'}; 1 is "
-        "that of ignoring the scores",
+        f"{costs and f' and a miss and a false alarm cost {c_miss:g} and {c_fa:g}'}",
+        chance="1",
         source="NIST speaker recognition evaluations",
         best="higher",
         range=(0, 1),
@@ -408,6 +415,7 @@ def _miss_rate(false_alarm: float) -> Metric:
         f"miss rate at {percent} false alarms",
         lambda trials, *, variant: batch_miss_rate(trials, false_alarm),
         meaning=f"share of targets missed where {percent} of nontargets are accepted",
+        chance=f"{100 - 100 * false_alarm:g} %",
         source="NIST speaker recognition evaluations",
         title=f"Miss rate at {percent} false alarms",
         column_label=Label(f"Miss at {percent} FA, %"),
@@ -420,14 +428,16 @@ def _miss_rate(false_alarm: float) -> Metric:
     )
 
 
-def _dnsmos(key: str, of: str, scale: str) -> Metric:
+def _dnsmos(key: str, of: str, scale: str, noise: float, silence: float) -> Metric:
     name = f"DNSMOS {key.upper()}"
     return Metric(
         f"dnsmos_{key}",
         "measures",
         "opinion score",
         name,
-        meaning=f"opinion of the {of} quality ({scale}, 1 to 5) that a network predicts",
+        meaning=f"opinion of the {of} quality ({scale}, 1 to 5) that a network predicts; it "
+        "may be higher of synthetic than of real voices, and lower of soft speech",
+        chance=f"{noise} of noise, {silence} of silence",
         source="Reddy et al. 2021" if scale == "P.808" else "Reddy et al. 2022",
         best="higher",
         range=(0, 6),
@@ -444,6 +454,7 @@ def _phone_errors(key: str, name: str, reference: str) -> Metric:
         "fraction",
         name,
         meaning=f"errors of a phone recognizer per phone {reference}",
+        chance="90 % or more",
         source="hama 1.7.0",
         best="lower",
         title=name.replace("PER", "Phone error rate"),
@@ -463,6 +474,7 @@ def _recall(emotion: str) -> Metric:
         "fraction",
         f"recall of {emotion}",
         meaning=f"recall of the emotion {emotion} by a classifier",
+        chance="25 %, on average of four emotions",
         source="VoicePrivacy 2024",
         range=(0, 1),
         column_label=Label(f"{emotion}, %"),
@@ -470,6 +482,12 @@ def _recall(emotion: str) -> Metric:
         detail=4,
         compared=False,
     )
+
+
+def _pitch(of: str, name: str, meaning: str, column: Label, **fields: Any) -> Metric:
+    fields = {"range": (-1, 1), "source": "VoicePrivacy 2022", "compared": False, **fields}
+    fields |= {"meaning": meaning, "column_label": column}
+    return Metric(f"pitch_correlation_{of}", "utility", "correlation", name, **fields)
 
 
 def _d_diag(matrix: str) -> Metric:
@@ -480,6 +498,7 @@ def _d_diag(matrix: str) -> Metric:
         f"diagonal dominance of {matrix}",
         lambda similarity: getattr(similarity, matrix).d_diag,
         meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
+        chance="0, more with few speakers",
         source="Noé et al. 2020",
         range=(0, 1),
         compared=False,
@@ -501,7 +520,7 @@ METRICS: dict[str, Metric] = {
             "EER",
             batch_kaldi_eer,
             lambda scores, *, variant: kaldi_eer(scores).value,
-            meaning="error rate where miss and false-alarm rates are equal; 50 % is chance",
+            meaning="error rate where miss and false-alarm rates are equal",
             source="Kaldi, compute-eer",
             counted=True,
             decimals=2,
@@ -533,6 +552,7 @@ METRICS: dict[str, Metric] = {
             "min Cllr",
             batch_min_cllr,
             meaning="uncertainty about the speaker after ideal calibration; 1 bit is complete",
+            chance="1 bit, less with few trials",
             source="Brümmer and du Preez 2006",
             best="higher",
             range=(0, 1),
@@ -551,6 +571,7 @@ METRICS: dict[str, Metric] = {
             batch_cllr,
             lambda scores, *, variant: cllr(scores, variant=variant).value,
             meaning="the same without calibration, of natural-log LLRs; above 1 bit they mislead",
+            chance="1 bit, more if not calibrated",
             source="Brümmer and du Preez 2006",
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
@@ -562,6 +583,7 @@ METRICS: dict[str, Metric] = {
             "ROCCH-EER",
             batch_rocch_eer,
             meaning="EER on the convex hull of the ROC curve, never above the EER",
+            chance="50 %, less with few trials",
             source="Brümmer and de Villiers 2013",
             line="ROCCH-EER: {rocch_eer}%",
             line_number=lambda value: f"{100 * value:.3f}",
@@ -575,6 +597,7 @@ METRICS: dict[str, Metric] = {
             "linkability",
             batch_linkability,
             meaning="separation of target and nontarget scores, over all scores; 1 is complete",
+            chance="0.06 up to 1000 targets, less with more",
             source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
             best="lower",
             range=(0, 1),
@@ -591,6 +614,7 @@ METRICS: dict[str, Metric] = {
             "expected privacy disclosure",
             batch_population_disclosure,
             meaning="information that scores disclose on average over priors; 0.721 bit is all",
+            chance="0 bit, more with few trials",
             source="Nautsch et al. 2020",
             best="lower",
             range=(0, 0.5 / math.log(2)),
@@ -610,6 +634,7 @@ METRICS: dict[str, Metric] = {
             "worst-case privacy disclosure",
             batch_individual_disclosure,
             meaning="strongest evidence that the attacker obtains in any trial",
+            chance="0.4 log10 LR (median), however many the trials",
             source="Nautsch et al. 2020",
             best="lower",
             title="Worst-case privacy disclosure (individual)",
@@ -635,6 +660,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "WER",
             meaning="word errors of a recognizer per spoken word",
+            chance="100 % or more",
             source="Levenshtein 1966",
             best="lower",
             percent=True,
@@ -649,6 +675,7 @@ METRICS: dict[str, Metric] = {
             "fraction",
             "UAR",
             meaning="mean recall of four emotions by a classifier",
+            chance="25 %",
             source="VoicePrivacy 2024",
             best="higher",
             range=(0, 1),
@@ -660,37 +687,48 @@ METRICS: dict[str, Metric] = {
             compared=False,
         ),
         *map(_recall, ("ang", "hap", "neu", "sad")),
-        _dnsmos("ovrl", "overall", "P.835"),
-        _dnsmos("sig", "speech", "P.835"),
-        _dnsmos("bak", "background", "P.835"),
-        _dnsmos("p808", "overall", "P.808"),
+        _dnsmos("ovrl", "overall", "P.835", 1.1, 1.8),
+        _dnsmos("sig", "speech", "P.835", 1.2, 2.5),
+        _dnsmos("bak", "background", "P.835", 1.1, 3.5),
+        _dnsmos("p808", "overall", "P.808", 2.1, 2.1),
+        Metric(
+            "level_db",
+            "measures",
+            "dB",
+            "speech level",
+            meaning="root mean square of the samples relative to full scale",
+            source="definition",
+            range=(-100, 100),
+            title="Speech level",
+            compared=False,
+            decimals=1,
+            detail=1,
+        ),
         _phone_errors("per", "PER", "of the pronunciation of the transcript"),
         _phone_errors(
             "per_original", "PER to original speech", "that a recognizer hears in original speech"
         ),
-        Metric(
-            "pitch_correlation_mean",
-            "utility",
-            "correlation",
+        _pitch(
+            "mean",
             "pitch correlation",
-            meaning="correlation of the pitch of original and anonymized speech",
-            source="VoicePrivacy 2022",
+            "correlation of the pitch of original and anonymized speech",
+            Label("Pitch corr.", "Pitch"),
             best="higher",
-            range=(-1, 1),
             title="Pitch correlation",
-            column_label=Label("Pitch corr.", "Pitch"),
-            compared=False,
+            chance="0.25 of other speakers' speech, 0.36 of a synthetic voice",
         ),
-        Metric(
-            "pitch_correlation_std",
-            "utility",
-            "correlation",
+        _pitch(
+            "std",
             "standard deviation of the pitch correlation",
-            meaning="spread of that correlation among utterances",
-            source="VoicePrivacy 2022",
+            "spread of that correlation among utterances",
+            Label("Pitch std.", "Std."),
             range=(0, 1),
-            column_label=Label("Pitch std.", "Std."),
-            compared=False,
+        ),
+        _pitch(
+            "chance",
+            "pitch correlation by chance",
+            "the same of mismatched pairs, an utterance and others of the set",
+            Label("Pitch by chance", "Chance"),
         ),
         Metric(
             "deid",
@@ -699,6 +737,7 @@ METRICS: dict[str, Metric] = {
             "de-identification (DeID)",
             lambda similarity: similarity.deid,
             meaning="loss of similarity of anonymized speech to its speaker; 100 % is complete",
+            chance="100 %, less with few speakers",
             source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, 1),
@@ -719,6 +758,7 @@ METRICS: dict[str, Metric] = {
             "gain of voice distinctiveness (G_VD)",
             lambda similarity: similarity.gvd_db,
             meaning="distinctiveness of anonymized voices relative to original ones; 0 dB is equal",
+            chance="below -15 dB",
             source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, math.inf),

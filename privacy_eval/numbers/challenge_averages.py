@@ -79,7 +79,7 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
         ("Average WER {} anon", "WER, %, anon", "wer", None, system),
         (
             "Weighted average pitch correlation {}",
-            "Pitch correlation",
+            "Pitch correlation (0.25 by chance)",
             "pitch_correlation_mean",
             None,
             system,

@@ -149,14 +149,16 @@ def averaged_text(protocol: Protocol) -> str:
 
 
 def directions_text(metrics: Iterable[Metric]) -> str:
-    """Describe the better values of metrics.
+    """Describe the better values of metrics, and those of chance.
 
     Examples
     --------
     >>> directions_text([METRICS["wer"], METRICS["cllr"]])
-    'WER: lower is more useful'
+    'WER: lower is more useful (by chance 100 % or more)'
     """
-    text = "; ".join(f"{m.name}: {m.direction}" for m in dict.fromkeys(metrics) if m.direction)
+    ranked = [m for m in dict.fromkeys(metrics) if m.direction]
+    chances = (f" (by chance {m.chance})" if m.chance else "" for m in ranked)
+    text = "; ".join(f"{m.name}: {m.direction}{c}" for m, c in zip(ranked, chances, strict=True))
     return text[:1].upper() + text[1:]
 
 

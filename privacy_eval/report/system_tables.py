@@ -434,8 +434,11 @@ def _trial_sets(results: Results, system: str) -> SplitTable:
     present = {key for of_set in values.values() for key in of_set}
     keys = [key for key in _of_sets() if key in present]
     names = [m.name for key, m in of_kind("utility").items() if key in present]
+    notes = [describe(key).explanation.rstrip(".") for key in keys]
     if {"pitch_correlation_mean", "pitch_correlation_std"} <= present:
         names = ["pitch correlation (mean, standard deviation)", *names[2:]]
+    if "pitch_correlation_mean" in present and "pitch_correlation_chance" not in present:
+        notes.append("Imported pitch correlations: the set's own value by chance is not known")
     title = " and ".join(names + (["voice similarity"] if results.similarity else []))
     title = title[:1].upper() + title[1:]
     note = f" (*: {sum(partial.values())} utterances left out)" if partial else ""
@@ -449,6 +452,7 @@ def _trial_sets(results: Results, system: str) -> SplitTable:
         [Column("Gen", rule=True)],
         [[((d, g), (g,)) for g in protocol.genders] for d in protocol.table_rows],
         flagged=partial.keys(),
+        notes=notes,
     )
 
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate, printable, shorten
-from .audio import Audio, AudioFolders, Samples, resample
+from .audio import CHANNELS, Audio, AudioFolders, Samples, resample
 from .raw_speech import RawSpeech, find_raw_speech
 
 #: Problems, the worst first.
@@ -26,7 +26,7 @@ SAME_BYTES, SAME_SAMPLES = "same bytes as another utterance", "same samples as a
 TAGS = "tags in the file"
 PROBLEMS = (
     *(RAW, UNREADABLE, MISSING, EMPTY, SILENT, CLIPPED, RATE, LENGTH),
-    *(SAME_BYTES, SAME_SAMPLES, TAGS),
+    *(SAME_BYTES, SAME_SAMPLES, CHANNELS, TAGS),
 )
 
 #: Share of samples at full scale from which an utterance is clipped, and length ratios allowed.
@@ -226,8 +226,8 @@ def _clipped(samples: Samples) -> float:
 
 def _audit_some(folders: AudioFolders, ids: Sequence[str]) -> list[AuditedUtterance]:
     original, anonymized = folders.readers()
-    names = (set(original.ids), set(anonymized.ids))
-    audited = []
+    names, audited = (set(original.ids), set(anonymized.ids)), []
+    readers = {"original": original, "anonymized": anonymized}
     for utterance in ids:
         if utterance not in names[1]:
             audited.append(AuditedUtterance(utterance, "", {MISSING: "not in wav.scp"}))
@@ -243,6 +243,8 @@ def _audit_some(folders: AudioFolders, ids: Sequence[str]) -> list[AuditedUttera
             audited.append(AuditedUtterance(utterance, file, problem))
             continue
         one = replace(audit_utterance(audio, compared), utterance=utterance, file=file)
+        if stereo := [n for n, r in readers.items() if utterance in r.remarks.get(CHANNELS, ())]:
+            one = replace(one, problems={**one.problems, CHANNELS: " and ".join(stereo)})
         if path is not None:
             content = path.read_bytes()
             one = replace(one, bytes_digest=hashlib.sha256(content).hexdigest())

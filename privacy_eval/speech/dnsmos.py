@@ -8,6 +8,7 @@ evaluate noise suppressors", ICASSP 2022; speechmos 0.0.1.1 (MIT).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
+from ..metrics.caveats import LEVEL
 from .audio import Audio
 from .front_ends import soxr_at
 from .mel import MelOptions, mel_spectrogram
@@ -22,8 +24,8 @@ from .models import check_models, load_model, model_path
 from .onnx_session import OnnxSession
 
 RATE = 16000
-#: Values of an utterance, on the scale of opinions from 1 to 5.
-QUALITIES = ("sig", "bak", "ovrl", "p808")
+#: Values of an utterance: opinions from 1 to 5, and the level, which opinions fall with.
+QUALITIES = ("sig", "bak", "ovrl", "p808", LEVEL)
 
 #: Seconds of a window; there is one every second.
 _SECONDS = 9.01
@@ -59,7 +61,7 @@ class Dnsmos:
         Returns
         -------
         dict of str to float
-            A mean opinion score for each of `QUALITIES`.
+            A mean opinion score for each of `QUALITIES`, and the level in dB.
 
         Raises
         ------
@@ -78,13 +80,34 @@ class Dnsmos:
             values = [float(np.polyval(p, x)) for p, x in zip(_POLYNOMIALS, raw, strict=True)]
             opinions.append([*values, p808[0]])
         means = np.mean(opinions, axis=0).tolist()
-        return dict(zip(QUALITIES, means, strict=True))
+        return dict(zip(QUALITIES, (*means, level_db(audio)), strict=True))
 
     def _run(self, session: OnnxSession, values: NDArray[np.float32], size: int) -> list[float]:
         result = session.run(values).ravel()
         if result.size != size or not np.isfinite(result).all():
             raise PrivacyEvalError(f"{session.where}: expected {size} finite values")
         return [float(value) for value in result]
+
+
+def level_db(audio: Audio) -> float:
+    """Compute the level of an utterance relative to full scale.
+
+    Parameters
+    ----------
+    audio : Audio
+
+    Returns
+    -------
+    float
+        dB; -100 of digital silence.
+
+    Examples
+    --------
+    >>> round(level_db(Audio(np.full(100, 3276.8), 16000)), 3)
+    -20.0
+    """
+    samples = audio.samples.astype(np.float64) / 32768
+    return 10 * math.log10(max(float(np.mean(samples**2)), 1e-10)) if samples.size else -100.0
 
 
 def load_dnsmos(cache: Path | None = None) -> Dnsmos:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, missing_library
+from ..errors import InputWarning, PrivacyEvalError, missing_library
 from ..io.confine import check_inside
 from ..io.files import read_text
 from ..io.text_table import is_number
@@ -124,11 +125,14 @@ def tracks_of(
 
         def track_of(utterance: str) -> Track:
             try:
-                return praat_track(reader.read(utterance))
+                track = praat_track(reader.read(utterance))
             except PrivacyEvalError as error:
                 if str(error).startswith("Praat"):
                     raise PrivacyEvalError(f"{reader.where(utterance)}: {error}") from error
                 raise
+            for remark in reader.remarks:
+                warnings.warn(f"{folder}: {remark}", InputWarning, stacklevel=2)
+            return track
 
         return {u: functools.partial(track_of, u) for u in reader.ids}
     files = sorted(folder.glob(f"*{_SUFFIX}"))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "audio-"
 #: Incremented when the same audio yields another record.
-_REVISION = 1
+_REVISION = 2
 
 
 def audio_folders(asv: AsvSystems, owners: Mapping[str, str]) -> Iterator[tuple[str, AudioFolders]]:

@@ -59,7 +59,7 @@ _NETWORKS: Mapping[str, str] = {QUALITY: "dnsmos", PHONES: "phones"}
 SPEECH, TRANSCRIPTS, FILES = "speech", "transcripts", "files of measures"
 UNMEASURED = "measures of all speakers"
 #: Incremented when the same speech yields other measures.
-_REVISION = 1
+_REVISIONS = {QUALITY: 2, PHONES: 1}
 #: Incremented when the same measures yield another record.
 _RECORD_REVISION = 2
 
@@ -181,7 +181,7 @@ class _Speech:
             self.make,
             subject={"network": self.network, "model": model},
             options={"targets": targets},
-            revision=_REVISION,
+            revision=_REVISIONS[self.network],
             cost=lambda: 1.0 + sum(path.stat().st_size for path in files if path.is_file()),
         )
 
@@ -387,6 +387,8 @@ class _SetRecord:
             yield f"{prefix}speaker {speaker}", path
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        from ..metrics.caveats import LEVEL
+
         counts: dict[str, int] | None = None
         left_out = 0
         if self.measure is not None:
@@ -396,8 +398,8 @@ class _SetRecord:
             left_out = measured.left_out
             if self.source == QUALITY:
                 of = measured.quality
-                keys = next(iter(of.values()))
-                values = {f"dnsmos_{key}": {u: q[key] for u, q in of.items()} for key in keys}
+                names = {k: k if k == LEVEL else f"dnsmos_{k}" for k in next(iter(of.values()))}
+                values = {name: {u: q[k] for u, q in of.items()} for k, name in names.items()}
             else:
                 errors, counts = self._phone_errors(measured, inputs, paths)
                 values = {"per" if self.source == PHONES_TEXT else "per_original": errors}

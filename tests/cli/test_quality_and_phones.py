@@ -60,11 +60,35 @@ def result(*words: object) -> dict[str, Any]:
 
 def test_quality(data: Path) -> None:
     plain = result("quality", "--data", data)
-    assert plain["utterances"]["s1-b"] == dict.fromkeys(("sig", "bak", "ovrl", "p808"), 3.0)
-    assert plain["mean"] == dict.fromkeys(("sig", "bak", "ovrl", "p808"), 2.0)
+    names = ("sig", "bak", "ovrl", "p808", "level_db")
+    assert plain["utterances"]["s1-b"] == dict.fromkeys(names, 3.0)
+    assert plain["mean"] == dict.fromkeys(names, 2.0)
     interval = plain["interval"]["ovrl"]
     assert (interval["low"], interval["high"]) == (2.0, 2.0)  # both speakers have this mean
     assert "OVRL  2.000" in cli("quality", "--data", data, "--allow-outside").out
+
+
+@pytest.mark.parametrize(("factor", "said"), [(4, "-12.0 dB"), (0.25, "+12.0 dB"), (1.9, "")])
+def test_another_level_than_that_of_original_speech(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: float, said: str
+) -> None:
+    class Level(Quality):
+        def rate(self, audio: Audio) -> dict[str, float]:
+            return {**super().rate(audio), "level_db": dnsmos.level_db(audio)}
+
+    monkeypatch.setattr(dnsmos, "load_dnsmos", lambda cache: Level())
+    folders = {}
+    for name, peak in (("o", 1000 * factor), ("a", 1000)):
+        folders[name] = folder(tmp_path / name, {"s1-a": 1000, "s2-a": 1000})
+        for utterance in ("s1-a", "s2-a"):
+            samples = np.full(1000, peak, np.int16)
+            soundfile.write(folders[name] / f"{utterance}.wav", samples, 16000)
+    words = ("quality", "--data", folders["a"], "--allow-outside")
+    assert "level" not in cli(*words).err
+    run = cli(*words, "--original", folders["o"])
+    assert run.code == 0 and "LEVEL_DB -30.309" in run.out
+    assert (f"at one level: {said}" in run.err) == bool(said)
+    assert ("level" in run.err) == bool(said)
 
 
 def test_intervals_need_speakers(data: Path) -> None:

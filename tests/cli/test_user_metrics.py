@@ -72,7 +72,7 @@ def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) 
         **{"kind": "scores", "unit": "fraction", "name": "EER", "title": "EER"},
         **{"meaning": METRICS["eer"].meaning, "best": "higher", "range": [0, 1]},
         **{"percent": True, "counted": True, "decimals": 2, "detail": 3},
-        "repeats_matter": False,
+        **{"repeats_matter": False, "chance": "50 %"},
     }
     results = pe.load(collected)
     assert to_json(results) == collected.read_text()
@@ -167,6 +167,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "line end": ({"meaning": "a\nb"}, "unprintable"),
     "mathtext": ({"title": "$\\frac$"}, "without \\$"),
     "long text": ({"meaning": "x" * 201}, "at most 200 characters"),
+    "long value by chance": ({"chance": "x" * 201}, "at most 200 characters"),
     "empty range": ({"range": [1, 1]}, "range of two numbers"),
     "range of three": ({"range": [0, 1, 2]}, "range of two numbers"),
     "many decimals": ({"decimals": 10**9}, "decimals"),

@@ -29,6 +29,7 @@ CONDITION = "ASV-libri_dev_enrolls-libri_dev_trials_f"
         "ASR-a-b\n  %WER 300.00 [ 3 / 1, 2 ins, 0 del, 1 sub ] a/../b\n"
         "  %WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] x/wer_12_0.5\n",
         "\u8a9e  Pitch_correlation: mean=-1.0000 std=0.0001\n",
+        "s  Pitch_correlation: mean=0.3560 std=0.1000 chance=0.2570\n",
         "s\n  De-Identification : -inf\n  Gain of voice distinctiveness : 5e-324\n",
         "s\n  De-Identification : 0.1\nt\n  Gain of voice distinctiveness : -1e+300\n",
     ],

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from support import ROOT, cli
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import pitch
-from privacy_eval.metrics.pitch import pitch_correlation
+from privacy_eval.metrics.pitch import mismatched_pairs, pitch_correlation
 from privacy_eval.speech.pitch import read_track
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "pitch"
@@ -44,6 +45,68 @@ def test_long_tracks_are_correlated_likewise(monkeypatch: pytest.MonkeyPatch) ->
     track = np.random.default_rng(1).uniform(80, 400, 200_000)  # direct: minutes
     track[:9_000] = track[-9_000:] = 0
     assert pitch_correlation(track, np.roll(track, 7_000)) == pytest.approx(1)
+
+
+def speech_like(random: np.random.Generator) -> list[float]:
+    """A track of voiced stretches and pauses, and a melody, that are its own."""
+    voiced: list[bool] = []
+    while len(voiced) < 500:
+        voiced += [True] * random.integers(10, 60) + [False] * random.integers(5, 40)
+    melody = 150 * np.exp(np.cumsum(random.normal(0, 0.01, len(voiced))))
+    return [float(f) if v else 0.0 for f, v in zip(melody.clip(80, 400), voiced, strict=True)]
+
+
+def of_set(folder: Path, tracks: list[list[float]]) -> Path:
+    folder.mkdir()
+    for i, track in enumerate(tracks):
+        (folder / f"u{i:02}.f0").write_text("".join(f"{f}\n" for f in track))
+    return folder
+
+
+def test_speech_without_the_speaker_has_the_value_by_chance(tmp_path: Path) -> None:
+    """Known truth: tracks that have nothing of the original are correlated, as the lag is chosen;
+    the value by chance tells them from the same tracks, of which 1 is kept."""
+    random = np.random.default_rng(5)
+    original = of_set(tmp_path / "o", [speech_like(random) for _ in range(30)])
+    other = of_set(tmp_path / "a", [speech_like(random) for _ in range(30)])
+    found = {}
+    for name, folder in (("other", other), ("same", original)):
+        run = cli("pitch", "--original", original, "--anonymized", folder, "--format", "json")
+        found[name] = json.loads(run.out)
+    assert found["other"]["mean"] > 0.1  # far above 0, and alone it looks like a quarter is kept
+    assert found["other"]["mean"] == pytest.approx(found["other"]["chance"], abs=0.04)
+    assert found["same"]["mean"] == pytest.approx(1) and found["same"]["chance"] < 0.3
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 40, 700])
+@pytest.mark.parametrize("n_speakers", [1, 2, 5])
+def test_mismatched_pairs(n: int, n_speakers: int) -> None:
+    speaker_of = {f"u{i}": f"s{i % n_speakers}" for i in range(n)}
+    pairs = mismatched_pairs(speaker_of)
+    assert len(pairs) >= min(n, 2) and len(set(pairs)) == len(pairs)
+    assert all(a != b for a, b in pairs)
+    if len(set(speaker_of.values())) > 1:
+        assert all(speaker_of[a] != speaker_of[b] for a, b in pairs)
+    assert pairs == mismatched_pairs(dict(reversed(speaker_of.items())))
+
+
+def test_a_single_utterance_has_no_value_by_chance(folders: dict[str, Path]) -> None:
+    assert mismatched_pairs({"u": ""}) == mismatched_pairs({}) == []
+    for folder in folders.values():
+        (folder / "longer_anon.f0").unlink()
+    assert json.loads(cli("pitch", *options(folders), "--format", "json").out)["chance"] is None
+    assert "chance" not in cli("pitch", *options(folders)).out
+
+
+@pytest.mark.parametrize(("size", "is_said"), [(119, False), (121, True), (82, True), (84, False)])
+def test_lengths_that_differ_are_counted(tmp_path: Path, size: int, is_said: bool) -> None:
+    track = [100.0 + i % 7 for i in range(200)]
+    original = of_set(tmp_path / "o", [track[:100], track[:100]])
+    anonymized = of_set(tmp_path / "a", [track[:size], track[:100]])
+    words = ("pitch", "--original", original, "--anonymized", anonymized)
+    run = cli(*words, "--format", "json")
+    assert json.loads(run.out)["stretched"] == ["u00"] * is_said
+    assert ("20 %" in run.err and "u00" in run.err) == is_said
 
 
 SIDES = ("original", "anonymized")
@@ -132,7 +195,19 @@ def test_verb_on_audio(audio: dict[str, Path]) -> None:
         expected = pytest.approx(float(row["correlation_from_wav_file"]), abs=1e-9)
         assert plain["utterances"][row["utterance"]] == expected
     line = (GOLDEN / "expected_line.txt").read_text()
-    assert cli("pitch", *options(audio), "--name", "toy_trials_f").out.strip() == line.strip()
+    printed = cli("pitch", *options(audio), "--name", "toy_trials_f").out
+    assert printed == f"{line.strip()} chance={plain['chance']:.4f}\n"
+
+
+def test_the_channels_that_are_not_read_are_said(audio: dict[str, Path]) -> None:
+    for speech in SIDES:
+        assert "several channels" not in cli("pitch", *options(audio)).err
+        path = audio[speech] / "u2.wav"
+        samples, rate = soundfile.read(path, dtype="int16")
+        soundfile.write(path, np.stack([samples, samples], axis=1), rate)
+        (line,) = [x for x in cli("pitch", *options(audio)).err.splitlines() if "channels" in x]
+        assert f"{audio[speech]}: several channels, only the first is read" in line
+        soundfile.write(path, samples, rate)
 
 
 def test_without_praat_the_extra_is_named(

@@ -24,10 +24,15 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
     METRICS,
     VARIANTS,
+    Metric,
+    SimilarityMatrix,
     TrialScores,
     Variant,
     of_kind,
     score_metrics,
+    similarity_matrix,
+    similarity_metrics,
+    voice_similarity,
     zebra_tag,
 )
 from privacy_eval.metrics.registry import registered
@@ -45,6 +50,90 @@ def test_entries_of_the_registry_are_complete() -> None:
     assert all(info.key == key for key, info in METRICS.items())
     assert {info.best for info in SCORE_METRICS.values()} == {"higher", "lower", None}
     assert all(info.meaning and info.source for info in METRICS.values())
+
+
+def chance_of(metric: Metric) -> float:
+    """The number that the value by chance begins with, in the stored unit."""
+    assert metric.chance, metric.key
+    return float(metric.chance.split()[0].rstrip(",")) / (100 if metric.percent else 1)
+
+
+@pytest.mark.parametrize("sizes", [(100, 2000), (1000, 20_000)])
+def test_scores_without_information_have_the_values_by_chance(sizes: tuple[int, int]) -> None:
+    """Means over score sets; medians for the largest evidence of a trial."""
+    random = np.random.default_rng(11)
+    drawn = [score_metrics(TrialScores(*(random.normal(size=n) for n in sizes))) for _ in range(60)]
+    for key, metric in SCORE_METRICS.items():
+        values = [values[key] for values in drawn]
+        if key == "cllr":  # as said, more than 1 bit, unless calibrated
+            assert np.mean(values) > 1.1
+            zeros = TrialScores(np.zeros(sizes[0]), np.zeros(sizes[1]))
+            assert score_metrics(zeros)[key] == pytest.approx(chance_of(metric))
+            continue
+        middle = np.median(values) if "median" in metric.chance else np.mean(values)
+        tolerance = {"zebra_individual": 0.15, "linkability": 0.02}.get(key, 0.015)
+        few = 0.03 if "few" in metric.chance and sizes[0] < 1000 else 0
+        assert middle == pytest.approx(chance_of(metric), abs=tolerance + few), key
+
+
+def test_linkability_by_chance_falls_with_more_targets() -> None:
+    scores = TrialScores(*(np.random.default_rng(2).normal(size=n) for n in (20_000, 100_000)))
+    assert score_metrics(scores)["linkability"] < 0.02
+
+
+def test_matrices_without_information_have_the_values_by_chance() -> None:
+    """Scores of anonymized speech that do not depend on the speaker, of 20 speakers."""
+    random = np.random.default_rng(4)
+    speaker = np.arange(20).repeat(8)
+    same = speaker[:, None] == speaker
+
+    def matrix(gain: float) -> SimilarityMatrix:
+        scores = random.normal(np.where(same, gain, -gain), 2.0)
+        return similarity_matrix(scores, speaker)
+
+    drawn = [
+        similarity_metrics(voice_similarity(matrix(3), matrix(0), matrix(0))) for _ in range(20)
+    ]
+    for key in ("deid", "d_diag_oa", "d_diag_aa"):
+        mean = np.mean([values[key] for values in drawn])
+        assert mean == pytest.approx(chance_of(METRICS[key]), abs=0.02), key
+    assert METRICS["gvd_db"].chance == "below -15 dB"
+    assert max(values["gvd_db"] for values in drawn) < -15
+
+
+def test_recognition_without_information_has_the_values_by_chance() -> None:
+    """Emotions that are guessed; words and phones of other sentences, of the same length."""
+    random = np.random.default_rng(6)
+    truth, guessed = random.integers(4, size=(2, 20_000))
+    uar = np.mean([(guessed[truth == emotion] == emotion).mean() for emotion in range(4)])
+    assert uar == pytest.approx(chance_of(METRICS["uar"]), abs=0.02)
+    assert all(chance_of(METRICS[f"acc_{e}"]) == 0.25 for e in ("ang", "hap", "neu", "sad"))
+    # Frequencies of Zipf's law: 5000 words, 39 phones.
+    for key, size, length in (("wer", 5000, 20), ("per", 39, 60)):
+        weights = 1 / np.arange(3, size + 3)
+        errors = [
+            levenshtein(*random.choice(size, (2, length), p=weights / weights.sum()).tolist())
+            for _ in range(100)
+        ]
+        chance = chance_of(METRICS[key])
+        assert np.mean(errors) / length == pytest.approx(chance, abs=0.05), key
+
+
+def levenshtein(first: list[int], second: list[int]) -> int:
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        diagonal, row[0] = row[0], i
+        for j, b in enumerate(second, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (a != b))
+    return row[-1]
+
+
+def test_every_metric_says_its_value_by_chance() -> None:
+    """But for a level, and what is itself a spread or a value by chance."""
+    without = {key for key, metric in METRICS.items() if not metric.chance}
+    assert without == {"level_db", "pitch_correlation_std", "pitch_correlation_chance"}
+    for metric in METRICS.values():
+        assert metric.chance in metric.explanation
 
 
 @each_variant

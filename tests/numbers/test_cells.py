@@ -21,7 +21,8 @@ from privacy_eval.numbers.comparability import comparability_notes
 from privacy_eval.numbers.means import Means
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results
-from privacy_eval.results.records import merge
+from privacy_eval.results.records import MeasureRecord, merge
+from privacy_eval.tree.conditions import MeasureCondition
 
 PROTOCOL = load_protocol("vpc2020")
 PUBLISHED = cells_from_published(load_published_results("vpc2020"))
@@ -182,6 +183,25 @@ def test_values_of_the_only_variant_keep_their_intervals() -> None:
     protocol = replace(results.protocol, variant="exact")
     cells = cells_from_results(replace(results, protocol=protocol, verification=(first,)))
     assert [c.interval for key, c in cells.values.items() if key.metric == "eer"] == [(0.1, 0.9)]
+
+
+def test_other_levels_are_named() -> None:
+    """Matched by set: the second set of original speech is 20 dB softer, as its copy is."""
+    results = imported(B1)
+    condition = MeasureCondition("B1", "", "x", "libri", "test", "f", "anonymized")
+
+    def record(level: float, **of: str) -> MeasureRecord:
+        return MeasureRecord(replace(condition, **of), "quality", {"level_db": level}, 1)
+
+    original = [record(-26, speech="original"), record(-46, speech="original", gender="m")]
+    for levels, said in (((-33, -53), "B1 -7.0 dB"), ((-19, -39), "B1 +7.0 dB"), ((-31, -51), "")):
+        anonymized = [record(levels[0]), record(levels[1], gender="m")]
+        measures = (*original, *anonymized)
+        notes = list(comparability_notes(replace(results, measures=measures)))
+        assert [note.rpartition(": ")[2] for note in notes if "level" in note] == [said] * bool(
+            said
+        )
+    assert not list(comparability_notes(replace(results, measures=(record(-90, gender="m"),))))
 
 
 def test_partial_word_error_rates_are_named() -> None:

@@ -398,6 +398,21 @@ def test_rows_of_minimum_costs_that_tell_nothing_are_counted(
     assert [note.startswith("Left out: 1 row ") for note in table.notes].count(True) == left_out
 
 
+def test_pitch_correlation_has_its_value_by_chance() -> None:
+    """Of a set whose summary has none, the table says that it is not known."""
+    results = imported(ANON, protocol="vpc2022", system="M")
+    table = tables_of(results)["voice"]
+    assert any("0.25" in note and "by chance" in note for note in table.notes)
+    assert any("not known" in note for note in table.notes)
+    assert not any("chance" in c.title for c in table.columns)
+    known = [
+        replace(u, values={**u.values, "pitch_correlation_chance": 0.257}) for u in results.utility
+    ]
+    table = tables_of(replace(results, utility=tuple(known)))["voice"]
+    assert set(cells(table, "Pitch by chance")) == {"0.257"}
+    assert not any("not known" in note for note in table.notes)
+
+
 def test_rows_without_a_value_are_counted() -> None:
     results = imported(B1, system="mine")
     records = [

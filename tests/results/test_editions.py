@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from support import PUBLISHED_FILES, ROOT, SUMMARY, cli
+from support import ANON, PUBLISHED_FILES, ROOT, SUMMARY, cli
 
 from privacy_eval.metrics.eer import eer_percent
 from privacy_eval.numbers.challenge_averages import challenge_averages
@@ -202,6 +202,17 @@ def check_summary_of_2022(results: Results, text: str) -> None:
     matches = [form.match(line) for line in lines]
     assert {m[1]: m[2] for m in matches if m} == printed
     assert len(lines) == len(printed) == len(list(results.records()))
+
+
+@pytest.mark.parametrize("path", [SUMMARY, ANON], ids=lambda p: p.name)
+def test_pitch_correlations_by_chance_are_imported(path: Path, tmp_path: Path) -> None:
+    """Lines of the verb `pitch` in place of those of the challenge's script."""
+    copy = tmp_path / path.name
+    copy.write_text(re.sub("(Pitch_correlation: .*)", r"\1 chance=0.2570", path.read_text()))
+    results = imported(copy, "vpc2022", tmp_path / "r.json")
+    assert {u.values["pitch_correlation_chance"] for u in results.utility} == {0.257}
+    without = imported(path, "vpc2022", tmp_path / "without.json")
+    assert not any("pitch_correlation_chance" in u.values for u in without.utility)
 
 
 def test_every_value_of_the_summary_of_2022_is_imported(tmp_path: Path) -> None:

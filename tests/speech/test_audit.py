@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from support import REAL_SPEECH, cli, lines_to, needs_real_speech
 
 from privacy_eval.speech import audit
-from privacy_eval.speech.audio import Audio
+from privacy_eval.speech.audio import CHANNELS, Audio
 from privacy_eval.speech.audit import AudioFolders, audit_audio, audit_utterance, file_tags
 from privacy_eval.speech.mcadams import convert_to_int16
 from privacy_eval.speech.raw_speech import find_raw_speech
@@ -156,6 +156,17 @@ def test_faults_of_files(folders: AudioFolders, jobs: int, monkeypatch: pytest.M
         "gone": [audit.MISSING],
         "lost": [audit.MISSING],
     }
+
+
+@pytest.mark.parametrize("sides", [("original",), ("anonymized",), ("original", "anonymized")])
+def test_channels_that_are_not_read_are_said(folders: AudioFolders, sides: tuple[str, ...]) -> None:
+    for side in sides:
+        path = getattr(folders, side) / "fine.wav"
+        first = soundfile.read(path, dtype="int16")[0]
+        soundfile.write(path, np.stack([first, 0 * first], axis=1), RATE)
+    problems = {one.utterance: one.problems for one in audit_audio(folders)}
+    assert problems["fine"][CHANNELS] == " and ".join(sides)
+    assert [u for u, of in problems.items() if CHANNELS in of] == ["fine"]
 
 
 def test_tags_of_flac(tmp_path: Path) -> None:

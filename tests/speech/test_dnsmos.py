@@ -20,7 +20,7 @@ from model_support import (
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.speech.audio import Audio
-from privacy_eval.speech.dnsmos import _p808_input, _windows, load_dnsmos
+from privacy_eval.speech.dnsmos import _p808_input, _windows, level_db, load_dnsmos
 
 GOLDEN: dict[str, Any] = json.loads((DATA / "quality" / "dnsmos.json").read_text())
 
@@ -39,7 +39,8 @@ def test_windows_of_short_and_long_utterances() -> None:
 def test_values_of_speech() -> None:
     dnsmos = load_dnsmos()
     for name, golden in GOLDEN["values"].items():
-        assert dnsmos.rate(audio(name)) == pytest.approx(golden, abs=1e-3), name
+        found = dnsmos.rate(audio(name))
+        assert {key: found[key] for key in golden} == pytest.approx(golden, abs=1e-3), name
     for samples, message in ((np.zeros(0, np.int16), "no samples"), ([40000.0], "full scale")):
         with pytest.raises(PrivacyEvalError, match=message):
             dnsmos.rate(Audio(np.asarray(samples), 16000))
@@ -65,4 +66,17 @@ def test_values_of_golden_speech() -> None:
     dnsmos = load_dnsmos()
     for name, path in list(listed("dnsmos").items())[:3]:
         wanted = {key: golden[name][key] for key in ("sig", "bak", "ovrl", "p808")}
-        assert dnsmos.rate(audio(path)) == pytest.approx(wanted, abs=1e-3), name
+        found = dnsmos.rate(audio(path))
+        assert {key: found[key] for key in wanted} == pytest.approx(wanted, abs=1e-3), name
+
+
+def test_level() -> None:
+    """A sine of full scale has -3.01 dB, half of its amplitude 6.02 dB less."""
+    sine = 32768 * np.sin(2 * np.pi * np.arange(16000) / 100)
+    for samples, level in (
+        (sine, -3.0103),
+        (sine / 2, -9.0309),
+        (0 * sine, -100),
+        (sine[:0], -100),
+    ):
+        assert level_db(Audio(samples, 16000)) == pytest.approx(level, abs=1e-3)
