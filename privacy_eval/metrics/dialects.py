@@ -175,6 +175,7 @@ def min_dcf_dialects(scores: TrialScores) -> dict[str, float]:
     >>> min_dcf_dialects(TrialScores([1.0, 3.0], [0.0, 2.0]))
     {'normalized': 0.5, 'speechbrain': 0.005}
     """
+    check_scores(scores)
     normalized, of_single = (min_dcf(of, 0.01).value for of in (scores, scores.single))
     return {"normalized": normalized, "speechbrain": 0.01 * of_single}
 
