@@ -8,11 +8,18 @@ computed from many new speakers against the gallery of each tree. Beside the pac
 which draw test speakers, stand two naive ones: of drawing the gallery, too (a speaker drawn twice
 is one voice twice: the gallery becomes smaller in effect), and of drawing tests as if they were
 independent.
+
+    scripts/coverage_linkage.py --rates --trees 2000 --replicates 400
+
+How often the interval of a rate near 100 % covers the truth. The rates of speakers are of beta
+distributions. Where every test succeeds, no draw of speakers differs: the package's interval is
+Wilson's of the number of speakers, beside which stands that of the number of tests.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -25,6 +32,7 @@ from privacy_eval.asv.backend import score_matrix
 from privacy_eval.asv.galleries import Identification
 from privacy_eval.metrics import beaters, linkage_of_beaters
 from privacy_eval.metrics.confidence import expanded_interval
+from privacy_eval.metrics.identification import rate_interval
 from privacy_eval.simulate import VectorModel
 
 SPEAKERS, TESTS, ENROLLED, NEW = 40, 10, 5, 400
@@ -32,16 +40,26 @@ SIZES = (2, 5, SPEAKERS // 2)
 #: Deviations of utterances from their speaker's voice.
 DIFFICULTIES = {"easy": 1.5, "hard": 4.0}
 METHODS = ("test speakers", "both sides", "tests")
+#: Mean rates of speakers, sums of both parameters of the beta distribution (small: unequal
+#: speakers), speakers and tests of each.
+MEANS, SUMS, DESIGNS = (
+    (0.8, 0.9, 0.95, 0.99),
+    (0.5, 3.0, 30.0),
+    ((10, 3), (10, 12), (30, 3), (30, 12)),
+)
 Array = NDArray[np.float64]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rates", action="store_true", help="only rates near 100 %")
     parser.add_argument("--trees", type=int, default=400)
     parser.add_argument("--replicates", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nj", type=int, default=2)
     arguments = parser.parse_args()
+    if arguments.rates:
+        return print_rates(arguments)
     rows = []
     for difficulty in DIFFICULTIES:
         tasks = [
@@ -61,6 +79,36 @@ def main() -> int:
     )
     headers = ["", "N", "linkage, %", *METHODS, *(f"bias: {m}" for m in METHODS)]
     print(tabulate(rows, headers=headers, disable_numparse=True))
+    return 0
+
+
+def print_rates(arguments: argparse.Namespace) -> int:
+    """Print the coverage of rates near 100 %."""
+    rows = []
+    for mean, total, (speakers, tests) in itertools.product(MEANS, SUMS, DESIGNS):
+        generator = np.random.default_rng([arguments.seed, speakers, tests])
+        covered = np.zeros((arguments.trees, 3))
+        for tree in covered:
+            rates = generator.beta(mean * total, (1 - mean) * total, speakers)
+            hits = generator.binomial(tests, rates)
+            rate = float(hits.sum() / (speakers * tests))
+            weights = np.full(speakers, 1 / speakers)
+            drawn = generator.multinomial(speakers, weights, arguments.replicates)
+            values = drawn @ hits / (speakers * tests)
+            of_tests, of_speakers = (
+                rate_interval(values, rate, speakers, units)
+                for units in (speakers * tests, speakers)
+            )
+            tree[:] = (
+                of_tests[0] <= mean <= of_tests[1],
+                of_speakers[0] <= mean <= of_speakers[1],
+                np.ptp(hits) == 0,
+            )
+        shares = (f"{100 * share:.1f}" for share in covered.mean(axis=0))
+        rows.append([f"{100 * mean:.0f}", f"{total:g}", str(speakers), str(tests), *shares])
+    print(f"{arguments.trees} trees, {arguments.replicates} replicates; coverage in %")
+    heads = ["rate, %", "a + b", "speakers", "tests of each", "by tests", "by speakers"]
+    print(tabulate(rows, headers=[*heads, "no draw differs"], disable_numparse=True))
     return 0
 
 

@@ -78,7 +78,7 @@ def test_evaluate_gives_every_metric() -> None:
     result = pe.evaluate(target, nontarget, variant="challenge")
     scores = pe.TrialScores(target, nontarget)
     assert result.values == pe.score_metrics(scores, variant="challenge")
-    assert result.zebra_tag == pe.zebra(scores, variant="challenge").tag
+    assert result.zebra_tag is None and "few_trials" in result.caveats
     assert (result.n_target, result.n_nontarget, result.variant) == (4, 4, "challenge")
 
 
@@ -135,9 +135,9 @@ def test_evaluate_with_speakers_gives_the_intervals_of_the_bootstrap() -> None:
 def test_an_evaluation_prints_as_a_table_without_withheld_values() -> None:
     result = pe.evaluate([3.0, 5.0, 7.0, 8.0], [1.0, 2.0, 4.0, 6.0])
     rows = {row["metric"]: row["value"] for row in result.to_rows()}
-    assert rows["EER"] == "25.000 %" and rows["Linkability"] == "n/a"
-    assert "25.000 %" in repr(result) and result.caveats["few_targets"] in repr(result)
-    assert "<td>25.000 %" in result._repr_html_().replace(" </td>", "</td>")
+    assert rows["EER"] == "25.000? %" and rows["Linkability"] == "n/a"
+    assert "25.000? %" in repr(result) and result.caveats["few_targets"] in repr(result)
+    assert "<td>25.000? %" in result._repr_html_().replace(" </td>", "</td>")
     inverted = pe.evaluate(np.arange(20.0), np.arange(20.0, 40.0))
     assert inverted.to_rows()[0]["value"].endswith("? %") and "(A)" not in repr(inverted)
     assert "n_target=4" in repr(result.scores)

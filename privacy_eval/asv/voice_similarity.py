@@ -18,7 +18,6 @@ from ..io.files import Loaded, atomic_path
 from ..io.results_txt import format_metrics
 from ..io.scp import Vectors
 from ..metrics import (
-    LINKABILITY_MIN_TARGETS,
     VARIANTS,
     SimilarityMatrix,
     Variant,
@@ -28,6 +27,7 @@ from ..metrics import (
     speaker_linkability,
     voice_similarity,
 )
+from ..metrics.caveats import MIN_RANKED_TARGETS
 from ..metrics.similarity import SpeakerSimilarity
 from .backend import BackendName, PldaBackend, score_matrix
 
@@ -171,7 +171,7 @@ def measure(
                     failed[variant] = f"variant {variant}: {error}{by_position}"
             if paired is not None:
                 values = speaker_linkability(scores, speaker, column_of=paired).tolist()
-                enough = counts * (counts - 1) >= LINKABILITY_MIN_TARGETS
+                enough = counts * (counts - 1) >= MIN_RANKED_TARGETS["exact"]
                 linkability = tuple(
                     v if e else None for v, e in zip(values, enough.tolist(), strict=True)
                 )

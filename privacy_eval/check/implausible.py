@@ -131,7 +131,7 @@ def _implausible(
     counts = eer.n_target, eer.n_nontarget
     caveats = find_caveats(eer.value, *counts, is_original=is_baseline, ties=ties)
     for key, reason in caveats.items():
-        if CAVEATS[key].concerns("eer"):
+        if CAVEATS[key].announced and CAVEATS[key].concerns("eer"):
             unranked = not (CAVEATS[key].ranked or c.condition.is_original)
             status = INCOMPLETE if unranked else READY
             problem = CAVEATS[key].reason

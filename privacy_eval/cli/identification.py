@@ -450,6 +450,8 @@ def _amount_line(amount: Amount) -> str:
 
 
 def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:
+    from ..metrics.identification import OF_SPEAKERS
+
     print(
         f"{attack.speaker.size} tests of {len(attack.test_speakers)} speakers, {attack.n_enrolled} "
         f"enrolled speakers ({attack.n_distractors} distractors)"
@@ -461,6 +463,8 @@ def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:
         print(
             f"group of {size}: {attack.linkage[i]:.1%} found{among}; chance {attack.chance[i]:.1%}"
         )
+    if intervals and {0.0, 1.0} & {*attack.linkage.tolist()}:
+        print(f"caveat: {OF_SPEAKERS}")
     singled = attack.singling_out
     if singled.refused:
         print(f"no singling out: {singled.refused}")

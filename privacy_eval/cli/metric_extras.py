@@ -12,7 +12,7 @@ from .group_options import check_groups, group_caveats, read_by
 if TYPE_CHECKING:
     from ..io.scores import PairedTrials
     from ..metrics import TrialScores, WorstCase
-    from ..metrics.groups import GroupedTrials, GroupReport
+    from ..metrics.groups import GroupedTrials, GroupReport, GroupValues
 
 
 def worst_case_of_trials(trials: PairedTrials, seed: int) -> WorstCase:
@@ -106,11 +106,16 @@ def _add_intervals(
 def _group_caveats(report: GroupReport, column: str, without: Sequence[str]) -> list[str]:
     """Say what the numbers of groups cannot tell, and which are not tested."""
     from ..metrics.groups import MIN_TESTED
+    from ..report.notes import notes_of_values
 
     speakers = {name: of["within"].n_speakers for name, of in report.groups.items()}
     untested = [name for name, n in speakers.items() if n < MIN_TESTED]
     caveats = [f"not tested (below {MIN_TESTED} speakers): {abbreviate(untested)}"]
-    return [*(caveats if untested else ()), *group_caveats(speakers, column, without)]
+    values = [of for kinds in report.groups.values() for of in kinds.values()]
+    notes = notes_of_values(
+        [*values, report.within_all, report.between_all], ["eer", "linkability"]
+    )
+    return [*(caveats if untested else ()), *group_caveats(speakers, column, without), *notes]
 
 
 def print_groups(column: str, plain: Mapping[str, Any]) -> None:
@@ -151,26 +156,25 @@ def print_groups(column: str, plain: Mapping[str, Any]) -> None:
 
 def _within_cells(values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the counts and metrics of some trials as cells."""
-    from ..metrics import LINKABILITY_MIN_TARGETS, METRICS
+    from ..metrics import METRICS
 
-    rate, bounds = METRICS["eer"], values.get("intervals", {})
-
-    def percent(key: str) -> str:
-        interval = f" {rate.interval(bounds[key])}" if key in bounds else ""
-        return f"{_percent(values[key])}{interval}"
-
-    def number(key: str) -> str:
-        return "n/a" if values[key] is None else METRICS[key].format(values[key])
-
+    rate, bounds, of = METRICS["eer"], values.get("intervals", {}), _values_of(values)
+    texts = {key: of.text(key) for key in ("eer", "cllr_min", "linkability", "rank1")}
+    for key in bounds.keys() & {"eer", "rank1"}:
+        texts[key] += f" {rate.interval(bounds[key])}"
     counts = (str(values[f"n_{key}"]) for key in ("speakers", "target", "nontarget"))
-    enough = values["n_target"] >= LINKABILITY_MIN_TARGETS
-    linkability = number("linkability") if enough else "n/a"
-    return (*counts, percent("eer"), number("cllr_min"), linkability, percent("rank1"))
+    return *counts, *texts.values()
+
+
+def _values_of(plain: Mapping[str, Any]) -> GroupValues:
+    from ..metrics.groups import GroupValues
+
+    return GroupValues(**{key: value for key, value in plain.items() if key != "intervals"})
 
 
 def _eers_against_all(of_group: Mapping[str, Any]) -> tuple[str, ...]:
     kinds = ("enrolled_against_all", "tested_against_all")
-    return tuple(_percent(of_group[kind]["eer"]) for kind in kinds)
+    return tuple(_values_of(of_group[kind]).text("eer") for kind in kinds)
 
 
 def _test_cells(test: Mapping[str, float] | None) -> tuple[str, str]:
@@ -178,9 +182,3 @@ def _test_cells(test: Mapping[str, float] | None) -> tuple[str, str]:
     if test is None:
         return "n/a", "n/a"
     return f"{100 * test['difference']:+.1f} ± {100 * test['se']:.1f}", f"{test['p_value']:.3f}"
-
-
-def _percent(rate: float | None) -> str:
-    from ..metrics import METRICS
-
-    return "n/a" if rate is None else METRICS["eer"].format(rate)

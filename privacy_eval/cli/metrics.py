@@ -563,7 +563,7 @@ def _print_versus(
         row for c in comparisons.values() for n in range(len(compared)) for row in c.to_rows(n)
     )
     for name, other in compared.items():
-        for reason in _withholding_reasons(other):
+        for reason in _withholding_reasons(other, tuple(comparisons)):
             print(f"caveat of {name}: {reason}")
     comparison = next(iter(comparisons.values()))
     print(
@@ -611,7 +611,7 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
             print(tabulate(table, tablefmt="plain", disable_numparse=True))
     print(counts)
     _print_if_without_width(row for of_variant in rows.values() for row in of_variant)
-    for reason in _withholding_reasons(evaluated):
+    for reason in _withholding_reasons(evaluated, variants):
         print(f"caveat: {reason}")
     if any("zebra_individual" in evaluated.metrics[variant] for variant in variants):
         from ..report.notes import CHANCE_OF_ZEBRA
@@ -636,20 +636,21 @@ def _print_if_without_width(rows: Iterable[Mapping[str, str]]) -> None:
         print(NO_WIDTH_NOTE)
 
 
-def _withholding_reasons(evaluated: ConditionMetrics) -> list[str]:
+def _withholding_reasons(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> list[str]:
     """Return the reasons why values are withheld or depend on ties, each once."""
     from ..metrics import CAVEATS, METRICS, withholding_caveat
 
-    caveats = (withholding_caveat(evaluated.caveats, key) for key in METRICS)
+    of_variants = [_evaluation(evaluated, variant).caveats for variant in variants]
+    caveats = (withholding_caveat(of, key) for of in of_variants for key in METRICS)
     ranked = (why for key, why in evaluated.caveats.items() if CAVEATS[key].ranked)
     return list(dict.fromkeys([*(c.reason for c in caveats if c is not None), *ranked]))
 
 
 def _evaluation(evaluated: ConditionMetrics, variant: Variant) -> Evaluation:
     """Return one variant of the metrics."""
-    from ..metrics import Evaluation
+    from ..metrics import Evaluation, caveats_of
 
-    scores, caveats = evaluated.scores, evaluated.caveats
+    scores, caveats = evaluated.scores, caveats_of(evaluated.caveats, variant)
     counts, tag = (scores.n_target, scores.n_nontarget), evaluated.tags[variant]
     values, intervals = evaluated.metrics[variant], evaluated.intervals.get(variant, {})
     return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)

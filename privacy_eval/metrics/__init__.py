@@ -7,6 +7,7 @@ computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs
 from .caveats import CAVEATS as CAVEATS
 from .caveats import NOT_AVAILABLE as NOT_AVAILABLE
 from .caveats import Caveat as Caveat
+from .caveats import caveats_of as caveats_of
 from .caveats import find_caveats as find_caveats
 from .caveats import find_ties as find_ties
 from .caveats import withholding_caveat as withholding_caveat

@@ -302,7 +302,7 @@ def _with_intervals(
         seed=seed,
     )
     rate = float(np.mean(tests.right))
-    rank1 = rate_interval(drawn.values["rank1"], rate, drawn.n_speakers, tests.own.size)
+    rank1 = rate_interval(drawn.values["rank1"], rate, drawn.n_speakers, drawn.n_speakers)
     names = np.asarray(speakers, dtype=np.str_)
     compared = ~np.isnan(tests.scores)
     eer = None

@@ -20,7 +20,7 @@ from .cllr import cllr, min_cllr
 from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval, kaldi_eer, lowest_eer
 from .linkability import LINKABILITY_MIN_TARGETS
 from .pav import FloatArray
-from .trial_scores import BoolArray, TrialScores, check_scores
+from .trial_scores import VARIANTS, BoolArray, TrialScores, Variant, check_scores
 
 #: EER of original speech with a model of original speech. The challenge's are between 1.1 and
 #: 8.7 % (2020 supplement, tables 2 and 3); an attacker at twice that is not useful.
@@ -32,6 +32,14 @@ MIN_FALSE_ALARMS = 30
 
 #: Minimum number of nontarget scores by the false-alarm rate of the miss rate.
 _MIN_NONTARGETS = {"0.01": 100 * MIN_FALSE_ALARMS, "0.001": 1000 * MIN_FALSE_ALARMS}
+
+#: Fewest target scores of a linkability that is ranked: one of fewer is too low by up to 0.6
+#: and reads as privacy (`scripts/coverage_few_targets.py`).
+MIN_RANKED_TARGETS: Mapping[Variant, int] = {"challenge": 100, "exact": 50}
+
+#: Fewest trials of each class of values that are ranked: an EER by chance of fewer is often more
+#: than 15 points from 50 % (same program); below the second, one trial moves it by 3 points.
+MIN_TRIALS, MIN_EER_TRIALS = 10, 30
 
 #: Two scores are equal if they differ by less, relative to the larger of their own size and the
 #: usual one: cosines near 0 have the rounding of those near 1.
@@ -69,6 +77,8 @@ class Caveat:
         A sentence without its period.
     metric : str
         Key of the only metric concerned; "" for all metrics on scores.
+    variant : str
+        The only variant concerned; "" for both.
     ranked : bool
         Values are ranked, may be the best and have a ZEBRA category.
     printed : bool
@@ -83,6 +93,7 @@ class Caveat:
 
     reason: str
     metric: str = ""
+    variant: str = ""
     ranked: bool = False
     printed: bool = True
     announced: bool = True
@@ -189,12 +200,33 @@ CAVEATS: Mapping[str, Caveat] = {
         "dnsmos_ovrl",
         ranked=True,
     ),
+    "few_trials": Caveat(
+        f"Values of fewer than {MIN_TRIALS} target or nontarget scores vary by chance (add trials)",
+        word="too few trials",
+    ),
+    "coarse_eer": Caveat(
+        f"EERs of fewer than {MIN_EER_TRIALS} target or nontarget scores are coarse (add trials)",
+        "eer",
+        ranked=True,
+        announced=False,
+    ),
     "few_targets": Caveat(
         f"Linkability is uninformative with fewer than {LINKABILITY_MIN_TARGETS} target scores",
         "linkability",
         printed=False,
         word="too few targets",
     ),
+    **{
+        f"few_targets_{variant}": Caveat(
+            f"Linkability ({variant}) of fewer than {least} target scores is too low: it reads as "
+            "privacy (add target trials)",
+            "linkability",
+            variant,
+            announced=False,
+            word="too few targets",
+        )
+        for variant, least in MIN_RANKED_TARGETS.items()
+    },
     **{
         f"few_nontargets_{rate}": Caveat(
             f"The miss rate at {100 * float(rate):g} % false alarms is not estimable with fewer "
@@ -216,6 +248,7 @@ def find_caveats(
     *,
     is_original: bool = False,
     ties: Mapping[str, float] = MappingProxyType({}),
+    variant: str = "",
 ) -> dict[str, str]:
     """Find the caveats of a condition.
 
@@ -233,6 +266,8 @@ def find_caveats(
         Original speech, scored with a model trained on original speech.
     ties : mapping
         As from `find_ties`.
+    variant : str
+        As of `caveats_of`.
 
     Returns
     -------
@@ -242,7 +277,7 @@ def find_caveats(
     Examples
     --------
     >>> list(find_caveats(0.96, 500, 30000)), list(find_caveats(0.6, 10, 10000))
-    (['inverted'], ['few_targets', 'few_nontargets_0.001'])
+    (['inverted'], ['coarse_eer', 'few_targets', 'few_nontargets_0.001'])
     >>> list(find_caveats(0.25, 500, 30000, is_original=True))
     ['weak_attacker']
     """
@@ -258,8 +293,13 @@ def find_caveats(
             keys.add(INVERTED)
     if is_original and eer is not None and eer > MAX_ORIGINAL_EER and not keys - {"tied"}:
         keys.add(WEAK_ATTACKER)
+    fewest = min((n for n in (n_target, n_nontarget) if n is not None), default=math.inf)
+    if fewest < MIN_EER_TRIALS:
+        keys.add("few_trials" if fewest < MIN_TRIALS else "coarse_eer")
     if n_target is not None and n_target < LINKABILITY_MIN_TARGETS:
         keys.add("few_targets")
+    elif n_target is not None:
+        keys |= {f"few_targets_{v}" for v, least in MIN_RANKED_TARGETS.items() if n_target < least}
     if DECIMAL in ties and not keys & {INVERTED, *constant}:
         keys.add(DECIMAL)
     for rate, least in _MIN_NONTARGETS.items():
@@ -270,7 +310,7 @@ def find_caveats(
         reasons["tied"] += f": {100 * (low or 0):.2f} to {100 * (eer or 0):.2f} %"
     if DECIMAL in keys:
         reasons[DECIMAL] += f"; Cllr is {ties[DECIMAL]:.3f} then"
-    return reasons
+    return caveats_of(reasons, variant)
 
 
 def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
@@ -402,6 +442,30 @@ def _constant_share(
     with np.errstate(over="ignore"):
         same = (np.abs(score - middle) <= margin) & (np.repeat(size, size) > 1)
     return float(min(same[label].mean(), same[~label].mean()))
+
+
+def caveats_of(caveats: Mapping[str, str], variant: str) -> dict[str, str]:
+    """Select the caveats of the values of a variant.
+
+    Parameters
+    ----------
+    caveats : mapping of str to str
+        Reasons by key, as from `find_caveats`.
+    variant : {"challenge", "exact", ""}
+        Both for "".
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> found = find_caveats(0.3, 70, 30000)
+    >>> list(found), list(caveats_of(found, "exact"))
+    (['few_targets_challenge'], [])
+    """
+    others = {*VARIANTS} - {variant} if variant else ()
+    return {key: why for key, why in caveats.items() if CAVEATS[key].variant not in others}
 
 
 def withholding_caveat(caveats: Mapping[str, str], metric: str) -> Caveat | None:

@@ -18,6 +18,7 @@ from .caveats import (
     CAVEATS,
     NOT_AVAILABLE,
     WEAKER_THAN_VARIANT,
+    caveats_of,
     find_caveats,
     find_ties,
     marked_text,
@@ -338,7 +339,7 @@ def paired_comparison(
     for key in values[0]:
         adjusted = holm([of_system[key].p_value for of_system in by_system])
         for of_system, p_value, reasons in zip(by_system, adjusted, withheld, strict=True):
-            caveat = withholding_key(reasons, key)
+            caveat = withholding_key(caveats_of(reasons, variant), key)
             of_system[key] = replace(of_system[key], p_value_holm=p_value, caveat=caveat)
     size = next(iter(first.values.values())).size
     least = difference_p_value(np.ones(size), n_speakers)

@@ -23,12 +23,13 @@ from numpy.typing import ArrayLike
 from ..choices import missing_among, without_fraction
 from ..errors import PrivacyEvalError
 from .arguments import as_names, as_numbers, as_truth
+from .caveats import NOT_AVAILABLE, Caveat, find_caveats, marked_text, withholding_caveat
 from .cllr import min_cllr
 from .confidence import Interval, expanded_interval, seeded_by
 from .eer import kaldi_eer
 from .linkability import linkability
 from .pav import FloatArray, IntArray
-from .registry import batch_metrics
+from .registry import METRICS, batch_metrics
 from .replicates import PresortedTrials, Replicates
 from .trial_scores import BoolArray, TrialScores
 
@@ -172,6 +173,21 @@ class GroupValues:
     cllr_min: float | None = None
     linkability: float | None = None
     rank1: float | None = None
+
+    @property
+    def caveats(self) -> dict[str, str]:
+        """Reasons why values are uninformative, as from `find_caveats`."""
+        return find_caveats(self.eer, self.n_target, self.n_nontarget, variant="exact")
+
+    def caveat(self, metric: str) -> Caveat | None:
+        """Return the caveat for which a value must not be ranked."""
+        return withholding_caveat(self.caveats, metric)
+
+    def text(self, key: str) -> str:
+        """Format a value, marked or replaced as its caveat demands; "n/a" if it is undefined."""
+        value, metric = getattr(self, key), METRICS["eer" if key == "rank1" else key]
+        text = "" if value is None else metric.format(value)
+        return marked_text(text, self.caveat(key)) or NOT_AVAILABLE
 
 
 @dataclass(frozen=True)

@@ -241,6 +241,12 @@ def _mass_of_distinct(weights: ArrayLike, place: IntArray) -> FloatArray:
     return np.asarray(shares.reshape(*of_tests.shape[:-1], size), dtype=np.float64)
 
 
+#: Said of rates whose interval counts speakers.
+OF_SPEAKERS = (
+    "Where every test or none succeeds, the interval counts speakers, not tests (Wilson's)"
+)
+
+
 def wilson_interval(rate: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Compute Wilson's interval of a rate of n independent tests.
 
@@ -271,19 +277,20 @@ def wilson_interval(rate: float, n: int, level: float = 0.95) -> tuple[float, fl
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
-def rate_interval(drawn: ArrayLike, rate: float, n_drawn: int, n_tests: int) -> tuple[float, float]:
+def rate_interval(drawn: ArrayLike, rate: float, n_drawn: int, n_units: int) -> tuple[float, float]:
     """Compute the 95 % interval of a rate of tests from its bootstrap replicates.
 
-    Where no replicate differs from the others, as where every test succeeds, it is Wilson's, as
-    if the tests were independent.
+    Where no replicate differs from the others, as where every test succeeds, it is Wilson's of
+    the number of speakers: the tests of a speaker are alike, so that more of them tell little.
 
     Parameters
     ----------
     drawn : array_like, shape (replicates,)
     rate : float
     n_drawn : int
-        Number of units that the bootstrap drew, such as speakers.
-    n_tests : int
+        Number of units that the bootstrap drew, such as speakers; of strata, the smallest one's.
+    n_units : int
+        Number of all of them.
 
     Returns
     -------
@@ -291,11 +298,11 @@ def rate_interval(drawn: ArrayLike, rate: float, n_drawn: int, n_tests: int) -> 
 
     Examples
     --------
-    >>> rate_interval([1.0] * 100, 1.0, n_drawn=12, n_tests=12) == wilson_interval(1.0, 12)
+    >>> rate_interval([1.0] * 100, 1.0, 12, 12) == wilson_interval(1.0, 12)
     True
     """
     if np.ptp(drawn) == 0:
-        return wilson_interval(rate, n_tests)
+        return wilson_interval(rate, n_units)
     interval = expanded_interval(drawn, n_drawn)
     return interval.low, interval.high
 
@@ -788,7 +795,7 @@ def singling_out_curve(
     if replicates:
         drawn = hits @ rng.multinomial(n, np.full(n, 1 / n), replicates).T / (draws * n)
         intervals = tuple(
-            rate_interval(of_size, value, n_drawn=n, n_tests=n)
+            rate_interval(of_size, value, n_drawn=n, n_units=n)
             for value, of_size in zip(values_of_sizes, drawn, strict=True)
         )
     return SinglingOutCurve(taken, values_of_sizes, n, intervals=intervals)

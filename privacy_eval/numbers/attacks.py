@@ -81,7 +81,7 @@ def _least_private(
     values = {
         r.condition: r.values(protocol.variant)[key]
         for r in records
-        if key in r.values(protocol.variant) and r.caveat(key) is None
+        if key in r.values(protocol.variant) and r.caveat(key, protocol.variant) is None
     }
     least_private = min if describe(key).best == "higher" else max
     informative = [r for r in records if r.condition in values]

@@ -266,7 +266,7 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
                 r.n_target,
                 r.n_nontarget,
                 r.left_out > 0,
-                r.caveat(metric) or weak.get(c.system),
+                r.caveat(metric, variant) or weak.get(c.system),
                 conditions=(c,),
             )
             if not c.is_original:

@@ -21,7 +21,7 @@ from ..io.files import read_text
 from ..io.names import check_name
 from ..io.schema import Entry, from_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import CAVEATS, METRICS, Variant
+from ..metrics import CAVEATS, METRICS, Variant, find_caveats
 from ..metrics.caveats import INCOMPLETE, RAW_SPEECH
 from ..protocol.protocol import ORIGINAL
 from ..results.records import RECORD_KINDS, AnyRecord, Results, VerificationRecord
@@ -339,7 +339,11 @@ def _withheld(record: AnyRecord, row: Mapping[str, Any]) -> str:
     """Return why a value must not be judged; "" if it may be."""
     if row.get("scores_without_trial"):
         return CAVEATS[INCOMPLETE].reason
-    caveat = record.caveat(row["metric"]) if isinstance(record, VerificationRecord) else None
+    if not isinstance(record, VerificationRecord):
+        return ""
+    # Rows of groups have trials of their own.
+    of_row = find_caveats(None, row["n_target"], row["n_nontarget"])
+    caveat = record.with_caveats({**record.caveats, **of_row}).caveat(row["metric"], row["variant"])
     return "" if caveat is None else caveat.reason
 
 

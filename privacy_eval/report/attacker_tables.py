@@ -11,7 +11,7 @@ from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from ..numbers.report_data import ReportData
 from ..results.records import VerificationRecord
 from .attackers_in_words import LIKE_LOWEST, PARTIAL, UNTESTED, attacker_notes
-from .notes import averaged_text
+from .notes import averaged_text, notes_of_values
 from .ranking_tables import p_value_text
 from .record_tables import RecordTable
 from .table import ANSWER, Column, Key, Table, aligned, nonempty
@@ -112,9 +112,8 @@ def sessions_table(data: ReportData, system: str) -> RecordTable[VerificationRec
 
     def rows(r: VerificationRecord) -> Iterator[Key]:
         for name, of in r.sessions.items():
-            value = NOT_AVAILABLE if of.values.eer is None else eer.format(of.values.eer)
             counts = (of.values.n_speakers, of.values.n_target, of.values.n_nontarget)
-            text = f"{value} {eer.interval(of.intervals.get('eer'))}".rstrip()
+            text = f"{of.values.text('eer')} {eer.interval(of.intervals.get('eer'))}".rstrip()
             yield r.condition.attacker, _SESSIONS[name], *map(str, counts), text
 
     records = [r for r in data.others if r.condition.system == system and r.sessions]
@@ -129,7 +128,10 @@ def sessions_table(data: ReportData, system: str) -> RecordTable[VerificationRec
         records,
         rows,
         by_attack=False,
-        notes=("Session: the id of an utterance without its last part, such as a chapter",),
+        notes=(
+            "Session: the id of an utterance without its last part, such as a chapter",
+            *notes_of_values((of.values for r in records for of in r.sessions.values()), ["eer"]),
+        ),
         title=heading,
         fit="as is",
     )

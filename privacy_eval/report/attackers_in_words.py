@@ -225,6 +225,7 @@ def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
     texts = {}
     for name in ("enrolled", "other"):
         strata = [r.sessions[name].values for r in conditions if name in r.sessions]
+        strata = [of for of in strata if "few_trials" not in of.caveats]
         eers = sorted(of.eer for of in strata if of.eer is not None)
         if eers:
             ends = [describe("eer").format(eer) for eer in dict.fromkeys((eers[0], eers[-1]))]

@@ -18,6 +18,7 @@ from ..results.records import (
     Results,
     VerificationRecord,
 )
+from .notes import notes_of_values
 from .record_tables import RecordTable
 from .table import Column, Key, Table, aligned, nonempty
 
@@ -86,14 +87,16 @@ def _eer_table(results: Results, column: str) -> RecordTable[VerificationRecord]
 
     values = aligned("r", "Speakers", "Targets", "Nontargets", "EER within, %", "min Cllr")
     values += aligned("r", "Rank-1, %", "Difference", "p")
+    records = _attacked(results)
+    within = [of.within for r in records for of in r.groups.get(column, {}).values()]
     return RecordTable(
         results.protocol,
         "",
         "trials within each group; variant exact",
         (Column(column, align="l"), *values),
-        _attacked(results),
+        records,
         rows,
-        notes=_NOTES,
+        notes=(*_NOTES, *notes_of_values(within, ["eer"])),
     )
 
 
@@ -264,8 +267,7 @@ def _cells(of: GroupSummary) -> tuple[str, ...]:
     counts = (of.within.n_speakers, of.within.n_target, of.within.n_nontarget)
     texts = []
     for key, metric in (("eer", "eer"), ("cllr_min", "cllr_min"), ("rank1", "eer")):
-        value, bounds = getattr(of.within, key), of.intervals.get(key)
-        text = NOT_AVAILABLE if value is None else METRICS[metric].format(value)
+        text, bounds = of.within.text(key), of.intervals.get(key)
         texts.append(text if bounds is None else f"{text} {METRICS[metric].interval(bounds)}")
     difference, p_value = NOT_AVAILABLE, NOT_AVAILABLE
     if of.test is not None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import counted
-from ..metrics.identification import SpeakerLinkage, singling_out_chance
+from ..metrics.identification import OF_SPEAKERS, SpeakerLinkage, singling_out_chance
 from ..numbers.groups import main_split
 from ..numbers.identification import Identified, Overlap, SingledOut
 from ..numbers.report_data import ReportData
@@ -66,6 +66,8 @@ def identification_table(results: Results, title: str) -> IdentificationTable:
         f"The data allow groups of up to {max((r.n_enrolled for r in records), default=0)} people; "
         "larger ones need more enrolled people (--distractors)"
     ]
+    if {0.0, 1.0} & {rate for r in records if r.intervals for rate in r.linkage}:
+        notes.append(OF_SPEAKERS)
     if left_out := sum(r.not_enrolled for r in records):
         notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
     if any(len(r.genders) > 1 for r in records):

@@ -46,7 +46,7 @@ def main_results_table(data: ReportData) -> Table | None:
         *_independent(keys),
         *(f"{text[:1].upper()}{text[1:]}" for text in protocol.remarks),
         *data.gaps,
-        *caveat_notes(records, keys, marked=True),
+        *caveat_notes(records, keys, protocol.variant, marked=True),
         *blank_notes((a.system, of[key]) for a, of in evaluated for key in keys if key in of),
         *data.network_notes,
     ]

@@ -14,6 +14,7 @@ from ..numbers.cells import system_column
 from ..numbers.means import Mean
 
 if TYPE_CHECKING:
+    from ..metrics.groups import GroupValues
     from ..numbers.report_data import ReportData
     from ..protocol.protocol import Protocol
     from ..results.records import AnyRecord, Results, VerificationRecord
@@ -32,6 +33,7 @@ Note = tuple[str, tuple[str, ...]]
 def caveat_notes(
     records: Iterable[VerificationRecord],
     metrics: Collection[str] | None = None,
+    variant: str = "",
     *,
     marked: bool = False,
 ) -> list[str]:
@@ -42,6 +44,8 @@ def caveat_notes(
     metrics : collection of str, optional
         Only caveats that concern any of them, with the number of conditions of each system; else
         those that are announced, with the first conditions, and remarks on the files.
+    variant : str
+        Only caveats of values of this variant; of both by default.
     marked : bool
         For a table that marks the values.
     """
@@ -54,23 +58,29 @@ def caveat_notes(
 
     return [
         f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: {listed(conditions)}"
-        for key, conditions in _with_caveats(records, metrics).items()
+        for key, conditions in _with_caveats(records, metrics, variant).items()
     ] + [*dict.fromkeys(remark for r in records for remark in r.remarks if metrics is None)]
 
 
 def _with_caveats(
-    records: Iterable[VerificationRecord], metrics: Collection[str] | None
+    records: Iterable[VerificationRecord], metrics: Collection[str] | None, variant: str = ""
 ) -> dict[str, list[TrialCondition]]:
     """Map the caveats of records that concern any of the metrics to their conditions."""
     conditions: dict[str, list[TrialCondition]] = {}
     for r in records:
         present = {metric for values in r.metrics.values() for metric in values}
         concerned = present if metrics is None else present.intersection(metrics)
-        for key in r.caveats:
+        for key in r.caveats_of(variant):
             told = metrics is not None or CAVEATS[key].announced
             if told and any(map(CAVEATS[key].concerns, concerned)):
                 conditions.setdefault(key, []).append(r.condition)
     return conditions
+
+
+def notes_of_values(values: Iterable[GroupValues], keys: Collection[str]) -> list[str]:
+    """Explain the marks of values of some of the trials."""
+    caveats = dict.fromkeys(of.caveat(key) for of in values for key in keys)
+    return [note_of(caveat) for caveat in caveats if caveat is not None]
 
 
 def blank_notes(means: Iterable[tuple[str, Mean]]) -> list[str]:
@@ -95,6 +105,7 @@ def drawn_notes(
             and (r.condition.system, r.condition.split) in splits
         ),
         metrics,
+        results.protocol.variant,
     )
 
 

@@ -100,7 +100,8 @@ def _strongest(ranked: RankedSystem) -> list[str]:
 
 def _notes(ranking: Ranking) -> list[str]:
     """Notes on intervals, with the caveats of values."""
-    caveats = [*caveat_notes(ranking.records, [ranking.metric]), *ranking.caveats]
+    caveats = caveat_notes(ranking.records, [ranking.metric], ranking.protocol.variant)
+    caveats += ranking.caveats
     notes = [_tests(ranking).removesuffix(".")]
     if not ranking.replicates:
         return notes + caveats

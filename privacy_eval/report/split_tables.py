@@ -94,7 +94,7 @@ class SplitTable:
                 yield from self.cells.get((split, *key), [""] * len(self.values))
                 yield from condition if split == splits[0] else ()
 
-        number = itertools.count(1)
+        number, variant = itertools.count(1), self.protocol.variant
         left_out: Counter[str] = Counter()
         rows = []
         for group in self.groups:
@@ -108,9 +108,9 @@ class SplitTable:
             tuple(columns),
             nonempty(rows),
             notes=(
-                *([evaluated_note(self.records, self.protocol.variant)] if self.records else ()),
+                *([evaluated_note(self.records, variant)] if self.records else ()),
                 *interval_notes(self.records, [k for k in self.metrics if k in self.resampled]),
-                *caveat_notes(self.records, self.metrics, marked=True),
+                *caveat_notes(self.records, self.metrics, variant, marked=True),
                 *self.notes,
                 *(f"Left out: {counted(n, 'row')} with {why}" for why, n in left_out.items()),
             ),

@@ -18,6 +18,7 @@ from ..io.files import file_names
 from ..metrics import (
     NOT_AVAILABLE,
     VARIANTS,
+    caveats_of,
     describe,
     of_kind,
     withholding_caveat,
@@ -191,7 +192,8 @@ def _verification(
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
         bounds = r.intervals(variant) if intervals else {}
-        cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), r.caveats, bounds)
+        caveats = r.caveats_of(variant)
+        cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), caveats, bounds)
         if r.left_out:
             partial[key] = r
     tells_nothing = {}
@@ -537,11 +539,12 @@ def attack_table(data: ReportData, system: str) -> Table:
         Column("Attack model", align="l", rule=True),
         *(Column(*describe(key).column, interval=key in resampled) for key in keys),
     )
+    records = data.by_system[system].results.verification
     heading = averaged_text(protocol)
     heading = heading[:1].upper() + heading[1:]
     notes = (
         *interval_notes(data.results.records(), [key for key in keys if key in resampled]),
-        *caveat_notes(data.by_system[system].results.verification, keys, marked=True),
+        *caveat_notes(records, keys, protocol.variant, marked=True),
         *blank_notes((a.model.title, mean) for a in attacks for mean in a.means.values()),
     )
     rows = nonempty(groups.values())
@@ -560,19 +563,22 @@ def mean_text(mean: Mean) -> str:
 def variants_table(results: Results, title: str) -> Table:
     """Values that differ between the two variants of a metric, and the EERs of Kaldi and
     SpeechBrain where they differ."""
-    stored: list[tuple[str, list[str], Mapping[str, Mapping[str, float]], Mapping[str, Any]]]
+    stored: list[tuple[Any, list[str], Mapping[str, Any], Mapping[str, str]]]
     stored = [
-        (r.condition.name, list(of_kind("scores")), r.metrics, {v: r.tag(v) for v in VARIANTS})
+        (r, list(of_kind("scores")), {v: r.tag(v) for v in VARIANTS}, r.caveats)
         for r in results.verification
         if r.metrics.keys() >= set(VARIANTS)
     ]
-    stored += [(s.condition.name, _of_sets(), s.metrics, {}) for s in results.similarity]
+    stored += [(s, _of_sets(), {}, {}) for s in results.similarity]
     of_variants: list[tuple[str, ...]] = []
-    for name, keys, metrics, tags in stored:
-        one, other = (metric_texts(keys, metrics.get(v, {}), tags.get(v, "")) for v in VARIANTS)
+    for of, keys, tags, caveats in stored:
+        one, other = (
+            metric_texts(keys, of.metrics.get(v, {}), tags.get(v, ""), caveats_of(caveats, v))
+            for v in VARIANTS
+        )
         titles = (column.title for column in metric_columns(keys))
         of_variants += [
-            (name, *texts)
+            (of.condition.name, *texts)
             for texts in zip(titles, one, other, strict=True)
             if all(texts) and texts[1] != texts[2]
         ]

@@ -47,7 +47,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
                 v.condition.name: VerificationBlock(
                     {key: value for key, value in v.values(variant).items() if key not in hidden},
                     v.tag(variant),
-                    v.caveats,
+                    v.caveats_of(variant),
                 )
                 for v in part.verification
             },

@@ -39,6 +39,7 @@ from ..metrics.caveats import (
     RAW_SPEECH,
     WEAKER_THAN_VARIANT,
     WEAKER_THAN_WORDS,
+    caveats_of,
     marked_text,
 )
 from ..metrics.comparison import is_weaker, overestimate_reason
@@ -203,7 +204,7 @@ class Record:
         """Return the 95 % bounds of a value."""
         return None, None
 
-    def caveat_text(self, key: str) -> str:
+    def caveat_text(self, key: str, variant: str) -> str:
         """Return why a value is uninformative; "" if it is informative."""
         return ""
 
@@ -237,7 +238,7 @@ class Record:
                     "value": value,
                     "low_95": low,
                     "high_95": high,
-                    "caveat": self.caveat_text(key),
+                    "caveat": self.caveat_text(key, variant),
                 }
 
 
@@ -393,6 +394,7 @@ class VerificationRecord(Record):
         self, values: GroupValues, intervals: Mapping[str, tuple[float, ...]]
     ) -> Iterator[dict[str, object]]:
         """Yield the columns of each value of some of the trials."""
+        judged = self.with_caveats({**self.caveats, **values.caveats})
         for key in GROUP_METRICS:
             value = getattr(values, key)
             if value is not None:
@@ -408,7 +410,7 @@ class VerificationRecord(Record):
                     "n_target": values.n_target,
                     "n_nontarget": values.n_nontarget,
                     "n_speakers": values.n_speakers,
-                    "caveat": self.caveat_text(key),
+                    "caveat": judged.caveat_text(key, "exact"),
                 }
 
     def rows(self) -> Iterator[dict[str, object]]:
@@ -446,8 +448,8 @@ class VerificationRecord(Record):
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         return self.speaker_intervals.get(variant, {}).get(key, (None, None))
 
-    def caveat_text(self, key: str) -> str:
-        reasons = self.caveats.items()
+    def caveat_text(self, key: str, variant: str) -> str:
+        reasons = self.caveats_of(variant).items()
         return "; ".join(reason for name, reason in reasons if CAVEATS[name].concerns(key))
 
     def values(self, variant: Variant) -> Mapping[str, float]:
@@ -478,9 +480,14 @@ class VerificationRecord(Record):
         object.__setattr__(record, "caveats", caveats)
         return record
 
-    def caveat(self, metric: str) -> Caveat | None:
+    def caveat(self, metric: str, variant: str = "") -> Caveat | None:
         """Return the caveat for which a value must be neither ranked nor graded."""
-        return withholding_caveat(self.caveats, metric)
+        return withholding_caveat(self.caveats_of(variant), metric)
+
+    def caveats_of(self, variant: str) -> Mapping[str, str]:
+        """Return the caveats of the values of a variant, or of the only one stored; all for ""."""
+        stored = _select_variant({v: v for v in self.metrics}, variant, variant)
+        return caveats_of(self.caveats, stored)
 
     @property
     def left_out(self) -> int:
@@ -536,7 +543,7 @@ class RecognitionRecord(Record):
     def place(self) -> Place:
         return self.condition.data_set, self.condition.split
 
-    def caveat_text(self, key: str) -> str:
+    def caveat_text(self, key: str, variant: str) -> str:
         return CAVEATS[PARTIAL].reason * self.line.partial
 
     def names(self) -> tuple[str, ...]:
@@ -1165,7 +1172,7 @@ def _check_rates(values: Iterable[float | None], where: str) -> None:
         raise PrivacyEvalError(f"{where}: a rate is not within 0 to 1")
 
 
-def _select_variant(stored: Mapping[str, T], variant: Variant, default: T) -> T:
+def _select_variant(stored: Mapping[str, T], variant: str, default: T) -> T:
     """Return what is stored of a variant, or of the only one."""
     if variant in stored or len(stored) != 1:
         return stored.get(variant, default)
@@ -1221,7 +1228,9 @@ class Results:
         inverted = {
             r.condition.system
             for r in self.verification
-            if r.condition.is_original and r.condition.is_by_challenge and r.caveat(EERS[0])
+            if r.condition.is_original
+            and r.condition.is_by_challenge
+            and r.caveat(EERS[0]) not in (None, CAVEATS["few_trials"])
         }
         records = tuple(
             r.of_inverted_system() if r.condition.system in inverted else r

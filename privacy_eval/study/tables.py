@@ -167,7 +167,9 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
     for row in rows:
         values, targets = row["metrics"][variant], row["labels"].count(TARGET)
         labels = " ".join("H" if label == TARGET else "-" for label in row["labels"])
-        reasons = find_caveats(values.get("eer"), targets, row["labels"].count(NONTARGET))
+        counts = targets, row["labels"].count(NONTARGET)
+        reasons = find_caveats(values.get("eer"), *counts, variant=variant)
+        reasons.pop("few_trials", None)  # which these cases have by design
         withheld = {m: withholding_caveat(reasons, m) for m in metrics}
         caveats |= {c.reason: c for c in withheld.values() if c is not None}
         texts = [marked_text(format_value(m, values[m]), withheld[m]) for m in metrics]

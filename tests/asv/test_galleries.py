@@ -117,7 +117,8 @@ def test_speakers_are_compared_in_galleries_of_at_most_20(people: People) -> Non
 
 @pytest.mark.parametrize(("beaten", "rate"), [(5, 0), (0, 1)])
 def test_no_interval_claims_certainty_of_a_rate(people: People, beaten: int, rate: int) -> None:
-    """Of 144 tests none is identified, or all are: the rate may still be another one."""
+    """Of 144 tests of 6 speakers none is identified, or all are: the rate may still be another one,
+    as the tests of a speaker are alike. Six speakers count, not 144 tests."""
     given = people.identify(sizes=[1, 3])
     speaker = np.arange(144) % len(given.test_speakers)
     same = np.full(144, beaten)
@@ -126,8 +127,8 @@ def test_no_interval_claims_certainty_of_a_rate(people: People, beaten: int, rat
     certain, interval = identification.intervals(10, seed=0)
     assert (certain.low, certain.high) == (1, 1)  # in a group of one
     # The root of the score equation |p - rate| = z sqrt(p (1 - p) / n) beside the rate.
-    z = 1.959964**2
-    bounds = sorted([rate, abs(rate - z / (144 + z))])
+    z, n = 1.959964**2, len(given.test_speakers)
+    bounds = sorted([rate, abs(rate - z / (n + z))])
     assert [interval.low, interval.high] == pytest.approx(bounds, abs=1e-6)
 
 

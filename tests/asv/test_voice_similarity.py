@@ -178,8 +178,8 @@ def test_speakers_and_their_set_stand_side_by_side_in_one_variant(
 
 
 def test_linkability_of_few_pairs_is_none(tmp_path: Path) -> None:
-    """With 4 utterances a speaker has 12 pairs of its own; 5 give 20."""
-    for each, known in ((4, False), (5, True)):
+    """With 7 utterances a speaker has 42 pairs of its own; 8 give 56."""
+    for each, known in ((7, False), (8, True)):
         spoken = utterances(("s1", "s2", "s3"), each)
         actual = measured(tmp_path, spoken=spoken).speaker_results
         assert [s.linkability is not None for s in actual] == [known] * 3

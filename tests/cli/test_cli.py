@@ -93,7 +93,7 @@ def test_metrics_as_json(files: Pair) -> None:
     assert (run.code, run.err) == (0, "")
     plain = json.loads(run.out)
     assert list(plain) == ["n_target", "n_nontarget", "caveats", "challenge", "exact"]
-    few = ["few_targets", "few_nontargets_0.01", "few_nontargets_0.001"]
+    few = ["coarse_eer", "few_targets", "few_nontargets_0.01", "few_nontargets_0.001"]
     assert list(plain["caveats"]) == few and plain["exact"]["linkability"] == 0
     assert (plain["n_target"], plain["n_nontarget"]) == (12, 36)
     for variant in ("challenge", "exact"):
@@ -156,7 +156,8 @@ def test_metrics_as_text(files: Pair) -> None:
     counts = lines.index(f"{plain['n_target']} target and {plain['n_nontarget']} nontarget trials")
     assert counts == second + 1
     assert "fewer than 20 target scores" in lines[counts + 1]
-    assert all(line.startswith("caveat: The miss rate") for line in lines[counts + 2 : -1])
+    assert all(line.startswith("caveat: The miss rate") for line in lines[counts + 2 : -2])
+    assert lines[-2].startswith("caveat: EERs of fewer than 30")
     assert "without any information" in lines[-1] and "tag B in 12 to 13 %" in lines[-1]
 
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from privacy_eval import evaluate
 from privacy_eval.metrics import (
     CAVEATS,
+    VARIANTS,
     TrialScores,
+    caveats_of,
     find_caveats,
     find_ties,
     kaldi_eer,
@@ -24,6 +26,8 @@ from privacy_eval.protocol.published import load_published
 
 #: Of few nontarget scores.
 FEW = ["few_nontargets_0.01", "few_nontargets_0.001"]
+#: Of few target scores.
+LOW = ["few_targets_challenge", "few_targets_exact"]
 
 
 def test_inverted_scores_of_a_good_recognizer_have_no_grade() -> None:
@@ -61,15 +65,33 @@ def test_published_eers_are_plausible() -> None:
     [
         (0.66, (None, None), ["inverted"]),  # imported: taken for many trials
         (0.65, (None, None), []),
-        (0.70, (20, 20), ["inverted", *FEW]),  # by hand: 0.70 - 1.96 sqrt(0.21 / 40) = 0.558
-        (0.70, (20, 1), FEW),  # 0.70 - 1.96 sqrt(0.21 / 80 + 0.21 / 4) = 0.240
+        (
+            0.70,
+            (20, 20),
+            ["inverted", "coarse_eer", *LOW, *FEW],
+        ),  # by hand: 0.70 - 1.96 sqrt(0.21 / 40) = 0.558
+        (
+            0.70,
+            (20, 1),
+            ["few_trials", *LOW, *FEW],
+        ),  # 0.70 - 1.96 sqrt(0.21 / 80 + 0.21 / 4) = 0.240
         (float("inf"), (None, None), []),
         (None, (500, 30_000), []),
         (None, (500, 29_999), FEW[1:]),
         (None, (500, 3000), FEW[1:]),
         (None, (500, 2999), FEW),
-        (None, (19, 50_000), ["few_targets"]),
-        (0.9, (19, 500), ["inverted", "few_targets", *FEW]),
+        (None, (19, 50_000), ["coarse_eer", "few_targets"]),
+        (0.9, (19, 500), ["inverted", "coarse_eer", "few_targets", *FEW]),
+        (None, (49, 50_000), LOW),
+        (None, (50, 50_000), LOW[:1]),
+        (None, (99, 50_000), LOW[:1]),
+        (None, (100, 50_000), []),
+        (0.0, (1, 1_000_000), ["few_trials", "few_targets"]),
+        (0.0, (9, 50_000), ["few_trials", "few_targets"]),
+        (0.0, (10, 50_000), ["coarse_eer", "few_targets"]),
+        (0.1, (500, 1), ["few_trials", *FEW]),
+        (0.1, (500, 29), ["coarse_eer", *FEW]),
+        (0.1, (500, 30), FEW),
     ],
 )
 def test_caveats_by_eer_and_numbers_of_trials(
@@ -91,6 +113,36 @@ def test_few_targets_withhold_linkability_only() -> None:
     assert withholding_caveat(caveats, "linkability") is CAVEATS["few_targets"]
     assert withholding_caveat(caveats, "eer") is CAVEATS["inverted"]
     assert withholding_caveat(find_caveats(0.3, 19, 500), "eer") is None
+
+
+def test_linkability_of_few_targets_is_withheld_by_variant() -> None:
+    for n, withheld in (
+        (20, "both"),
+        (49, "both"),
+        (50, "challenge"),
+        (99, "challenge"),
+        (100, ""),
+    ):
+        found = find_caveats(0.03, n, 50_000)
+        for variant in VARIANTS:
+            of_variant = caveats_of(found, variant)
+            assert of_variant == find_caveats(0.03, n, 50_000, variant=variant)
+            caveat = withholding_caveat(of_variant, "linkability")
+            assert (caveat is not None) is (withheld in ("both", variant))
+            if caveat is not None:
+                assert caveat.printed and caveat.mark == "?" and "reads as privacy" in caveat.reason
+            assert withholding_caveat(of_variant, "eer") is None
+
+
+def test_an_eer_of_one_trial_of_a_class_is_withheld_and_says_why() -> None:
+    """Kaldi's EER of a single target is 0 whatever its score."""
+    lowest, highest = np.arange(1000.0), np.arange(1000.0) + 5
+    for target, nontarget in (([-1.0], lowest), ([2e3], lowest), (highest, [2.0])):
+        result = evaluate(target, nontarget)
+        assert "few_trials" in result.caveats and result.zebra_tag is None
+        assert result.to_rows()[0]["value"].endswith("? %")
+        assert "add trials" in repr(result)
+    assert [evaluate([s], lowest).values["eer"] for s in (-1.0, 500.0, 2e3)] == [0.0] * 3
 
 
 def test_miss_rates_with_few_false_alarms_are_withheld_silently() -> None:
@@ -154,7 +206,9 @@ def test_few_coarse_scores_are_not_constant() -> None:
 
 def test_scores_without_trials_are_constant_if_all_are_equal() -> None:
     result = evaluate([0.5] * 30, [0.5] * 300)
-    assert list(result.caveats) == ["constant", *FEW] and "50.000? %" in repr(result)
+    assert list(result.caveats) == ["constant", "few_targets_exact", *FEW] and "50.000? %" in repr(
+        result
+    )
     own, pairs = ENROLLED[TARGET], np.column_stack([ENROLLED, UTTERANCES % 12])[~TARGET]
     scores = BY_ENROLLED[TARGET], BY_ENROLLED[~TARGET]
     result = evaluate(*scores, speakers=(own.astype(str), pairs.astype(str)), bootstrap=20)

@@ -23,6 +23,7 @@ from privacy_eval.metrics.groups import (
     KINDS,
     GroupedTrials,
     GroupReport,
+    GroupValues,
     disparities,
     evaluate_groups,
     group_values,
@@ -335,3 +336,11 @@ def test_wrong_metadata(tmp_path: Path) -> None:
     assert run(NAME, "--format", "csv").code == 2
     again = f"{ALL / NAME}/metadata.csv:accent"
     assert run(NAME, "--by", again).code == 2
+
+
+def test_groups_of_few_trials_are_marked() -> None:
+    for n, eer, linked in ((9, "3.30?", "n/a"), (19, "3.30", "n/a"), (49, "3.30", "0.400?")):
+        of = GroupValues(n, 5000, 4, eer=0.033, cllr_min=0.1, linkability=0.4, rank1=1.0)
+        assert (of.text("eer"), of.text("linkability")) == (eer, linked)
+    assert GroupValues(50, 5000, 4, linkability=0.4).text("linkability") == "0.400"
+    assert GroupValues(0, 0, 0).text("eer") == "n/a"

@@ -25,6 +25,7 @@ from privacy_eval.metrics.identification import (
     linkage_of_beaters,
     local_disclosure,
     rank_disclosure,
+    rate_interval,
     singling_out,
     singling_out_chance,
     singling_out_curve,
@@ -414,6 +415,22 @@ def test_intervals_of_singling_out_draw_enrolled_speakers() -> None:
     assert alone.values == curve.values[1:]  # whatever other sizes are asked for
     for value, (low, high) in zip(curve.values, curve.intervals, strict=True):
         assert 0 <= low < value < high <= 1
+
+
+def test_rates_that_no_draw_changes_have_the_interval_of_speakers() -> None:
+    """10 of 10 speakers: 10 / (10 + 1.96^2) = 0.722, whatever the number of tests of each."""
+    low, high = rate_interval(np.ones(50), 1.0, 10, 10)
+    assert (low, high) == pytest.approx((10 / (10 + 1.959964**2), 1.0), abs=1e-6)
+    assert rate_interval(np.zeros(50), 0.0, 10, 10) == pytest.approx((0.0, 1 - low), abs=1e-9)
+    generator = np.random.default_rng(0)
+    covered = []
+    for _ in range(400):  # most speakers are always found, one in twenty hardly ever
+        hits = generator.binomial(12, generator.beta(0.475, 0.025, 10))
+        drawn = generator.multinomial(10, np.full(10, 0.1), 200) @ hits / 120
+        bounds = [rate_interval(drawn, hits.sum() / 120, 10, n) for n in (120, 10)]
+        covered.append([one <= 0.95 <= other for one, other in bounds])
+    of_tests, of_speakers = np.mean(covered, axis=0)
+    assert of_tests < 0.7 and of_speakers > 0.85
 
 
 def test_singling_out_excludes_speakers_with_few_tests() -> None:

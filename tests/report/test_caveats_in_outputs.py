@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 from support import (
+    ANON,
     B1,
     Run,
     Tree,
@@ -24,6 +25,7 @@ from support import (
 
 from privacy_eval.metrics import CAVEATS, METRICS
 from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.notes import front_notes, identical_scores
 from privacy_eval.report.sections import report_sections
@@ -87,7 +89,7 @@ def test_single_files(tree: Tree) -> None:
         assert not re.search(r"\([0A-F]\)", run.out) and "(n/a)" in run.out
     assert re.search("^Linkability +n/a$", cli("metrics", *files).out, re.M)
     plain = json.loads(cli("metrics", *files, "--format", "json").out)
-    assert set(plain["caveats"]) == {"inverted", "few_targets", *FEW}
+    assert set(plain["caveats"]) == {"inverted", "coarse_eer", "few_targets", *FEW}
     assert isinstance(plain["exact"]["linkability"], float)
 
 
@@ -95,10 +97,10 @@ def test_json_has_the_numbers_beside_the_caveats(tree: Tree, runs: dict[str, Run
     path = tree.root / "out/results.json"
     plain = json.loads(path.read_text())
     first, *others = plain["verification"]
-    assert list(first["caveats"]) == ["inverted", "few_targets", *FEW]
+    assert list(first["caveats"]) == ["inverted", "coarse_eer", "few_targets", *FEW]
     assert first["metrics"]["exact"]["linkability"] >= 0
     for record in others:  # of the system, though their EER is plausible
-        assert list(record["caveats"]) == ["inverted_original", "few_targets", *FEW]
+        assert list(record["caveats"]) == ["inverted_original", "coarse_eer", "few_targets", *FEW]
     results = read_results(path)
     assert json.loads(to_json(results)) == plain
     for record in plain["verification"]:  # as written before there were caveats
@@ -194,3 +196,31 @@ def test_scores_that_two_systems_share_are_named() -> None:
     data = ReportData(results, cells_from_results(results))
     assert (text, ()) in front_notes(data, ())
     assert not list(identical_scores(merge([scored("a", 1)])))
+
+
+def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
+    """70 target trials: of the variant challenge it is too low, of exact it is not."""
+    results = imported(ANON, protocol="vpc2022", system="mine")
+    assert results.protocol.variant == "challenge"
+    few = tuple(replace(r, n_target=70, n_nontarget=50_000) for r in results.verification)
+    results = replace(results, verification=few)
+    record = few[-1]
+    value = METRICS["linkability"].format(record.values("challenge")["linkability"], detailed=True)
+    assert record.caveat("linkability", "challenge") is CAVEATS["few_targets_challenge"]
+    assert record.caveat("eer", "challenge") is None
+    data = ReportData(results, cells_from_results(results))
+    tables = {t.name: t for t in system_tables(data, "mine", "")}
+    cells = [cell for row in tables["linkability"].rows for cell in row]
+    assert f"{value}?" in cells and not any(
+        "reads as privacy" in n for n in tables["asv_dev"].notes
+    )
+    assert any(n.startswith("?") and "reads as privacy" in n for n in tables["linkability"].notes)
+    assert "reads as privacy" in to_results_txt(results, "mine", "")
+    rows = [r for r in record.rows() if r["metric"] == "linkability"]
+    assert ["reads as privacy" in str(r["caveat"]) for r in rows] == [True]
+    for mean in data.attacks["mine"][-1].means.values():
+        if mean.metric == "linkability":
+            assert mean.value is None and "too few targets" in mean.why_blank
+    rule = Rule("few", "linkability", at_most=1.0, interval="optional")
+    (verdict,) = judge(Policy((rule,)), results).rules
+    assert verdict.decision == "UNDECIDED" and "reads as privacy" in verdict.deciding.reason

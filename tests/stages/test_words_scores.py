@@ -177,7 +177,7 @@ def test_targets_of_enrolled_sessions_are_golden(tmp_path: Path) -> None:
 
 def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     """Two subjects: a speaker is known by the subject of the session that was enrolled."""
-    speakers, data = [f"s{n}" for n in range(6)], tmp_path / "data"
+    speakers, data = [f"s{n}" for n in range(10)], tmp_path / "data"
     enrolled = {f"{s}-a-0": s for s in speakers}
     tried = {f"{s}-{session}-1": s for s in speakers for session in "ab"}
     for name, spoken in ((ENROLLMENT, enrolled), (TRIAL, tried)):
@@ -192,18 +192,18 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     lines_to(of_voices, (f"{s} {u} {n % 7}" for n, (s, u, _) in enumerate(pairs)))
     record = evaluated(tmp_path, "--bootstrap", "50")
     enrolled_session, other = record.sessions["enrolled"], record.sessions["other"]
-    # The other session of five speakers is about the subject of s0, whose score is the highest.
+    # The other session of nine speakers is about the subject of s0, whose score is the highest.
     for of in (enrolled_session.values, other.values):
-        assert (of.n_target, of.n_nontarget, of.n_speakers) == (6, 60, 6)
-    # 5 of 60 nontargets tie with the targets: Kaldi takes the rate of the next target, 1 of 6.
-    assert enrolled_session.values.eer == pytest.approx(1 / 6, abs=1e-9)
+        assert (of.n_target, of.n_nontarget, of.n_speakers) == (10, 180, 10)
+    # 9 of 180 nontargets tie with the targets: Kaldi takes the rate of the next target, 1 of 10.
+    assert enrolled_session.values.eer == pytest.approx(1 / 10, abs=1e-9)
     assert other.values.eer is not None and other.values.eer > 0.5
     low, high = other.intervals["eer"]
     assert low < other.values.eer <= high
     out = tmp_path / "exp/privacy_eval"
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     (row,) = [r for r in rows if r["metric"] == "eer_session_other"]
-    assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "6")
+    assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "10")
     page = tmp_path / "report.html"
     assert cli("report", "--results", out / "results.json", "--out", page).code == 0
     text = page.read_text()

@@ -35,7 +35,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             continue
         seen.add((system, *key))
         where = f"{system}, {key.title(data.protocol)}"
-        mark = "" if record.caveat("eer") is None else f" ({style.WITHHELD})"
+        caveat = record.caveat("eer")
+        mark = "" if caveat is None else f" ({caveat.mark} {caveat.word})"
         yield Drawing(
             style.file_stem("conventional", system, *key),
             f"Cross-entropy (ECE), detection cost (APE plot), and both normalized: {where}. "

@@ -77,7 +77,7 @@ def _eers(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
         groups = {
             name: (of.within.eer, of.intervals.get("eer", ()))
             for name, of in r.groups[column].items()
-            if of.within.eer is not None
+            if of.within.eer is not None and of.within.caveat("eer") is None
         }
         whole = r.values("exact").get("eer")
         bounds = r.speaker_intervals.get("exact", {}).get("eer", ())
@@ -124,7 +124,7 @@ _KINDS = (
         "groups",
         "EER within groups of speakers",
         "EER within the group, %",
-        "the whole condition with its interval. Variant exact",
+        "the whole condition with its interval. Variant exact; withheld values are left out",
         _eers,
         ("eer",),
     ),

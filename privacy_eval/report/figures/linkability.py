@@ -143,7 +143,7 @@ def _row(
         record = by_attack.get(attack.id)
         arrays = None if record is None else load(record, data.arrays, _ARRAYS)
         if record is not None and arrays is not None:
-            caveat = record.caveat("linkability")
+            caveat = record.caveat("linkability", data.protocol.variant)
             value = record.values(data.protocol.variant)["linkability"]
             panel = linkability_panel(arrays, value, attack.title, caveat)
             panels[attack.id] = replace(panel, y_label="") if panels else panel

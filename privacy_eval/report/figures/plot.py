@@ -10,7 +10,7 @@ import numpy as np
 
 from ...metrics import Caveat
 from ...metrics.pav import FloatArray
-from .style import FULL_WIDTH, GREY, NAME, WITHHELD, LineStyle, SystemStyle
+from .style import FULL_WIDTH, GREY, NAME, LineStyle, SystemStyle
 
 LEGEND_LINE = 0.145  # inches
 
@@ -156,7 +156,11 @@ def system_curve(
     curve = Curve(
         x, y, name, note, look.colour, look.line_style, marker=look.marker, marker_points=points
     )
-    return curve if caveat is None else replace(curve, colour=GREY, note=f"{WITHHELD} {note}")
+    return (
+        curve
+        if caveat is None
+        else replace(curve, colour=GREY, note=f"{caveat.mark} {caveat.word} {note}")
+    )
 
 
 def in_pairs(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], ...]:

@@ -29,7 +29,6 @@ from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
-from ...metrics.caveats import IMPLAUSIBLE_MARK
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 from ...protocol.protocol import Protocol
 
@@ -59,8 +58,6 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 )
 GREY = "#8C8C8C"
 
-#: Legend entry of implausible values: drawn hollow and grey, with the flag.
-WITHHELD = f"{IMPLAUSIBLE_MARK} implausible"
 
 _Item = TypeVar("_Item")
 _HANDLE = 0.5  # width of a legend's column in addition to the text, inches

@@ -54,7 +54,10 @@ def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> N
     np.testing.assert_array_equal(axes.lines[-1].get_xydata(), curve.marker_points)
     assert axes.get_legend().get_texts()[0].get_text() == f"EER {curve.note}"
     kaldi = kaldi_eer(scores).value
-    assert kaldi in (0.2, 0.3) and curve.note == f"({100 * kaldi:.2f} %, curve 25.00 %)"
+    assert (
+        kaldi in (0.2, 0.3)
+        and curve.note == f"? too few trials ({100 * kaldi:.2f}? %, curve 25.00? %)"
+    )
 
 
 @pytest.mark.parametrize("plot", [plot_det, plot_ece])
