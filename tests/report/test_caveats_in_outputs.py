@@ -23,10 +23,12 @@ from support import (
     with_first,
 )
 
-from privacy_eval.metrics import CAVEATS, METRICS
+from privacy_eval.metrics import CAVEATS, METRICS, VARIANTS
+from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.report.group_tables import group_tables
 from privacy_eval.report.notes import front_notes, identical_scores
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
@@ -224,3 +226,30 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
     rule = Rule("few", "linkability", at_most=1.0, interval="optional")
     (verdict,) = judge(Policy((rule,)), results).rules
     assert verdict.decision == "UNDECIDED" and "reads as privacy" in verdict.deciding.reason
+
+
+def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
+    results = imported(ANON, protocol="vpc2022", system="mine")
+    summaries = {
+        name: GroupSummary(*[GroupValues(n, 5000, 5, eer=0.4, linkability=0.1)] * 3)
+        for name, n in (("few", 9), ("some", 40), ("many", 50))
+    }
+    changes = {"n_target": 99, "n_nontarget": 50_000, "groups": {"accent": summaries}}
+    records = tuple(
+        replace(r, metrics=dict.fromkeys(VARIANTS, r.values("challenge")), **changes)
+        for r in results.verification
+    )
+    results = replace(results, verification=records)
+    rows = {(r["accent"], r["metric"]): r["caveat"] for r in records[-1].group_rows("accent")}
+    assert "vary by chance" in str(rows["few", "eer"]) and not rows["some", "eer"]
+    assert "reads as privacy" in str(rows["some", "linkability"])
+    assert not rows["many", "linkability"]
+    for metric, judged in (("eer", {"some", "many"}), ("linkability", {"many"})):
+        entry = {"at_least": 0.1} if metric == "eer" else {"at_most": 0.2}
+        rule = Rule("accents", metric, each="accent", interval="optional", **entry)
+        (verdict,) = judge(Policy((rule,)), results).rules
+        decided = {n for c in verdict.cases if c.decision == "PASS" for n in summaries if n in c.of}
+        assert decided == judged
+    table = next(t for t in group_tables(ReportData(results), "mine") if t.name == "groups_0")
+    cells = [(row[-9], row[-5]) for row in table.rows]
+    assert {*cells} >= {("few", "40.00?")}, table.rows[:3]
