@@ -112,7 +112,9 @@ def test_voice_similarities_survive_export_and_import(evaluated: Path, tmp_path:
     assert text.count("De-Identification : ") == text.count("voice distinctiveness : ") == 12
     common = ("--system", "anon", "--out", tmp_path / "r.json")
     assert cli("import", out / "results.txt", *common).code == 0
-    assert cli("export", tmp_path / "r.json").out == text
+    lines = text.splitlines(keepends=True)
+    told = "".join(line for line in lines if "caveat: " not in line)  # of numbers of trials
+    assert cli("export", tmp_path / "r.json").out == told
     assert cli("export", out / "results.json").out == text
 
 
