@@ -30,7 +30,8 @@ from privacy_eval.products.freshness import write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.figures import drawing
 from privacy_eval.results.challenge_text import import_results_txt
-from privacy_eval.results.outputs import RESULTS_NOTE, output_files
+from privacy_eval.results.outputs import output_files
+from privacy_eval.results.record_files import RESULTS_NOTE
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.access import (
     AsvSystems,

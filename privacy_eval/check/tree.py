@@ -6,28 +6,31 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..io.names import look_alike
-from ..io.wer import WerLine
-from ..metrics.caveats import CAVEATS, PARTIAL
+from ..metrics.caveats import CAVEATS, SAME_SCORES
 from ..products.freshness import Progress, absent
 from ..protocol.protocol import ORIGINAL, Protocol
-from ..results.word_counts import unusual_word_counts
+from ..results.challenge_text import recognition_records
+from ..results.record_caveats import described, names_of
+from ..results.records import MeasureRecord, Results, VerificationRecord
 from ..stages import asv_scores, similarity
-from ..stages.access import AsvSystems, SystemUnderTest
+from ..stages.access import AsvSystems, Experiment, SystemUnderTest
 from ..stages.collect import (
     compare_with_transcripts,
+    current_records,
     read_emotion,
     read_recognition,
 )
+from ..stages.measures import measure_products
 from ..stages.transcripts import rated_words
 from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import (
     ConditionFiles,
-    RecognitionCondition,
     System,
     TrialCondition,
     is_needed,
@@ -41,7 +44,7 @@ from ..tree.discovery import (
 )
 from ..tree.editions import teams_without_systems
 from ..tree.keys import data_folders
-from .findings import ERROR, INCOMPLETE, Finding, Report, failure
+from .findings import ERROR, INCOMPLETE, READY, Finding, Report, failure
 from .implausible import check_scores
 from .mismatches import DataSets
 from .missing import CREATABLE, EVALUATION, SHARED, Remedies
@@ -53,7 +56,6 @@ NO_KEY, UNUSABLE = "no trial key", "cannot be evaluated"
 NO_SIMILARITY = "no voice similarity"
 SUFFIX = "anonymization suffix"
 WORD_ERRORS = "word error rates that cannot be used"
-OTHER_WORDS = "word error rates of other numbers of words than those of other systems"
 EMOTIONS = "emotion recognition that cannot be used"
 NO_WORD_ERRORS = "no word error rates of sets that other systems have"
 NO_EMOTIONS = "no emotion recognition, which other systems have"
@@ -72,6 +74,8 @@ def check_tree(
     new: SystemUnderTest,
     *,
     read: bool = True,
+    out: Path | None = None,
+    confirm: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Report:
     """Find what is missing or wrong in a tree.
@@ -86,6 +90,10 @@ def check_tree(
         The system that stage 5 would score if there are none.
     read : bool
         Read the score files and check their plausibility.
+    out : Path, optional
+        Where results are: measures of speech that were made are checked, too.
+    confirm : sequence of str
+        As of `Results.confirm`.
     """
     access, protocol = asv.access, asv.protocol
     teams = [
@@ -114,7 +122,14 @@ def check_tree(
     for folder in teams_without_systems(access.results, systems, protocol):
         counts[folder.name] = 0, min((expected for _, expected in counts.values()), default=0)
         findings.append(Finding(NO_SYSTEM, folder.name, folder.name, INCOMPLETE, folder))
-    findings += _recognition(systems, asv) if read else ()
+    if read:
+        found: dict[str, Any] = {"recognition": (), "emotion": ()}
+        findings += _recognition(systems, asv, found)
+        experiment = Experiment(list(systems), out or access.results, asv)
+        measures = current_records(measure_products(experiment), MeasureRecord, access.inputs, "")
+        scores = _score_files(present.values(), errors, access.inputs)
+        results = Results(protocol, tuple(scores), measures=tuple(measures[0]), **found)
+        findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
     owners = {t.anon_suffix: t.name if suffixes[t.anon_suffix] == 1 else "" for t in teams}
     findings += DataSets(asv).mismatches(owners, genders)
@@ -211,10 +226,12 @@ def _similarity(team: SystemUnderTest, remedies: Remedies) -> Iterator[Finding]:
                 )
 
 
-def _recognition(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
-    """Yield results of speech and emotion recognition that cannot be used."""
+def _recognition(
+    systems: Sequence[System], asv: AsvSystems, read: dict[str, Any]
+) -> Iterator[Finding]:
+    """Yield results of speech and emotion recognition that cannot be used; `read` gets the records
+    of the others."""
     access = asv.access
-    read: list[tuple[RecognitionCondition, WerLine]] = []
     for system in systems:
         for folder in system.recognition:
             try:
@@ -226,20 +243,39 @@ def _recognition(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding
             except Exception as error:
                 yield failure(WORD_ERRORS, error, team=system.name, file=folder.folder)
             else:
-                read += ((folder.condition, line) for line in lines)
-                if any(line.partial for line in lines):
-                    reason, name = CAVEATS[PARTIAL].reason, folder.condition.name
-                    yield Finding(reason, name, system.name, INCOMPLETE, folder.folder)
+                place = asv.protocol, folder.condition
+                read["recognition"] += (*recognition_records(lines, *place, {}),)
                 for message in refused:
                     yield failure(WORD_ERRORS, PrivacyEvalError(message), team=system.name)
         for table in system.emotion:
             try:
-                read_emotion(table, system, asv.protocol, access.tree, access.inputs)
+                read["emotion"] += read_emotion(
+                    table, system, asv.protocol, access.tree, access.inputs
+                )
             except Exception as error:
                 yield failure(EMOTIONS, error, team=system.name, file=table.path)
-    for condition, text in unusual_word_counts(read):
-        yield Finding(OTHER_WORDS, text, condition.system)
     yield from _fewer_than_others(systems)
+
+
+def _score_files(
+    present: Iterable[ConditionFiles], unusable: Collection[ConditionFiles], inputs: Inputs
+) -> Iterator[VerificationRecord]:
+    """Yield records that tell only which score files they are of."""
+    for c in present:
+        if c.scores is not None and c.trials is not None and c not in unusable:
+            made_of = {"inputs": {"scores": {"sha256": inputs.sha256(c.scores)}}}
+            yield VerificationRecord(c.condition, {}, {}, provenance=made_of)
+
+
+def _with_caveats(results: Results) -> Iterator[Finding]:
+    """Yield the caveats of records that follow from others, and what ends them."""
+    for r in results.records():
+        for key in r.caveats:
+            caveat, system = CAVEATS[key], r.condition.system
+            item = r.condition.name if key == SAME_SCORES else described(r, key)
+            status = READY if caveat.ranked else INCOMPLETE
+            remedy = f"--confirm {names_of(r, key)[0]}" * caveat.confirmable
+            yield Finding(caveat.reason, item, system, status, remedy=remedy)
 
 
 def _fewer_than_others(systems: Sequence[System]) -> Iterator[Finding]:

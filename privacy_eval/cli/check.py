@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="exit 0 even if something cannot be evaluated; accept trials without a score",
     )
-    add(parser, "--details")
+    add(parser, "--details", "--confirm")
     parser.add_argument(
         "--quick", action="store_true", help="do not read score files (about 1 s per 10^6 trials)"
     )
@@ -58,7 +58,15 @@ def run(arguments: argparse.Namespace) -> int:
         name=arguments.system,
         anon_suffix=(arguments.anon_suffix or [None])[0],
     )
-    report = check_tree(systems, asv, new, read=not arguments.quick, progress=progress())
+    report = check_tree(
+        systems,
+        asv,
+        new,
+        read=not arguments.quick,
+        out=out,
+        confirm=arguments.confirm,
+        progress=progress(),
+    )
     if arguments.audio:
         pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
         report, audit = _with_audio(arguments, report, asv, owners_of(pairs))

@@ -142,7 +142,7 @@ def _check_names(options: argparse.Namespace, protocol: Protocol) -> list[str]:
 
 def _log_external_results(options: argparse.Namespace) -> None:
     """Log that the results to show were not made by this user."""
-    from ..results.outputs import made_by_user
+    from ..results.record_files import made_by_user
 
     path = options.tree / (options.out or options.results / "privacy_eval") / "results.json"
     if options.stage > stage_number("collect") and path.exists() and not made_by_user(path):

@@ -24,7 +24,7 @@ EXAMPLE = "--tree baseline --results exp"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
-    add(parser, "--allow-missing")
+    add(parser, "--allow-missing", "--confirm")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
     stale = outdated_scores(experiment.asv, progress())
     names = [system.name for system in experiment.systems]
     product = results_product(
-        experiment, records, stale, lambda results: _remarks(results, out, names)
+        experiment,
+        records,
+        stale,
+        lambda results: _remarks(results, out, names),
+        confirm=arguments.confirm,
     )
     outcome = bring_up_to_date([product], inputs)
     outcome.raise_failed()
@@ -61,9 +65,8 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
     PrivacyEvalError
         There is no evaluated condition.
     """
+    from ..numbers.comparability import comparability_notes
     from ..report.notes import caveat_notes
-    from ..results.signature import network_notes
-    from ..results.word_counts import other_words, partial_words
 
     remarks = []
     for system, lines in _by_system(results.not_evaluated, systems).items():
@@ -71,9 +74,7 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
         remarks += [f"left out: {textwrap.shorten(n, _LINE, placeholder=' ...')}" for n in shown]
         if more := len(lines) - len(shown):
             remarks.append(f"left out: {system}: {more} more, named in {out / 'left_out.txt'}")
-    notes = [*caveat_notes(results.verification), *network_notes(results)]
-    notes += [f"{c.system} {text}" for c, text in other_words(results).items()]
-    notes += partial_words(results)
+    notes = [*caveat_notes(results.verification), *comparability_notes(results)]
     remarks += [f"warning: {note}" for note in notes]
     if not results.verification:
         for remark in remarks:

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.add_argument("results", **path("results.json"))
     parser.add_argument("--policy", required=True, **path("FILE", "rules, a YAML file"))
+    add(parser, "--confirm")
     add(parser, "--system", help="judge only this system; default: all of them")
     parser.add_argument("--junit", **path("FILE", "write JUnit XML for a build server"))
     parser.add_argument("--markdown", **path("FILE", "write a summary in Markdown"))
@@ -43,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     _remove_old(arguments)
     policy = read_policy(arguments.policy)
-    results = read_results(arguments.results)
+    results = read_results(arguments.results).confirm(arguments.confirm)
     if arguments.system is not None:
         results = results.selected([arguments.system])
     verdict = judge(policy, results)

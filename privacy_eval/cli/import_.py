@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results_txt", **path("FILE", what))
     add(parser, "--system", required=True, help="name of the system")
     add(parser, "--conf", default="vpc2020")
-    add(parser, "--anon-suffix")
+    add(parser, "--anon-suffix", "--confirm")
     also = value("SUFFIX=FILE", "another file, of the results folder SUFFIX, e.g. .orig=FILE")
     parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
     folder = value("SUFFIX", "results folder of the file, e.g. .orig (default: the main one)")
@@ -28,10 +28,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import counted
     from ..io.files import digest, load, read_text, write_text
     from ..numbers.challenge_averages import check_averages
+    from ..numbers.comparability import comparability_notes
+    from ..products.freshness import write_set
     from ..protocol.protocol import load_protocol
     from ..report.notes import caveat_notes
     from ..results.editions import Importer
     from ..results.json_store import to_json
+    from ..results.record_files import confirmed_days, import_note
     from ..results.records import merge
     from ..version import __version__
 
@@ -48,13 +51,17 @@ def run(arguments: argparse.Namespace) -> int:
         text = read_text(loaded)
         parts.append(importer.read(text, suffix))
         check_averages(parts[-1], text, str(file))
-    results = merge(parts)
-    write_text(arguments.out, to_json(results))
-    for note in caveat_notes(results.verification):
+    out = arguments.out
+    results = merge(parts).confirm(arguments.confirm, confirmed_days(out))
+    if results.confirmed:  # signed, as those of others are not believed
+        write_set(out.parent, {out.name: to_json(results)}, note=import_note(out))
+    else:
+        write_text(out, to_json(results))
+    for note in (*caveat_notes(results.verification), *comparability_notes(results)):
         log(f"privacy-eval: warning: {note}")
     wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))
     log(
-        f"{arguments.out}: {arguments.system}, protocol {protocol.name}: "
+        f"{out}: {arguments.system}, protocol {protocol.name}: "
         f"{counted(len(results.verification), 'condition')} ({wanted} in a results folder of the "
         f"protocol), {counted(len(results.recognition), 'word error rate')}, "
         f"{counted(len(results.utility), 'pitch correlation')}, "

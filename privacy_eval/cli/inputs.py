@@ -206,6 +206,7 @@ def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> Re
         tuple(arguments.system or ()),
         arguments.by_strongest,
         tuple((arguments.utility or "").split(",")) if arguments.utility else (),
+        tuple(arguments.confirm),
     )
 
 

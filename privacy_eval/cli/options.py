@@ -220,6 +220,13 @@ SHARED: dict[str, dict[str, Any]] = {
         "attackers of the protocol: all, challenge (its own), or ids (default: challenge and, "
         "where there are transcripts, words)",
     ),
+    "--confirm": value(
+        "NAME[:DATA_SET]",
+        "implausible values, or scores that another system has, too, are right: of a system, a "
+        "team or `original` speech (of a data set only); may be repeated",
+        action="append",
+        default=[],
+    ),
     "--distractors": value("SET", "data set of more enrolled speakers for identification"),
     "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
     "--seed": value("N", "random seed; default: 0", type=natural, default=0),
@@ -301,7 +308,7 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     """Add the options for results, their protocol, and published results to compare with."""
     results = path("results.json", "default: published results alone")
     parser.add_argument("--results", nargs="+", action="extend", **results)
-    add(parser, "--config")
+    add(parser, "--config", "--confirm")
     add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
     add(parser, "--published")
     variants = choice(["challenge", "exact"], "of the metrics shown; default: the protocol's")

@@ -63,12 +63,15 @@ class ResultsTxt:
     utility, similarity : dicts of str to mapping of str to float
         Values by trial set: `pitch_correlation_mean`, `_std` and, from `pitch`, `_chance`; `deid`
         (fraction) and `gvd_db` (dB).
+    caveats : mapping of str to mapping of str to str
+        Of recognition, by the name of the folder; not parsed.
     """
 
     verification: dict[str, VerificationBlock] = field(default_factory=dict)
     recognition: dict[str, Sequence[WerLine]] = field(default_factory=dict)
     utility: dict[str, Mapping[str, float]] = field(default_factory=dict)
     similarity: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    caveats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def parse_results_txt(text: str, path: str) -> ResultsTxt:
@@ -113,6 +116,7 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
             values, tag = _values(body, "scores")
             results.verification[head] = VerificationBlock(values, tag)
         elif head.startswith("ASR-"):
+            body = [(at, line) for at, line in body if not line.startswith(_CAVEAT)]
             results.recognition[head] = [parse_wer_line(line, at) for at, line in body]
         else:
             values, _ = _values(body, "matrices", "utility")
@@ -132,6 +136,7 @@ def format_results_txt(results: ResultsTxt) -> str:
         lines += [f"  {line}" for line in format_metrics(block.metrics, block.tag, block.caveats)]
     for name, recognized in results.recognition.items():
         lines += [name, *(f"  {format_wer_line(line)}" for line in recognized)]
+        lines += [f"  {_CAVEAT}{reason}" for reason in results.caveats.get(name, {}).values()]
     for name, values in results.utility.items():
         if values.keys() >= set(_PITCH_KEYS[:2]):
             of = (f"{k.rpartition('_')[2]}={values[k]:.4f}" for k in _PITCH_KEYS if k in values)

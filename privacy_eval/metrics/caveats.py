@@ -89,6 +89,8 @@ class Caveat:
         Flag of values that are printed but not ranked.
     word : str
         Legend of the flag in figures.
+    confirmable : bool
+        `--confirm` ends it.
     """
 
     reason: str
@@ -99,6 +101,7 @@ class Caveat:
     announced: bool = True
     mark: str = IMPLAUSIBLE_MARK
     word: str = "implausible"
+    confirmable: bool = False
 
     def concerns(self, metric: str) -> bool:
         """Tell whether the caveat applies to a metric on scores.
@@ -124,11 +127,15 @@ RAW_SPEECH = "raw_speech"
 OTHER_WORDS, PARTIAL = "other_words", "partial"
 #: A caveat, the metric that it rests on, and the difference in dB from which it applies.
 OTHER_LEVEL, LEVEL, MOST_LEVEL_DIFFERENCE = "other_level", "level_db", 6.0
+SAME_SCORES, IMPLAUSIBLE_SET, FAR_SET = "same_scores", "implausible_set", "far_set"
+WORSE_ORIGINAL, IMPLAUSIBLE_ORIGINAL = "worse_original", "implausible_original"
+MANY_INSERTIONS, RATED_ABOVE = "many_insertions", "rated_above_original"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
 DECIMAL = "decimal_llrs"
 #: What does not differ, by the key of the caveat.
 _CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "enrolled speakers"}
+
 
 #: Caveats by their key in records.
 CAVEATS: Mapping[str, Caveat] = {
@@ -188,7 +195,37 @@ CAVEATS: Mapping[str, Caveat] = {
         word="other words",
     ),
     PARTIAL: Caveat(
-        "partial: recognition of some utterances is missing", "wer", word="partial recognition"
+        "partial: recognition of some utterances is missing",
+        "wer",
+        word="partial recognition",
+        confirmable=True,
+    ),
+    SAME_SCORES: Caveat(
+        "Another system has the same score files: not ranked until confirmed (--confirm SYSTEM)",
+        word="same scores",
+        confirmable=True,
+    ),
+    **{
+        key: Caveat(
+            f"{reason}: check the recognition, or confirm it (--confirm NAME:DATA_SET)",
+            confirmable=True,
+        )
+        for key, reason in {
+            IMPLAUSIBLE_SET: "Original speech is hardly recognized",
+            WORSE_ORIGINAL: "Original speech has more errors than anonymized speech",
+            FAR_SET: "A data set has far more errors than the others",
+            IMPLAUSIBLE_ORIGINAL: "Original speech is recognized implausibly, so anonymized speech "
+            "is not trusted",
+        }.items()
+    },
+    MANY_INSERTIONS: Caveat(
+        "Error rates above 100 %: more errors than words; look for insertions in the transcripts",
+        ranked=True,
+    ),
+    RATED_ABOVE: Caveat(
+        "Anonymized speech is rated above original speech, as synthetic voices often are: ask "
+        "listeners before calling it better",
+        ranked=True,
     ),
     DECIMAL: Caveat(
         "Scores look like log10 LRs, and Cllr takes natural LLRs: multiply by ln 10 (--log10)",

@@ -7,15 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import abbreviate, counted
-from ..metrics import Caveat, describe, of_kind
+from ..metrics import CAVEATS, Caveat, describe, of_kind, withholding_caveat
 from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..metrics.wer import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
-from ..results.records import Results
-from ..results.word_counts import withheld_rates
-from ..tree.conditions import MeasureCondition, RecognitionCondition, TrialCondition
+from ..results.records import EmotionRecord, MeasureRecord, RecognitionRecord, Results
+from ..tree.conditions import MeasureCondition, TrialCondition
 from .comparability import comparability_notes
 
 #: The column of original speech.
@@ -276,9 +275,9 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     return values, [f"{counted(len(c), 'condition')} of {s}" for s, c in disagree.items()]
 
 
-#: Condition, metric, value, bounds, and counts by speaker.
+#: Record, metric, value, bounds, and counts by speaker.
 _Measured = tuple[
-    RecognitionCondition | MeasureCondition,
+    RecognitionRecord | EmotionRecord | MeasureRecord,
     str,
     float,
     tuple[float, ...],
@@ -295,7 +294,7 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
     measured: list[_Measured] = [
         (
-            r.condition,
+            r,
             "wer",
             r.line.wer,
             r.speaker_interval,
@@ -305,34 +304,34 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
     # Without the path of its decoding, a partial rate is of an unknown model: blank the average.
-    unnamed = (r for r in results.recognition if r.line.partial and r.language_model is None)
-    partial = {r.condition: r.line.wer for r in unnamed}
-    measured += [(c, "wer", wer, (), None) for c, wer in partial.items()]
-    withheld = withheld_rates(results)
+    partial = (r for r in results.recognition if r.line.partial and r.language_model is None)
+    unnamed = {r.condition: r for r in partial}
+    measured += [(r, "wer", r.line.wer, (), None) for r in unnamed.values()]
     measured += [
-        (e.condition, metric, value, (), None)
-        for e in results.emotion
-        for metric, value in e.values.items()
+        (e, metric, value, (), None) for e in results.emotion for metric, value in e.values.items()
     ]
     measured += [
-        (m.condition, key, value, m.speaker_intervals.get(key, ()), m.speakers.get(key))
+        (m, key, value, m.speaker_intervals.get(key, ()), m.speakers.get(key))
         for m in results.measures
         for key, value in m.values.items()
     ]
     stored: dict[tuple[str, CellKey], list[Cell]] = {}
-    for c, metric, value, bounds, sums in measured:
+    for r, metric, value, bounds, sums in measured:
+        c = r.condition
         column = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
         gender = c.gender if isinstance(c, MeasureCondition) else ""
         key = CellKey(metric, None, c.split, c.data_set, gender, column)
         interval = (bounds[0], bounds[1]) if bounds else None
-        caveat = withheld.get(c) if metric == "wer" else None
+        first = next((CAVEATS[key] for key in r.caveats), None)
+        caveat = withholding_caveat(r.caveats, metric) or first
         cell = Cell(metric, value, interval=interval, caveat=caveat, speaker_sums=sums)
         stored.setdefault((c.system, key), []).append(cell)
     cells: dict[CellKey, Cell] = {}
     conflicts = []
     for (system, key), of_key in stored.items():
         if len({cell.value for cell in of_key}) == 1:
-            cells.setdefault(key, of_key[0])
+            if key not in cells or cells[key].withheld:
+                cells[key] = of_key[0]
         else:
             name = describe(key.metric).name
             conflicts.append(f"{name} of {system} on {key.data_set} {key.split}")

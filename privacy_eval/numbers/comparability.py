@@ -8,19 +8,18 @@ from statistics import fmean
 from ..errors import abbreviate
 from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
 from ..protocol.protocol import ORIGINAL
+from ..results.record_caveats import confirmed_notes, utility_notes
 from ..results.records import Results
 from ..results.signature import network_notes
-from ..results.word_counts import other_words, partial_words
 
 
 def comparability_notes(results: Results) -> Iterator[str]:
-    """Yield notes on systems with different numbers of trials or words, and on x-vector networks
-    other than the protocol's."""
+    """Yield notes on systems with different numbers of trials, on recognition that is not ranked,
+    and on x-vector networks other than the protocol's."""
     yield from _other_trials(results)
-    if differ := [f"{c.system} {text}" for c, text in other_words(results).items()]:
-        yield f"Not comparable: word error rates of other numbers of words: {abbreviate(differ)}"
-    yield from partial_words(results)
+    yield from utility_notes((*results.recognition, *results.emotion, *results.measures))
     yield from _other_levels(results)
+    yield from confirmed_notes(results)
     yield from network_notes(results)
 
 

@@ -21,11 +21,10 @@ from ..io.files import read_text
 from ..io.names import check_name
 from ..io.schema import Entry, from_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import CAVEATS, METRICS, Variant, find_caveats
-from ..metrics.caveats import INCOMPLETE, RAW_SPEECH
+from ..metrics import CAVEATS, METRICS, Variant, caveats_of, find_caveats, withholding_caveat
+from ..metrics.caveats import INCOMPLETE
 from ..protocol.protocol import ORIGINAL
-from ..results.records import RECORD_KINDS, AnyRecord, Results, VerificationRecord
-from ..results.word_counts import withheld_rates
+from ..results.records import RECORD_KINDS, AnyRecord, RecognitionRecord, Results
 
 Decision = Literal["PASS", "FAIL", "UNDECIDED", "ERROR"]
 
@@ -305,7 +304,7 @@ class _Value:
 def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Value]]:
     """Yield the values of anonymized speech that a rule is about, with the kind of record."""
     protocol = results.protocol
-    rates = withheld_rates(results)
+    held = results.held
     for record in results.records():
         for row in _rows(record, rule.each, protocol.variant):
             key = str(row["metric"])
@@ -313,10 +312,8 @@ def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Va
             if key != rule.metric and not is_of_recognizer:
                 continue
             withheld = _withheld(record, row)
-            if record.condition.system in results.raw_systems:
-                withheld = CAVEATS[RAW_SPEECH].reason
-            elif key.startswith("wer") and record.condition in rates:
-                withheld = rates[record.condition].reason
+            if record.condition.system in held:
+                withheld = held[record.condition.system].reason
             value = _Value(row, withheld)
             within = all(value.column(name) in names for name, names in rule.only.items())
             if within and row.get("trial") != ORIGINAL:
@@ -339,11 +336,11 @@ def _withheld(record: AnyRecord, row: Mapping[str, Any]) -> str:
     """Return why a value must not be judged; "" if it may be."""
     if row.get("scores_without_trial"):
         return CAVEATS[INCOMPLETE].reason
-    if not isinstance(record, VerificationRecord):
-        return ""
+    metric = "wer" if isinstance(record, RecognitionRecord) else row["metric"]
     # Rows of groups have trials of their own.
-    of_row = find_caveats(None, row["n_target"], row["n_nontarget"])
-    caveat = record.with_caveats({**record.caveats, **of_row}).caveat(row["metric"], row["variant"])
+    of_row = find_caveats(None, row.get("n_target"), row.get("n_nontarget"))
+    caveats = caveats_of({**record.caveats, **of_row}, row.get("variant", ""))
+    caveat = withholding_caveat(caveats, metric)
     return "" if caveat is None else caveat.reason
 
 

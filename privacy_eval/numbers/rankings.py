@@ -12,7 +12,7 @@ from ..attackers.strongest import Strongest
 from ..choices import LEVEL
 from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
-from ..metrics.caveats import RAW_SPEECH
+from ..metrics.caveats import RAW_SPEECH, SAME_SCORES
 from ..metrics.confidence import least_replicates
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
@@ -232,12 +232,17 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
     records = means.records.values()
-    raw = {system_column(r.condition.system) for r in records if RAW_SPEECH in r.caveats}
+    held = {
+        system_column(r.condition.system): why
+        for key, why in _HELD.items()
+        for r in records
+        if key in r.caveats
+    }
     of_systems = {s: means.of(metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     # A stable sort: equal systems keep the order of the columns.
     complete = (
-        RankedSystem(s, m) for s, m in of_systems.items() if m.value is not None and s not in raw
+        RankedSystem(s, m) for s, m in of_systems.items() if m.value is not None and s not in held
     )
     order = sorted(complete, key=lambda r: -sign * r.value)
     ranked = []
@@ -247,7 +252,7 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
         ranked.append(one)
     unranked = {
         system: mean.why_blank for system, mean in of_systems.items() if mean.value is None
-    } | dict.fromkeys((s for s in of_systems if s in raw), _RAW)
+    } | {s: why for s, why in held.items() if s in of_systems}
     drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
     numbers = tuple(sorted({r.values.size for r in drawn}))
     least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
@@ -288,7 +293,10 @@ def _averaged_records(
 #: Reasons why a system is not ranked.
 _ONE_ATTACKER = "no other attacker was tried"
 _OTHER_ATTACKERS = "fewer attackers, or not on all trial sets"
-_RAW = "original speech is still in its anonymized audio"
+_HELD = {
+    SAME_SCORES: "another system has the same score files (--confirm SYSTEM)",
+    RAW_SPEECH: "original speech is still in its anonymized audio",
+}
 
 
 def _compared(

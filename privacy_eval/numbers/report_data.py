@@ -17,7 +17,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, bundled
 from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
-from ..results.outputs import made_by_user
+from ..results.record_files import made_by_user
 from ..results.records import (
     AmountRecord,
     AttributeRecord,
@@ -379,7 +379,8 @@ def read_report_data(sources: ReportSources) -> ReportData:
     PrivacyEvalError
         Damaged results, results under different protocols, unknown published results.
     """
-    results = merge(sources.results)
+    days = {name: day for part in sources.results for name, day in part.confirmed.items()}
+    results = merge(sources.results).confirm(sources.confirmed, days)
     results = results.selected(sources.systems) if sources.systems else results
     protocol = sources.named_protocol or results.protocol
     protocol = replace(protocol, variant=sources.variant or protocol.variant)

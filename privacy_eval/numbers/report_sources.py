@@ -14,7 +14,7 @@ from ..choices import Variant
 from ..errors import abbreviate
 from ..io.files import digest, read_bytes
 from ..protocol.protocol import Protocol, bundled, load_protocol
-from ..results.outputs import made_by_user
+from ..results.record_files import made_by_user
 
 if TYPE_CHECKING:
     from ..protocol.published import PublishedResults
@@ -44,6 +44,8 @@ class ReportSources:
         Systems are ranked, and drawn in the plane, by their strongest attacker.
     utility : tuple of str
         Metrics of the plane's second axis; () for word error rates and recalls of emotions.
+    confirmed : tuple of str
+        As of `Results.confirm`.
     """
 
     paths: tuple[Path, ...] = ()
@@ -53,6 +55,7 @@ class ReportSources:
     systems: tuple[str, ...] = ()
     by_strongest: bool = False
     utility: tuple[str, ...] = ()
+    confirmed: tuple[str, ...] = ()
 
     @functools.cached_property
     def named_protocol(self) -> Protocol | None:
@@ -93,6 +96,7 @@ class ReportSources:
         choices = choices if any(choices) else []
         choices += ["by strongest"] * self.by_strongest
         choices += [["utility", *self.utility]] if self.utility else []
+        choices += [["confirmed", *self.confirmed]] if self.confirmed else []
         # The files tell whether the data are simulated, which a protocol by name does not.
         plain = protocol.simulated().to_dict()
         return digest(json.dumps([plain, files, *choices]).encode())

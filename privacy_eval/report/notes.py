@@ -12,6 +12,7 @@ from ..metrics import CAVEATS, METRICS, Metric, Variant, describe
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..numbers.cells import system_column
 from ..numbers.means import Mean
+from ..results.record_caveats import shared_scores
 
 if TYPE_CHECKING:
     from ..metrics.groups import GroupValues
@@ -241,16 +242,8 @@ def front_notes(data: ReportData, not_evaluated: Iterable[str]) -> tuple[Note, .
 
 
 def identical_scores(results: Results) -> Iterator[str]:
-    """Name systems that share scores of anonymized speech, to the byte; the words of all systems
-    are those of original speech."""
-    owners: dict[str, dict[str, None]] = {}
-    for r in results.verification:
-        c, sha256 = r.condition, str(r.scores_file.get("sha256", ""))
-        by_voice = c.attacker not in results.protocol.word_attackers
-        if sha256 and by_voice and not c.is_original:
-            owners.setdefault(sha256, {})[c.system] = None
-    shared = Counter(tuple(systems) for systems in owners.values() if len(systems) > 1)
-    for systems, number in shared.items():
+    """Name systems that share scores of anonymized speech."""
+    for systems, number in shared_scores(results).items():
         yield f"Identical scores of {enumerated(systems)}: {counted(number, 'score file')}"
 
 

@@ -27,8 +27,8 @@ from ..metrics.caveats import marked_text
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
+from ..results.record_caveats import utility_notes
 from ..results.records import Results, SimilarityRecord
-from ..results.word_counts import withheld_rates
 from ..tree.conditions import SetCondition
 from .attacker_tables import pairs_table, sessions_table
 from .disclosure_tables import amount_by_session_table, amount_table, attribute_table
@@ -318,7 +318,6 @@ def _recognition(results: Results, system: str) -> SplitTable:
     protocol = results.protocol
     models = list(protocol.recognition.language_models)
     rates: dict[Key, list[list[str]]] = {}
-    withheld = withheld_rates(results)
     for r in results.recognition:
         if r.language_model is not None:
             c = r.condition
@@ -328,7 +327,7 @@ def _recognition(results: Results, system: str) -> SplitTable:
             decimals = None if len(models) > 1 else 3
             metric, bounds = describe("wer"), r.speaker_interval or None
             text = metric.format(r.line.wer, detailed=True, decimals=decimals)
-            text = marked_text(text, withheld.get(c))
+            text = marked_text(text, withholding_caveat(r.caveats, "wer"))
             interval = metric.interval(bounds, detailed=True, decimals=decimals)
             text = f"{text} {interval}".rstrip()
             cells[models.index(r.language_model)].append(text)
@@ -355,6 +354,7 @@ def _recognition(results: Results, system: str) -> SplitTable:
             for model, d in itertools.product(recognizers, protocol.recognition.data_sets)
         ],
         data_sets=protocol.recognition.data_sets,
+        notes=utility_notes(results.recognition),
     )
 
 
@@ -372,7 +372,7 @@ def _emotion(results: Results, system: str) -> SplitTable:
         title,
         f"{title}: {system} (o: original, a: anonymized speech{few}).",
         {
-            (c.split, c.data_set, c.speech): metric_texts(keys, r.values)
+            (c.split, c.data_set, c.speech): metric_texts(keys, r.values, caveats=r.caveats)
             for r in results.emotion
             for c in (r.condition,)
         },
@@ -380,6 +380,7 @@ def _emotion(results: Results, system: str) -> SplitTable:
         [Column("Data", rule=True)],
         [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion],
         data_sets=protocol.emotion,
+        notes=utility_notes(results.emotion),
     )
 
 
@@ -391,10 +392,12 @@ def _measures(results: Results, system: str) -> SplitTable:
     values: dict[Key, dict[str, float]] = {}
     intervals: dict[Key, dict[str, Sequence[float]]] = {}
     left_out: dict[Key, int] = {}
+    caveats: dict[Key, dict[str, str]] = {}
     for r in results.measures:
         c = r.condition
         key = (c.split, c.data_set, c.gender, c.speech)
         values.setdefault(key, {}).update(r.values)
+        caveats.setdefault(key, {}).update(r.caveats)
         intervals.setdefault(key, {}).update(r.speaker_intervals)
         if r.utterances_left_out:
             left_out[key] = left_out.get(key, 0) + r.utterances_left_out
@@ -406,7 +409,10 @@ def _measures(results: Results, system: str) -> SplitTable:
         "measures",
         title,
         f"{title}: {system} (o: original, a: anonymized speech{note}).",
-        {key: metric_texts(keys, v, intervals=intervals[key]) for key, v in values.items()},
+        {
+            key: metric_texts(keys, v, caveats=caveats[key], intervals=intervals[key])
+            for key, v in values.items()
+        },
         metric_columns(keys, resampled),
         [Column("Gen"), Column("Data", rule=True)],
         [
@@ -414,7 +420,10 @@ def _measures(results: Results, system: str) -> SplitTable:
             for d in protocol.table_rows
         ],
         flagged=left_out.keys(),
-        notes=[describe(key).explanation.rstrip(".") for key in keys],
+        notes=[
+            *(describe(key).explanation.rstrip(".") for key in keys),
+            *utility_notes(results.measures),
+        ],
     )
 
 

@@ -39,8 +39,10 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     part = results.by_challenge().of(system, results_folder)
     variant, hidden = results.protocol.variant, {"eer_speechbrain"} - {results.protocol.eer}
     recognized: defaultdict[str, list[WerLine]] = defaultdict(list)
+    caveats: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for r in part.recognition:
         recognized[r.condition.name].append(r.line)
+        caveats[r.condition.name].update(r.caveats)
     return format_results_txt(
         ResultsTxt(
             {
@@ -54,6 +56,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
             dict(recognized),
             {t.condition.name: t.values for t in part.utility},
             {t.condition.name: t.values(variant) for t in part.similarity},
+            caveats,
         )
     )
 

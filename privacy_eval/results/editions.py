@@ -109,7 +109,7 @@ class Importer:
         PrivacyEvalError
             A block, row or value of another form, or not of the protocol; a duplicate.
         """
-        records: defaultdict[str, tuple[Any, ...]] = defaultdict(tuple)
+        records: defaultdict[str, Any] = defaultdict(tuple)
         for table in parse_rank(text, self.path):
             rows = [
                 _Row(f"{self.path}:{line}", row, dict(zip(table.columns, values, strict=True)))
@@ -181,8 +181,8 @@ class Importer:
         is_table = header[1:] == [*identity, *names] and len(set(names)) == len(names)
         if kind is None or not rows or not is_table:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
-        field, records = self._records(kind, rows, asv_model)
-        return self._checked(Results(self.protocol, **{field: records}))
+        records: dict[str, Any] = dict([self._records(kind, rows, asv_model)])
+        return self._checked(Results(self.protocol, **records))
 
     def _records(
         self, kind: str, rows: Sequence[_Row], asv_model: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, printable
@@ -15,6 +15,7 @@ from ..io.user_metrics import check_descriptions
 from ..metrics import METRICS, MetricDescription
 from ..protocol.protocol import check_protocol
 from ..version import __version__
+from .record_files import confirmed_days
 from .records import RECORD_KINDS, Results
 
 FORMAT = "privacy_eval results 4"
@@ -47,7 +48,7 @@ def _descriptions(results: Results) -> dict[str, MetricDescription]:
 
 
 def read_results(path: Path) -> Results:
-    """Read a results.json.
+    """Read a results.json; what others confirmed in theirs is not believed.
 
     Parameters
     ----------
@@ -77,6 +78,8 @@ def read_results(path: Path) -> Results:
         results.check()
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{path}: {error}") from error
+    if results.confirmed:
+        results = replace(results, confirmed=confirmed_days(path))
     for text in _texts(body):
         if not text.replace("\n", "").isprintable():
             raise PrivacyEvalError(f"{path}: {ascii(text[:80])} has unprintable characters")

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import counted
 from ..io.files import file_names
-from ..io.inputs import Inputs
-from ..products.freshness import NOTE, file_set
 
 if TYPE_CHECKING:
     from .records import Results
-
-#: The fingerprint of the files.
-RESULTS_NOTE = f".results{NOTE}"
-
-
-def made_by_user(path: Path) -> bool:
-    """Whether results.json and the files next to it are unchanged since this user's `collect`."""
-    product = file_set(path.parent, {}, note=RESULTS_NOTE)
-    fingerprint = product.read_fingerprint()
-    return (
-        fingerprint is not None
-        and path.name in fingerprint.files
-        and product.is_whole(Inputs(), fingerprint)
-    )
 
 
 def left_out_lines(results: Results) -> list[str]:

@@ -1,4 +1,5 @@
-"""Records on disk: one JSON file per condition or trial set, its arrays (.npz) beside it."""
+"""Records on disk: one JSON file per condition or trial set, its arrays (.npz) beside it; and what
+this user made or confirmed."""
 
 from __future__ import annotations
 
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..io.files import Loaded, digest
+from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
+from ..products.freshness import NOTE, file_set
 
 if TYPE_CHECKING:
     from .records import (
@@ -35,6 +38,9 @@ Record = TypeVar(
     "AudioRecord",
 )
 WithArrays = TypeVar("WithArrays", "VerificationRecord", "SimilarityRecord", "IdentificationRecord")
+
+#: The fingerprint of results.json and the files beside it.
+RESULTS_NOTE = f".results{NOTE}"
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:
@@ -79,3 +85,27 @@ def read_record(path: Path | Loaded, kind: type[Record]) -> Record:
     record = from_plain(kind, load_json(path), str(path))
     check_descriptions(record.described, str(path))
     return record
+
+
+def import_note(path: Path) -> str:
+    """Return the name of the fingerprint of imported results."""
+    return f".{path.name}{NOTE}"
+
+
+def confirmed_days(path: Path) -> dict[str, str]:
+    """Return what this user confirmed in results, with its day; nothing of those of others, and of
+    results that were edited since."""
+    if not any(made_by_user(path, note) for note in (RESULTS_NOTE, import_note(path))):
+        return {}
+    return dict(load_json(path).get("confirmed", {}))
+
+
+def made_by_user(path: Path, note: str = RESULTS_NOTE) -> bool:
+    """Whether results.json and the files next to it are unchanged since this user's `collect`."""
+    product = file_set(path.parent, {}, note=note)
+    fingerprint = product.read_fingerprint()
+    return (
+        fingerprint is not None
+        and path.name in fingerprint.files
+        and product.is_whole(Inputs(), fingerprint)
+    )

@@ -9,13 +9,14 @@ import copy
 import html
 import itertools
 import math
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from ..choices import MOST_REPLICATES, SITUATIONS
-from ..errors import PrivacyEvalError, abbreviate, missing_library, printable
+from ..errors import InputWarning, PrivacyEvalError, abbreviate, missing_library, printable
 from ..io.names import check_name
 from ..io.schema import INLINED, SPARSE
 from ..io.wer import WerLine
@@ -35,8 +36,8 @@ from ..metrics.amount import Amount
 from ..metrics.caveats import (
     INCOMPLETE,
     INVERTED_ORIGINAL,
-    PARTIAL,
     RAW_SPEECH,
+    SAME_SCORES,
     WEAKER_THAN_VARIANT,
     WEAKER_THAN_WORDS,
     caveats_of,
@@ -65,6 +66,7 @@ from ..tree.conditions import (
     SetCondition,
     TrialCondition,
 )
+from .record_caveats import Found, held_back, names_of, today, utility_caveats, with_found
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -100,6 +102,9 @@ class Record:
     condition : TrialCondition, SetCondition, RecognitionCondition, MeasureCondition, ...
     described : mapping
         Descriptions, by key, of its metrics that this version does not have.
+    caveats : mapping
+        Reasons why its metrics are uninformative, by key in `metrics.CAVEATS`: always recomputed,
+        from metrics and counts, and by `Results` from other records.
     """
 
     #: Kind of its metrics, their variants, and whether one at least is expected.
@@ -121,6 +126,7 @@ class Record:
         INLINED,
     ]
     described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
+    caveats: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         """Return the metrics by variant; the key is "" if there are no variants."""
@@ -204,9 +210,16 @@ class Record:
         """Return the 95 % bounds of a value."""
         return None, None
 
+    def with_caveats(self: R, caveats: Mapping[str, str]) -> R:
+        """Return the record with caveats that follow from other records."""
+        record = copy.copy(self)
+        object.__setattr__(record, "caveats", caveats)
+        return record
+
     def caveat_text(self, key: str, variant: str) -> str:
         """Return why a value is uninformative; "" if it is informative."""
-        return ""
+        reasons = caveats_of(self.caveats, variant).items()
+        return "; ".join(reason for name, reason in reasons if CAVEATS[name].concerns(key))
 
     def group_rows(self, column: str) -> Iterator[dict[str, object]]:
         """Yield the columns of each value of the groups of speakers of a column of metadata, with
@@ -253,9 +266,6 @@ class VerificationRecord(Record):
         By variant (`challenge`, `exact`), then by metric.
     zebra_tag : mapping
         Category of the individual disclosure by variant.
-    caveats : mapping
-        Reasons why the metrics are uninformative about privacy, by key in `metrics.CAVEATS`:
-        always recomputed from metrics and counts, and by `Results` from original speech.
     n_target, n_nontarget : int or None
         Numbers of trials; None if unknown (imported results).
     n_speakers : int or None
@@ -448,10 +458,6 @@ class VerificationRecord(Record):
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         return self.speaker_intervals.get(variant, {}).get(key, (None, None))
 
-    def caveat_text(self, key: str, variant: str) -> str:
-        reasons = self.caveats_of(variant).items()
-        return "; ".join(reason for name, reason in reasons if CAVEATS[name].concerns(key))
-
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
         return _select_variant(self.metrics, variant, {})
@@ -469,16 +475,9 @@ class VerificationRecord(Record):
         """Whether any of its speech is anonymized."""
         return ANONYMIZED in (self.condition.enrollment, self.condition.trial)
 
-    def of_raw_speech(self) -> VerificationRecord:
-        """Return the record with the caveat of a system in whose audio original speech is left."""
-        reason = CAVEATS[RAW_SPEECH].reason
-        return self.with_caveats({RAW_SPEECH: reason, **self.caveats})
-
-    def with_caveats(self, caveats: Mapping[str, str]) -> VerificationRecord:
-        """Return the record with caveats that follow from other records."""
-        record = copy.copy(self)
-        object.__setattr__(record, "caveats", caveats)
-        return record
+    def of_held_system(self, key: str) -> VerificationRecord:
+        """Return the record with a caveat of a system of which no value is ranked."""
+        return self.with_caveats({key: CAVEATS[key].reason, **self.caveats})
 
     def caveat(self, metric: str, variant: str = "") -> Caveat | None:
         """Return the caveat for which a value must be neither ranked nor graded."""
@@ -542,9 +541,6 @@ class RecognitionRecord(Record):
 
     def place(self) -> Place:
         return self.condition.data_set, self.condition.split
-
-    def caveat_text(self, key: str, variant: str) -> str:
-        return CAVEATS[PARTIAL].reason * self.line.partial
 
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.line.decode
@@ -1204,6 +1200,11 @@ class Results:
     emotion, measures, amounts, attributes, audio : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
+    confirmed : mapping
+        Days of `--confirm`, by what it named: systems, teams or original speech, of all data sets
+        or of one.
+    confirmations : mapping
+        Days by the values, or files of scores, whose caveats it ended.
     """
 
     protocol: Protocol
@@ -1218,10 +1219,12 @@ class Results:
     amounts: Annotated[tuple[AmountRecord, ...], SPARSE] = ()
     attributes: Annotated[tuple[AttributeRecord, ...], SPARSE] = ()
     audio: Annotated[tuple[AudioRecord, ...], SPARSE] = ()
+    confirmed: Annotated[Mapping[str, str], SPARSE] = field(default_factory=dict)
+    confirmations: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Name the attacker in records of before there were several, and add the caveat of records
-        of systems with implausible scores of original speech."""
+        """Name the attacker in records of before there were several, and add the caveats of records
+        that follow from others, unless they are confirmed."""
         for kind in ("verification", "identification", "amounts"):
             records = tuple(_with_attacker(r, self.protocol) for r in getattr(self, kind))
             object.__setattr__(self, kind, records)
@@ -1236,11 +1239,66 @@ class Results:
             r.of_inverted_system() if r.condition.system in inverted else r
             for r in self.verification
         )
-        records = tuple(
-            r.of_raw_speech() if r.condition.system in self.raw_systems and r.is_anonymized else r
-            for r in records
-        )
+        for key, systems in ((RAW_SPEECH, self.raw_systems), (SAME_SCORES, held_back(self))):
+            records = tuple(
+                r.of_held_system(key) if r.condition.system in systems and r.is_anonymized else r
+                for r in records
+            )
+        found = utility_caveats(self)
+        for kind in ("recognition", "emotion", "measures"):
+            object.__setattr__(self, kind, self._confirmed(getattr(self, kind), found))
+        records = self._confirmed(records, {})
         object.__setattr__(self, "verification", tuple(_with_overestimates(records, self.protocol)))
+
+    def _confirmed(self, records: Iterable[R], found: Found) -> tuple[R, ...]:
+        """Add caveats that were found to records, but for those that are confirmed."""
+        marked, ended = with_found(records, found, self.confirmed)
+        object.__setattr__(self, "confirmations", {**self.confirmations, **ended})
+        return marked
+
+    def confirm(self, names: Collection[str], since: Mapping[str, str] | None = None) -> Results:
+        """Return the results without the caveats that the user confirms.
+
+        Parameters
+        ----------
+        names : collection of str
+            `NAME` or `NAME:DATA_SET`, of a system, a team or `original`.
+        since : mapping, optional
+            Days by names that were confirmed before; by default as in these results.
+
+        Raises
+        ------
+        InputWarning
+            As a warning: no caveat has one of the names.
+        """
+        if not names:
+            return self
+        marked = replace(self, confirmed={})
+        ended = {
+            tuple(names_of(r, key))
+            for r in marked.records()
+            for key in r.caveats
+            if CAVEATS[key].confirmable
+        }
+        known = {name for of in ended for name in of}
+        for name in names:
+            if name not in known:
+                there = abbreviate(sorted({of[0] for of in ended})) or "there is nothing to confirm"
+                text = f"--confirm {name}: no caveat of this name that it could end: {there}"
+                warnings.warn(text, InputWarning, stacklevel=2)
+        since = {**self.confirmed, **(since or {})}
+        days = {name: since.get(name, today()) for name in names if name in known}
+        return replace(marked, confirmed={**self.confirmed, **days})
+
+    @property
+    def held(self) -> dict[str, Caveat]:
+        """The caveats of systems of which no value is ranked."""
+        return {
+            r.condition.system: CAVEATS[key]
+            for r in self.verification
+            for key in (SAME_SCORES, RAW_SPEECH)
+            if key in r.caveats
+        }
 
     @property
     def raw_systems(self) -> set[str]:
@@ -1265,7 +1323,7 @@ class Results:
             return c.system == system and results_folder in (None, c.results_folder)
 
         kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
-        return Results(self.protocol, **kinds)
+        return Results(self.protocol, **kinds, confirmed=self.confirmed)
 
     def by_challenge(self) -> Results:
         """Return the results without verification by other attackers than the challenge's own."""
@@ -1622,6 +1680,8 @@ def merge(parts: Iterable[Results]) -> Results:
         name: tuple(entry for part in parts for entry in getattr(part, name))
         for name in (*RECORD_KINDS, "not_evaluated")
     }
-    results = Results(protocol, **combined)
+    # Who confirmed values of one file has not seen those of the others.
+    shared = set.intersection(*({*part.confirmed.items()} for part in parts))
+    results = Results(protocol, **combined, confirmed=dict(sorted(shared)))
     _ = results.described
     return results

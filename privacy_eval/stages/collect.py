@@ -16,8 +16,8 @@ from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
 from ..results.attacker_costs import write_costs
-from ..results.outputs import RESULTS_NOTE, output_files
-from ..results.record_files import Record, read_record
+from ..results.outputs import output_files
+from ..results.record_files import RESULTS_NOTE, Record, confirmed_days, read_record
 from ..tree.conditions import (
     EmotionFiles,
     RecognitionCondition,
@@ -321,6 +321,8 @@ def results_product(
     records: Iterable[Product],
     stale: Mapping[str, str],
     remarks: Callable[[Results], Sequence[str]],
+    *,
+    confirm: Sequence[str] = (),
 ) -> Product:
     """Return results.json and the files beside it as a product of everything that they are
     collected from; records are only parsed if any of it has changed.
@@ -333,11 +335,14 @@ def results_product(
         As of `collect`.
     remarks : callable
         Returns messages for the user, repeated when nothing has changed.
+    confirm : sequence of str
+        As of `Results.confirm`; those confirmed in an earlier results.json keep their day.
     """
     out = experiment.out
 
     def make(*_: object) -> Content:
         results = collect_experiment(experiment, stale)
+        results = results.confirm(confirm, confirmed_days(out / "results.json"))
         told = tuple(remarks(results))
         folders = vector_folders(experiment.asv)
         commands = extractor_commands(folders, experiment.asv.access.tree)
@@ -353,14 +358,14 @@ def results_product(
         lambda _: {},
         make,
         subject={"version": __version__},
-        options={"collected": _collected_digest(experiment, records, stale)},
+        options={"collected": _collected_digest(experiment, records, stale, *confirm)},
     )
 
 
 def _collected_digest(
-    experiment: Experiment, records: Iterable[Product], stale: Mapping[str, str]
+    experiment: Experiment, records: Iterable[Product], stale: Mapping[str, str], *confirm: str
 ) -> str:
-    """Compute the digest of all that `collect_experiment` depends on."""
+    """Compute the digest of all that `collect_experiment` depends on, and of what is confirmed."""
     access, protocol, systems = experiment.asv.access, experiment.asv.protocol, experiment.systems
     state: list[object] = [protocol, systems, dict(stale), access.allow_missing]
     state += [_state(product, access.inputs) for product in records]
@@ -370,7 +375,7 @@ def _collected_digest(
             state.append(access.inputs.sha256(table.path))
         except PrivacyEvalError as error:
             state.append(describe(error))
-    state += _not_evaluated(experiment, ())
+    state += [*_not_evaluated(experiment, ()), *sorted(confirm)]
     text = "\n".join(map(repr, state)).replace(f"{access.tree}/", "")  # of a tree wherever it is
     return digest(text.encode("utf-8", "surrogatepass"))
 

@@ -33,6 +33,7 @@ system=B2             # name of the system in the results
 quality=true          # predict the quality of the trials' speech by DNSMOS
 phones=true           # recognize phones in the trials' speech, and count errors
 attackers=all         # all, challenge, or ids of the protocol
+confirm=              # what is implausible but right: original or a system, or NAME:DATA_SET, blank-separated
 bootstrap=1200        # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0                # seed of bootstrap and coefficients
 nj=2                  # number of parallel jobs
@@ -83,6 +84,6 @@ if [ "$stop_stage" -ge 4 ]; then
     if [ -n "$anonymized" ]; then made_by=(); fi
     exec "$recipe/../vpc2020/run.sh" --stage "$((stage > 4 ? stage : 4))" --stop-stage "$stop_stage" \
         --tree "$dir/tree" --results exp --out results --conf protocol.yaml --system "$system" \
-        "${made_by[@]}" --attackers "$attackers" --quality "$quality" --phones "$phones" \
+        "${made_by[@]}" --attackers "$attackers" --quality "$quality" --phones "$phones" --confirm "$confirm" \
         --bootstrap "$bootstrap" --seed "$seed" --nj "$nj" --allow-outside
 fi

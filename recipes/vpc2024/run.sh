@@ -49,6 +49,7 @@ attackers=           # all, challenge, or ids of the protocol (default: challeng
 distractors=         # data set of additional enrolled speakers for identification
 sentences=           # stage 7: sentences per test, such as 1,2,3,5,10,30: error rates by the amount of speech
 attribute=           # stage 7: what x-vectors give away of speakers: gender, FILE.csv:COLUMN, blank-separated
+confirm=             # what is implausible, or in two submissions, but right: NAME[:DATA_SET], NAME a system, team or original, blank-separated
 allow_missing=false  # leave out missing or failing items, and record them in the results
 allow_outside=false  # follow links and paths that lead out of the tree
 details=false        # list every item that stages otherwise only count
