@@ -1266,10 +1266,16 @@ class Results:
         since : mapping, optional
             Days by names that were confirmed before; by default as in these results.
 
-        Raises
-        ------
-        InputWarning
-            As a warning: no caveat has one of the names.
+        Returns
+        -------
+        Results
+            Names that end no caveat are not recorded; an `InputWarning` tells those that would.
+
+        Examples
+        --------
+        >>> from privacy_eval.protocol.protocol import load_protocol
+        >>> Results(load_protocol("vpc2020")).confirm([]).confirmed
+        {}
         """
         if not names:
             return self

@@ -96,7 +96,7 @@ def test_a_run_of_a_recipe_has_each_warning_once(
 
 def test_options_are_the_keywords_of_the_functions() -> None:
     shared = {"results", "config", "conf", "published", "variant", "system", "by_strongest"}
-    shared |= {"utility"}
+    shared |= {"utility", "confirm"}
     drawing, writing, ranking = map(defaults_of, (write_figures, write_tables, rankings))
     options = options_of("figures")
     drawing |= defaults_of(all_figures)
