@@ -24,14 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..numbers.challenge_averages import challenge_averages, summary_text
+    from ..numbers.comparability import comparability_notes
     from ..report.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
     from ..results.json_store import read_results
-    from ..results.signature import network_notes
 
     results = read_results(arguments.results)
-    for note in (*caveat_notes(results.verification), *network_notes(results)):
+    for note in (*caveat_notes(results.verification), *comparability_notes(results)):
         log(f"privacy-eval: warning: {note}")
     systems = results.systems
     system = arguments.system or (systems[0] if len(systems) == 1 else None)

@@ -188,7 +188,7 @@ def _costs(data: ReportData) -> Iterator[str]:
 def _reached(row: Tried, data: ReportData) -> Iterator[str]:
     """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
     words, challenge = row.words, row.challenge
-    if words is not None:
+    if words is not None and not words.eer.withheld:
         reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
         if challenge is not None and challenge in row.weaker_than_words:
             yield (

@@ -48,7 +48,7 @@ def main_results_table(data: ReportData) -> Table | None:
         *data.gaps,
         *caveat_notes(records, keys, protocol.variant, marked=True),
         *blank_notes((a.system, of[key]) for a, of in evaluated for key in keys if key in of),
-        *data.network_notes,
+        *data.cells.not_comparable,
     ]
     if not all(a.eer.replicates for a, _ in evaluated) and any(
         r.speaker_intervals for r in records
