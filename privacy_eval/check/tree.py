@@ -125,8 +125,9 @@ def check_tree(
     if read:
         found: dict[str, Any] = {"recognition": (), "emotion": ()}
         findings += _recognition(systems, asv, found)
-        experiment = Experiment(list(systems), out or access.results, asv)
-        measures = current_records(measure_products(experiment), MeasureRecord, access.inputs, "")
+        of_teams = AsvSystems(access, protocol, teams if systems else ())
+        products = measure_products(Experiment([*systems], out or access.results, of_teams))
+        measures = current_records(products, MeasureRecord, access.inputs, "")
         scores = _score_files(present.values(), errors, access.inputs)
         results = Results(protocol, tuple(scores), measures=tuple(measures[0]), **found)
         findings += _with_caveats(results.confirm(confirm))

@@ -36,35 +36,18 @@ Results: TypeAlias = Any
 Found = dict[int, dict[str, str]]
 
 
-class Limits(NamedTuple):
-    """Plausible errors of recognition; the error of a recall is what it lacks to 1.
-
-    Attributes
-    ----------
-    highest : float or None
-        Of original speech; None: what guessing reaches.
-    ratio, points : float
-        By both of which original speech must be worse than anonymized speech to be implausible.
-    """
-
-    highest: float | None
-    ratio: float = 1.5
-    points: float = 0.05
-
-
+#: By metric, the highest plausible error of original speech (None: that of guessing), and how many
+#: times that of anonymized speech it may be; the error of a recall is what it lacks to 1.
 #: Published WER of original speech: at most 12.8 %, and 1.23 times that of anonymized speech (VCTK,
 #: 2022); 25.4 % of IEMOCAP in result files of 2024. UAR: 69 to 79 %, 13 points above that of
 #: anonymized speech. No PER is published; pronunciations of transcripts have errors of their own.
-LIMITS = {
-    "wer": Limits(0.5),
-    **dict.fromkeys(("per", "per_original"), Limits(0.75)),
-    "uar": Limits(None, 1.0),
-}
+LIMITS = {"wer": (0.5, 1.5), "per": (0.75, 1.5), "per_original": (0.75, 1.5), "uar": (None, 1.0)}
+#: Error that original speech may have above anonymized speech, and recall above guessing that chance
+#: may give: three standard deviations with 700 utterances.
+POINTS = 0.05
 #: A set is far from the others above this multiple of their median, and above this error rate.
 #: Published: 3.4 times (VCTK, original, 2022) at 12.8 %, 2.6 times (French, BM2, 2026) at 52 %.
 FAR_RATIO, FAR_ERROR = 5.0, 0.3
-#: Recall above guessing that chance may give: three standard deviations with 700 utterances.
-CHANCE_POINTS = 0.05
 #: Difference of opinion scores (1 to 5) that a caution is worth.
 RATED_POINTS = 0.1
 
@@ -99,7 +82,7 @@ def utility_caveats(results: Results) -> Found:
 
     def add(record: Record, key: str, text: str = "") -> None:
         reason = CAVEATS[key].reason
-        found.setdefault(id(record), {})[key] = f"{reason}: {text}" if text else reason
+        found.setdefault(id(record), {}).setdefault(key, f"{reason}: {text}" if text else reason)
 
     for r, text in _unusual_word_counts(results.recognition):
         add(r, OTHER_WORDS, text)
@@ -132,10 +115,10 @@ def utility_caveats(results: Results) -> Found:
 def _implausible(v: _Value, least: float) -> str:
     """Return the caveat of a value of original speech; "" if it is plausible. `least`: the least
     error of anonymized speech."""
-    limits = LIMITS[v.metric]
-    if v.error > (_guessing(v.record) if limits.highest is None else limits.highest):
+    highest, ratio = LIMITS[v.metric]
+    if v.error > (_guessing(v.record) if highest is None else highest):
         return IMPLAUSIBLE_SET
-    return WORSE_ORIGINAL * (v.error > max(limits.ratio * least, least + limits.points))
+    return WORSE_ORIGINAL * (v.error > max(ratio * least, least + POINTS))
 
 
 def _guessing(record: Record) -> float:
@@ -143,7 +126,7 @@ def _guessing(record: Record) -> float:
     classes = sum(key.startswith("acc_") for key in record.values) or 4
     folds = [fold["uar"] for fold in record.folds.values() if "uar" in fold]
     spread = 2 * statistics.stdev(folds) / len(folds) ** 0.5 if len(folds) > 1 else 0.0
-    return 1 - 1 / classes - max(CHANCE_POINTS, spread)
+    return 1 - 1 / classes - max(POINTS, spread)
 
 
 def _far_from(series: Iterable[_Value], v: _Value, own: float = 0.0) -> str:

@@ -221,6 +221,19 @@ def test_report_tables_and_plane_show_measures(measured: Tree) -> None:
     assert following.interval == pytest.approx((1, 1))
 
 
+def test_opinions_above_those_of_original_speech_are_a_caution(tree: Tree) -> None:
+    for suffix, value in (("", 300), ("_B1", 320), ("_B2", 305)):
+        tree.speak(SETS[2], suffix, value)
+    assert tree.run("measures", "--quality").code == 0
+    marked = [r for r in tree.collect().measures if r.caveats]
+    assert {(r.condition.system, *r.caveats) for r in marked} == {("B1", "rated_above_original")}
+    rows = json.loads(tree.run("check", "--format", "json", "--quick").out)
+    assert not any("is rated above" in row["problem"] for row in rows)
+    rows = json.loads(tree.run("check", "--format", "json").out)
+    (row,) = (row for row in rows if "is rated above" in row["problem"])
+    assert row["team"] == "B1" and "DNSMOS OVRL 3.2" in row["problem"]
+
+
 def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
     tree.speak_all()
     (utterance, _), *_ = tree.utterances(SETS[0])
