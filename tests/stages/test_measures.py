@@ -231,7 +231,7 @@ def test_opinions_above_those_of_original_speech_are_a_caution(tree: Tree) -> No
     assert not any("is rated above" in row["problem"] for row in rows)
     rows = json.loads(tree.run("check", "--format", "json").out)
     (row,) = (row for row in rows if "is rated above" in row["problem"])
-    assert row["team"] == "B1" and "DNSMOS OVRL 3.2" in row["problem"]
+    assert row["team"] == "B1" and "3.21, original 3.01" in row["problem"]
 
 
 def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
