@@ -42,8 +42,8 @@ Found = dict[int, dict[str, str]]
 #: 2022); 25.4 % of IEMOCAP in result files of 2024. UAR: 69 to 79 %, 13 points above that of
 #: anonymized speech. No PER is published; pronunciations of transcripts have errors of their own.
 LIMITS = {"wer": (0.5, 1.5), "per": (0.75, 1.5), "per_original": (0.75, 1.5), "uar": (None, 1.0)}
-#: Error of original speech above that of anonymized speech that may be, and recall above guessing by
-#: chance: three standard deviations with 700 utterances.
+#: Error of original speech above that of anonymized speech that may be, and recall above guessing
+#: by chance: three standard deviations with 700 utterances.
 POINTS = 0.05
 #: A set is far from the others above this multiple of their median, and above this error rate.
 #: Published: 3.4 times (VCTK, original, 2022) at 12.8 %, 2.6 times (French, BM2, 2026) at 52 %.
