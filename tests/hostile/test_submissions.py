@@ -598,7 +598,8 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
         exported = cli("export", imported, f"--system={name}").out
         written_out = cli("export", results, "--system", "anon").out
         # What is not available, and why, is not read back.
-        assert exported == re.sub("(?m)^  (linkability: n/a|caveat: (?:Linkab|Another).*)\n", "", written_out)
+        lost = "(?m)^  (linkability: n/a|caveat: (?:Linkab|Another).*)\n"
+        assert exported == re.sub(lost, "", written_out)
 
 
 class Text(HTMLParser):
