@@ -139,7 +139,7 @@ def test_numbers_of_other_programs_are_installed(installed: Path) -> None:
     done = run(installed, "-m", "privacy_eval", "selftest", "--format", "json")
     assert done.returncode == 0, done.stderr
     cases = json.loads(done.stdout)["cases"]
-    assert len({case["tool"] for case in cases}) == 7 + 6
+    assert len({case["tool"] for case in cases}) == 7 + 8
     assert {"few_trials: cllr_min", "inverted: linkability"} <= {case["name"] for case in cases}
 
 

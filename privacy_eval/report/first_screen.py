@@ -20,7 +20,7 @@ from .notes import averaged_text, front_notes, interval_notes
 from .page import Front
 
 #: Measures that are in tables only.
-_PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808")
+_PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808", "level_db")
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {
