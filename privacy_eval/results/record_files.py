@@ -17,27 +17,15 @@ from ..io.schema import from_plain, to_plain
 from ..products.freshness import NOTE, file_set
 
 if TYPE_CHECKING:
-    from .records import (
-        AmountRecord,
-        AttributeRecord,
-        AudioRecord,
-        IdentificationRecord,
-        MeasureRecord,
-        SimilarityRecord,
-        VerificationRecord,
-    )
+    from . import records
 
-Record = TypeVar(
-    "Record",
-    "VerificationRecord",
-    "SimilarityRecord",
-    "IdentificationRecord",
-    "MeasureRecord",
-    "AmountRecord",
-    "AttributeRecord",
-    "AudioRecord",
+Record = TypeVar("Record", bound="records.Record")
+WithArrays = TypeVar(
+    "WithArrays",
+    "records.VerificationRecord",
+    "records.SimilarityRecord",
+    "records.IdentificationRecord",
 )
-WithArrays = TypeVar("WithArrays", "VerificationRecord", "SimilarityRecord", "IdentificationRecord")
 
 #: The fingerprint of results.json and the files beside it.
 RESULTS_NOTE = f".results{NOTE}"

@@ -66,7 +66,7 @@ from ..tree.conditions import (
     SetCondition,
     TrialCondition,
 )
-from .record_caveats import Found, held_back, names_of, today, utility_caveats, with_found
+from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -80,6 +80,9 @@ _NO_VARIANT = ""
 
 #: Metrics of groups of speakers, by their fields.
 GROUP_METRICS = ("eer", "cllr_min", "linkability", "rank1")
+
+#: Columns of results.csv by entries of conditions that have another name there.
+_RENAMED = {"speech": "trial", "asv_model": "model"}
 
 #: Data set, split and, but for recognition, gender.
 Place = tuple[str, ...]
@@ -115,6 +118,9 @@ class Record:
     is_unique: ClassVar[bool] = True
     #: Least values of its counts.
     least_counts: ClassVar[Mapping[str, int]] = {}
+    #: Columns of its place in the protocol, and those that tell it from others of the same place.
+    place_columns: ClassVar[tuple[str, ...]] = ("data_set", "split", "gender")
+    identity_columns: ClassVar[tuple[str, ...]] = ()
 
     condition: Annotated[
         TrialCondition
@@ -130,7 +136,7 @@ class Record:
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         """Return the metrics by variant; the key is "" if there are no variants."""
-        raise NotImplementedError
+        return {}
 
     def keys(self) -> set[str]:
         """Return the keys of the metrics that have values."""
@@ -153,11 +159,12 @@ class Record:
     def place(self) -> Place:
         """Return the place of the record in its protocol."""
         condition = vars(self.condition)
-        return condition["data_set"], condition["split"], condition["gender"]
+        return tuple(condition[name] for name in self.place_columns)
 
     def identity(self) -> tuple[str, ...]:
         """Return what distinguishes the record from others of its kind in a results folder."""
-        return self.place()
+        columns = self.columns()
+        return *self.place(), *(str(columns[name]) for name in self.identity_columns)
 
     def names(self) -> tuple[str, ...]:
         """Return the names that are printed."""
@@ -204,7 +211,9 @@ class Record:
 
     def columns(self) -> dict[str, object]:
         """Return the columns of results.csv that all values share."""
-        return {**vars(self), **vars(self.condition), "name": self.condition.name}
+        of_condition = vars(self.condition)
+        renamed = {_RENAMED[name]: of_condition[name] for name in of_condition.keys() & _RENAMED}
+        return {**vars(self), **of_condition, **renamed, "name": self.condition.name}
 
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         """Return the 95 % bounds of a value."""
@@ -235,7 +244,7 @@ class Record:
     @property
     def group_columns(self) -> Iterable[str]:
         """Columns of metadata by whose groups of speakers there are values."""
-        return ()
+        return getattr(self, "groups", ())
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Yield the columns of results.csv of each value but those of groups."""
@@ -300,6 +309,7 @@ class VerificationRecord(Record):
     metric_kind = "scores"
     variants = VARIANTS
     has_values = False
+    identity_columns = ("enrollment", "trial", "attacker")
     least_counts = {
         "n_target": 1,
         "n_nontarget": 1,
@@ -352,10 +362,6 @@ class VerificationRecord(Record):
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         return self.metrics
 
-    def identity(self) -> tuple[str, ...]:
-        c = self.condition
-        return *self.place(), c.enrollment, c.trial, c.attacker
-
     def check_values(self, where: str) -> None:
         super().check_values(where)
         for variant in VARIANTS:
@@ -382,10 +388,6 @@ class VerificationRecord(Record):
         for name, stratum in self.sessions.items():
             check_name(name, where)
             _check_group_values((stratum.values,), stratum.intervals, f"{where}: sessions")
-
-    @property
-    def group_columns(self) -> Iterable[str]:
-        return self.groups
 
     def group_rows(self, column: str) -> Iterator[dict[str, object]]:
         """Yield the values of trials within the groups."""
@@ -452,9 +454,6 @@ class VerificationRecord(Record):
                     f"{individual:g}, which is {' or '.join(grades)}"
                 )
 
-    def columns(self) -> dict[str, object]:
-        return {**super().columns(), "model": self.condition.asv_model}
-
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         return self.speaker_intervals.get(variant, {}).get(key, (None, None))
 
@@ -462,22 +461,14 @@ class VerificationRecord(Record):
         """Return the metrics of a variant, or of the only one stored."""
         return _select_variant(self.metrics, variant, {})
 
-    def of_inverted_system(self) -> VerificationRecord:
-        """Return the record with the caveat of a system whose scores of original speech are
-        implausible."""
-        if self.caveat(EERS[0]) is not None:
-            return self
-        reason = CAVEATS[INVERTED_ORIGINAL].reason
-        return self.with_caveats({INVERTED_ORIGINAL: reason, **self.caveats})
-
-    @property
-    def is_anonymized(self) -> bool:
-        """Whether any of its speech is anonymized."""
-        return ANONYMIZED in (self.condition.enrollment, self.condition.trial)
-
     def of_held_system(self, key: str) -> VerificationRecord:
-        """Return the record with a caveat of a system of which no value is ranked."""
-        return self.with_caveats({key: CAVEATS[key].reason, **self.caveats})
+        """Return the record with a caveat of its system, if that concerns it."""
+        if key == INVERTED_ORIGINAL:
+            is_concerned = self.caveat(EERS[0]) is None
+        else:
+            is_concerned = ANONYMIZED in (self.condition.enrollment, self.condition.trial)
+        caveats = {key: CAVEATS[key].reason, **self.caveats}
+        return self.with_caveats(caveats) if is_concerned else self
 
     def caveat(self, metric: str, variant: str = "") -> Caveat | None:
         """Return the caveat for which a value must be neither ranked nor graded."""
@@ -521,6 +512,7 @@ class RecognitionRecord(Record):
 
     metric_kind = "utility"
     is_unique = False
+    place_columns = ("data_set", "split")
 
     condition: Annotated[RecognitionCondition, INLINED]
     language_model: str | None
@@ -538,9 +530,6 @@ class RecognitionRecord(Record):
     def places(cls, protocol: Protocol) -> AbstractSet[Place]:
         sets = protocol.recognition.data_sets
         return {(d.id, split) for d in sets for split in protocol.splits}
-
-    def place(self) -> Place:
-        return self.condition.data_set, self.condition.split
 
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.line.decode
@@ -576,15 +565,11 @@ class RecognitionRecord(Record):
         return self.speaker_interval or (None, None)
 
     def columns(self) -> dict[str, object]:
-        return {**super().columns(), "trial": self.condition.speech, "model": self.asr_model}
+        return {**super().columns(), "model": self.asr_model}
 
     @property
     def _key(self) -> str:
         return f"wer_{self.language_model}" if self.language_model else "wer"
-
-    @property
-    def group_columns(self) -> Iterable[str]:
-        return self.groups
 
     def group_rows(self, column: str) -> Iterator[dict[str, object]]:
         """Yield the word error rates of the groups."""
@@ -614,6 +599,8 @@ class EmotionRecord(Record):
     """
 
     metric_kind = "emotion"
+    place_columns = ("data_set", "split")
+    identity_columns = ("speech",)
 
     condition: Annotated[RecognitionCondition, INLINED]
     values: Mapping[str, float]
@@ -626,12 +613,6 @@ class EmotionRecord(Record):
     @classmethod
     def places(cls, protocol: Protocol) -> AbstractSet[Place]:
         return {(d.id, split) for d in protocol.emotion for split in protocol.splits}
-
-    def place(self) -> Place:
-        return self.condition.data_set, self.condition.split
-
-    def identity(self) -> tuple[str, ...]:
-        return *self.place(), self.condition.speech
 
     def check_values(self, where: str) -> None:
         super().check_values(where)
@@ -650,9 +631,6 @@ class EmotionRecord(Record):
         for key, mean in mean_of_folds(self.folds).items():
             if abs(self.values.get(key, -1) - mean) > _SLACK:
                 raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
-
-    def columns(self) -> dict[str, object]:
-        return {**super().columns(), "trial": self.condition.speech}
 
 
 @dataclass(frozen=True)
@@ -675,6 +653,7 @@ class MeasureRecord(Record):
     """
 
     metric_kind = "measures"
+    identity_columns = ("speech", "source")
     least_counts = {"n_utterances": 1, "utterances_left_out": 0}
 
     condition: Annotated[MeasureCondition, INLINED]
@@ -688,9 +667,6 @@ class MeasureRecord(Record):
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         return {_NO_VARIANT: self.values}
-
-    def identity(self) -> tuple[str, ...]:
-        return *self.place(), self.condition.speech, self.source
 
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.source
@@ -711,9 +687,6 @@ class MeasureRecord(Record):
 
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         return self.speaker_intervals.get(key, (None, None))
-
-    def columns(self) -> dict[str, object]:
-        return {**super().columns(), "trial": self.condition.speech}
 
 
 @dataclass(frozen=True)
@@ -821,6 +794,7 @@ class IdentificationRecord(Record):
         File of the tests' ranks (.npz) below `records/`, and its digest.
     """
 
+    identity_columns = ("enrollment", "trial", "attacker")
     least_counts = {
         **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
         **dict.fromkeys(("utterances_left_out", "not_enrolled", "n_distractors"), 0),
@@ -861,20 +835,8 @@ class IdentificationRecord(Record):
         """Return the chance level of the linkage, by size."""
         return [min(self.rank / size, 1.0) for size in self.sizes]
 
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {}
-
-    def identity(self) -> tuple[str, ...]:
-        c = self.condition
-        return *self.place(), c.enrollment, c.trial, c.attacker
-
     def check_values(self, where: str) -> None:
-        n_sizes = len(self.sizes)
-        if len(self.linkage) != n_sizes or len(self.intervals) not in (0, n_sizes):
-            raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
-        sizes = (*self.sizes, self.speakers_size) if self.speakers else self.sizes
-        if any(not 1 <= size <= self.n_enrolled for size in sizes):
-            raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {self.n_enrolled}")
+        _check_galleries(self, [self.speakers_size] if self.speakers else [], where)
         for speaker in self.speakers:
             check_name(speaker.speaker, f"{where}: speakers")
         singled = self.singling_out
@@ -904,30 +866,33 @@ class IdentificationRecord(Record):
             for of in groups.values():
                 _check_group_linkage(of, f"{where}: {column}")
 
-    @property
-    def group_columns(self) -> Iterable[str]:
-        return self.groups
-
     def group_rows(self, column: str) -> Iterator[dict[str, object]]:
         """Yield the rates of the groups in galleries of their own."""
-        shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
+        shared = self.columns()
         for name, of in self.groups.get(column, {}).items():
-            bounds = of.intervals or itertools.repeat((None, None))
-            for size, value, (low, high) in zip(of.sizes, of.linkage, bounds, strict=False):
-                row = {"metric": f"linkage_{size}", "value": value, "low_95": low, "high_95": high}
+            for row in _rates_by_size("linkage", of.sizes, of.linkage, of.intervals):
                 yield {**shared, **row, column: name}
 
     def rows(self) -> Iterator[dict[str, object]]:
-        shared = {**self.columns(), "model": self.condition.asv_model, "unit": "fraction"}
-        bounds = self.intervals or itertools.repeat((None, None))
-        for size, value, (low, high) in zip(self.sizes, self.linkage, bounds, strict=False):
-            row = {"metric": f"linkage_{size}", "value": value, "low_95": low, "high_95": high}
+        shared, singled = self.columns(), self.singling_out
+        for row in (
+            *_rates_by_size("linkage", self.sizes, self.linkage, self.intervals),
+            *_rates_by_size("singling_out", singled.sizes, singled.values, singled.intervals),
+        ):
             yield {**shared, **row}
-        singled = self.singling_out
-        bounds = singled.intervals or itertools.repeat((None, None))
-        for size, value, (low, high) in zip(singled.sizes, singled.values, bounds, strict=False):
-            row = {"metric": f"singling_out_{size}", "value": value}
-            yield {**shared, **row, "low_95": low, "high_95": high}
+
+
+def _rates_by_size(
+    metric: str,
+    sizes: Iterable[int],
+    rates: Iterable[float],
+    intervals: Iterable[Sequence[float | None]],
+) -> Iterator[dict[str, object]]:
+    """Yield the columns of each rate of a curve over sizes of galleries."""
+    bounds = intervals or itertools.repeat((None, None))
+    for size, rate, (low, high) in zip(sizes, rates, bounds, strict=False):
+        row = {"metric": f"{metric}_{size}", "unit": "fraction", "value": rate}
+        yield {**row, "low_95": low, "high_95": high}
 
 
 @dataclass(frozen=True)
@@ -952,6 +917,7 @@ class AmountRecord(Record):
         What was left out on explicit request.
     """
 
+    identity_columns = ("enrollment", "trial", "attacker")
     least_counts = {"n_enrolled": 1}
 
     condition: Annotated[TrialCondition, INLINED]
@@ -963,13 +929,6 @@ class AmountRecord(Record):
     any_session: Annotated[tuple[Amount, ...], SPARSE] = ()
     remarks: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {}
-
-    def identity(self) -> tuple[str, ...]:
-        c = self.condition
-        return *self.place(), c.enrollment, c.trial, c.attacker
 
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.condition.attacker, *self.remarks
@@ -1001,7 +960,7 @@ class AmountRecord(Record):
         return bool(self.one_session) and self.one_session == self.any_session
 
     def rows(self) -> Iterator[dict[str, object]]:
-        shared = {**self.columns(), "model": self.condition.asv_model}
+        shared = self.columns()
         kinds = {"": self.equal, "_one_session": self.one_session, "_any_session": self.any_session}
         for kind, a in ((kind, a) for kind, amounts in kinds.items() for a in amounts):
             of_length = (
@@ -1046,6 +1005,8 @@ class AttributeRecord(Record):
         Why so few speakers carry little; "" if they carry more.
     """
 
+    place_columns = ("data_set", "split")
+    identity_columns = ("attribute",)
     least_counts = {"n_utterances": 1, "speakers_left_out": 0, "utterances_left_out": 0}
 
     condition: Annotated[AttributeCondition, INLINED]
@@ -1063,18 +1024,9 @@ class AttributeRecord(Record):
         """The situation that is reported."""
         return self.situations[self.reported]
 
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {}
-
     @classmethod
     def places(cls, protocol: Protocol) -> AbstractSet[Place]:
         return {(t.data_set.id, t.split) for t in protocol.trial_sets()}
-
-    def place(self) -> Place:
-        return self.condition.data_set, self.condition.split
-
-    def identity(self) -> tuple[str, ...]:
-        return *self.place(), self.condition.attribute
 
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.condition.attribute, *self.classes, self.caveat or "-"
@@ -1093,8 +1045,7 @@ class AttributeRecord(Record):
                 raise PrivacyEvalError(f"{where}: bits must not be negative")
 
     def rows(self) -> Iterator[dict[str, object]]:
-        shared = {**self.columns(), "model": self.condition.asv_model, "caveat": self.caveat}
-        shared["attribute"] = self.condition.attribute
+        shared = {**self.columns(), "caveat": self.caveat}
         risk = self.strongest
         low, high = risk.risk_interval
         row = {"metric": "inference_risk", "value": risk.risk, "low_95": low, "high_95": high}
@@ -1126,6 +1077,8 @@ class AudioRecord(Record):
         Numbers of utterances by problem, see `speech.audit`.
     """
 
+    place_columns = ()
+    identity_columns = ("name",)
     least_counts = {"n_utterances": 1}
 
     condition: Annotated[AudioCondition, INLINED]
@@ -1136,18 +1089,9 @@ class AudioRecord(Record):
     problems: Mapping[str, int] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {}
-
     @classmethod
     def places(cls, protocol: Protocol) -> AbstractSet[Place]:
         return {()}
-
-    def place(self) -> Place:
-        return ()
-
-    def identity(self) -> tuple[str, ...]:
-        return (self.condition.name,)
 
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.original, *self.raw, *self.problems
@@ -1235,26 +1179,23 @@ class Results:
             and r.condition.is_by_challenge
             and r.caveat(EERS[0]) not in (None, CAVEATS["few_trials"])
         }
-        records = tuple(
-            r.of_inverted_system() if r.condition.system in inverted else r
-            for r in self.verification
-        )
-        for key, systems in ((RAW_SPEECH, self.raw_systems), (SAME_SCORES, held_back(self))):
+        records = self.verification
+        for key, systems in (
+            (INVERTED_ORIGINAL, inverted),
+            (RAW_SPEECH, self.raw_systems),
+            (SAME_SCORES, held_back(self)),
+        ):
             records = tuple(
-                r.of_held_system(key) if r.condition.system in systems and r.is_anonymized else r
-                for r in records
+                r.of_held_system(key) if r.condition.system in systems else r for r in records
             )
         found = utility_caveats(self)
-        for kind in ("recognition", "emotion", "measures"):
-            object.__setattr__(self, kind, self._confirmed(getattr(self, kind), found))
-        records = self._confirmed(records, {})
-        object.__setattr__(self, "verification", tuple(_with_overestimates(records, self.protocol)))
-
-    def _confirmed(self, records: Iterable[R], found: Found) -> tuple[R, ...]:
-        """Add caveats that were found to records, but for those that are confirmed."""
-        marked, ended = with_found(records, found, self.confirmed)
-        object.__setattr__(self, "confirmations", {**self.confirmations, **ended})
-        return marked
+        kinds = {k: getattr(self, k) for k in ("recognition", "emotion", "measures")}
+        for kind, unmarked in (*kinds.items(), ("verification", records)):
+            marked, ended = with_found(unmarked, found, self.confirmed)
+            object.__setattr__(self, kind, marked)
+            object.__setattr__(self, "confirmations", {**self.confirmations, **ended})
+        records = tuple(_with_overestimates(self.verification, self.protocol))
+        object.__setattr__(self, "verification", records)
 
     def confirm(self, names: Collection[str], since: Mapping[str, str] | None = None) -> Results:
         """Return the results without the caveats that the user confirms.
@@ -1602,15 +1543,22 @@ def _check_group_values(
     _check_rates(itertools.chain(rates, *intervals.values()), where)
 
 
+def _check_galleries(
+    of: IdentificationRecord | GroupLinkage, more: Iterable[int], where: str
+) -> None:
+    """Check the sizes of galleries, with `more` of them, and that each has a rate."""
+    n_sizes = len(of.sizes)
+    if len(of.linkage) != n_sizes or len(of.intervals) not in (0, n_sizes):
+        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
+    if any(not 1 <= size <= of.n_enrolled for size in (*of.sizes, *more)):
+        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {of.n_enrolled}")
+
+
 def _check_group_linkage(of: GroupLinkage, where: str) -> None:
     """Check the rates of a group in its own galleries."""
     for name in ("n_tests", "n_test_speakers", "n_enrolled"):
         _check_count(getattr(of, name), 0, f"{where}: {name}")
-    n_sizes = len(of.sizes)
-    if len(of.linkage) != n_sizes or len(of.intervals) not in (0, n_sizes):
-        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
-    if any(not 1 <= size <= of.n_enrolled for size in of.sizes):
-        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {of.n_enrolled}")
+    _check_galleries(of, [], where)
     _check_bounds(of.intervals, where)
     _check_rates((*of.linkage, *itertools.chain(*of.intervals)), where)
 
