@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 #: Environment variable: how progress is shown, `lines` in the log of a job.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
@@ -52,6 +53,24 @@ def describe(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory"
     return f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def located(where: object) -> Iterator[None]:
+    """Begin the message of an error with where it is: a file, or a part of it.
+
+    Examples
+    --------
+    >>> with located("scores"):
+    ...     raise PrivacyEvalError("empty")
+    Traceback (most recent call last):
+    ...
+    privacy_eval.errors.PrivacyEvalError: scores: empty
+    """
+    try:
+        yield
+    except PrivacyEvalError as error:
+        raise PrivacyEvalError(f"{where}: {error}") from error
 
 
 def missing_library(what: str, package: str, why: object = "") -> PrivacyEvalError:

@@ -62,8 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    stage = runs_as_stage(arguments)
-    return _stage(arguments) if stage else _files(arguments)
+    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..choices import ATTRIBUTE_FOLDS
-from ..errors import PrivacyEvalError, UsageError
+from ..errors import PrivacyEvalError, UsageError, located
 from .group_options import read_by
 from .options import (
     JOBS,
@@ -111,7 +111,7 @@ def _files(arguments: argparse.Namespace) -> int:
     matrices = [v.matrix[v.rows(utterances, str(arguments.utt2spk))] for v in vectors]
     for each in vectors:
         each.warn_if_equal(utterances)
-    try:
+    with located(arguments.labels):
         results = infer_attribute(
             matrices[0],
             [label_of[speaker] for speaker in speakers],
@@ -120,8 +120,6 @@ def _files(arguments: argparse.Namespace) -> int:
             folds=arguments.folds,
             bootstrap=(arguments.bootstrap, arguments.seed),
         )
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{arguments.labels}: {error}") from error
     if arguments.out:
         _write_predictions(arguments, results, utterances, label_of, utt2spk)
     tested = {speaker: label_of[speaker] for speaker in speakers}

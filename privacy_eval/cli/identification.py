@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, counted
+from ..errors import UsageError, counted, located
 from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import (
     JOBS,
@@ -224,7 +224,6 @@ def _check_job(arguments: argparse.Namespace) -> None:
 def _ranks(arguments: argparse.Namespace) -> int:
     from ..asv.galleries import identified
     from ..asv.ranks import read_all_ranks
-    from ..errors import PrivacyEvalError
 
     given = vars(arguments)
     others = (
@@ -239,10 +238,8 @@ def _ranks(arguments: argparse.Namespace) -> int:
     if name := next((n for n in (*others, "scores", "job", "out") if given[n] is not None), ""):
         raise UsageError(f"--ranks and --{name.replace('_', '-')} exclude each other")
     ranks = read_all_ranks(arguments.ranks)
-    try:
+    with located(arguments.ranks):
         attack = identified(ranks, arguments.gallery_sizes, arguments.rank)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{arguments.ranks}: {error}") from error
     return _show(arguments, attack)
 
 
@@ -344,7 +341,6 @@ def _known(
 
 def _scores(arguments: argparse.Namespace) -> int:
     from ..asv.amount import amount_of_scores
-    from ..errors import PrivacyEvalError
     from ..io.scores import pair, read_scores, read_trials
 
     given = vars(arguments)
@@ -352,7 +348,7 @@ def _scores(arguments: argparse.Namespace) -> int:
     if others := [name for name in vectors if given.get(name) is not None]:
         raise UsageError(f"--scores and --{others[0].replace('_', '-')} exclude each other")
     trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
-    try:
+    with located(arguments.scores):
         curve = amount_of_scores(
             trials,
             arguments.utt2spk,
@@ -361,8 +357,6 @@ def _scores(arguments: argparse.Namespace) -> int:
             replicates=arguments.bootstrap,
             seed=arguments.seed,
         )
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{arguments.scores}: {error}") from error
     _plot(arguments, curve)
     if arguments.format == "json":
         print(json.dumps(_plain(curve), indent=1, allow_nan=False))

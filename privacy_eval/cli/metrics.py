@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, UsageError, counted
+from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .group_options import add_by
 from .metric_extras import (
@@ -287,10 +287,8 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
     if arguments.format not in ("text", "json"):
         raise UsageError("--counts goes with --format text or json")
     shards = read_counts(arguments.counts)
-    try:
+    with located(arguments.counts):
         metrics = count_metrics(shards.counts)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{arguments.counts}: {error}") from error
     if shards.missing:
         log(
             f"privacy-eval: warning: {arguments.counts}: {counted(shards.missing, 'trial')} of the "

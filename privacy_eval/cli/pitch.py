@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from .options import add, log, path, progress, value
 
 EXAMPLE = "--original data/libri_test --anonymized data/libri_test_anon"
@@ -49,11 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out {len(alone)} utterances: {abbreviate(alone)}")
     report, correlations, tracks = progress(), {}, {}
     for number, utterance in enumerate(both, start=1):
-        try:
+        with located(utterance):
             tracks[utterance] = original[utterance](), anonymized[utterance]()
             correlations[utterance] = pitch_correlation(*tracks[utterance])
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{utterance}: {error}") from error
         if report is not None:
             report(number, len(both), utterance)
     summary = summarize(list(correlations.values()))

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate
+from ..errors import PrivacyEvalError, UsageError, abbreviate, located
 from .options import log, path, positive, value
 
 EXAMPLE = (
@@ -71,12 +71,10 @@ def _trials(
     if arguments.trials.resolve() in [file.resolve() for file in files]:
         raise UsageError(f"--out {arguments.out} would overwrite {arguments.trials}")
     key = read_trials(arguments.trials)
-    try:
+    with located(arguments.trials):
         joined = join_trials(
             key.speaker, key.utterance, key.is_target.tolist(), arguments.utterances
         )
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{arguments.trials}: {error}") from error
     labels = ("target" if target else "nontarget" for target in joined.is_target)
     lines = zip(joined.speakers, joined.names, labels, strict=True)
     texts = (

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
 from ..choices import ALIGNMENTS, ENCODERS, GENDER, AlignmentName, Normalization, Variant
-from ..errors import PrivacyEvalError, UsageError
+from ..errors import PrivacyEvalError, UsageError, located
 from ..io.files import read_text
 from ..io.names import is_printable
 from ..io.schema import SPARSE, from_plain, to_plain
@@ -670,12 +670,10 @@ def protocol_from_dict(values: object, where: str) -> Protocol:
 
 def check_protocol(protocol: Protocol, where: str) -> None:
     """Raise an error that names the first invalid entry, if any."""
-    try:
+    with located(where):
         _check_entries(protocol)
         _check_file_names(protocol)
         protocol.folders()
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{where}: {error}") from error
 
 
 def read_yaml_values(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate
+from ..errors import PrivacyEvalError, UsageError, abbreviate, located
 from ..io.names import check_name
 from ..io.results_txt import (
     ResultsTxt,
@@ -156,10 +156,8 @@ def import_results_txt(
             for s, v in parsed.similarity.items()
         ),
     )
-    try:
+    with located(path):
         results.check()
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{path}: {error}") from error
     return results
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, located
 from ..io.csv_text import csv_rows
 from ..io.edition_summary import TABLES, parse_rank, split_summary
 from ..io.wer import WerLine
@@ -293,10 +293,8 @@ class Importer:
         duplicate = next((r for n, r in enumerate(names) if r in names[:n]), None)
         if duplicate is not None:
             raise PrivacyEvalError(f"{self.path}: duplicate {duplicate[1].name}")
-        try:
+        with located(self.path):
             results.check()
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{self.path}: {error}") from error
         return results
 
 

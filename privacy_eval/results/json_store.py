@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, printable
+from ..errors import PrivacyEvalError, located, printable
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..io.user_metrics import check_descriptions
@@ -73,11 +73,9 @@ def read_results(path: Path) -> Results:
     body = {k: v for k, v in plain.items() if k not in ("format", "version", "metrics")}
     results = from_plain(Results, body, str(path)).with_descriptions(described)
     check_protocol(results.protocol, f"{path}: protocol")
-    try:
+    with located(path):
         check_descriptions(results.described, "metrics")
         results.check()
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{path}: {error}") from error
     if results.confirmed:
         results = replace(results, confirmed=confirmed_days(path))
     for text in _texts(body):
