@@ -275,16 +275,6 @@ def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     return values, [f"{counted(len(c), 'condition')} of {s}" for s, c in disagree.items()]
 
 
-#: Record, metric, value, bounds, and counts by speaker.
-_Measured = tuple[
-    RecognitionRecord | EmotionRecord | MeasureRecord,
-    str,
-    float,
-    tuple[float, ...],
-    SpeakerSums | None,
-]
-
-
 def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     """Word error rates by the averaged recognizer, recalls of emotions, and measures of speech; of
     original speech the first system's. Values that differ between results folders are left out, and
@@ -292,40 +282,30 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     protocol, recognition = results.protocol, results.protocol.recognition
     attack = protocol.average_attack
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
-    measured: list[_Measured] = [
-        (
-            r,
-            "wer",
-            r.line.wer,
-            r.speaker_interval,
-            r.speakers.sums if r.speakers else None,
-        )
+    measured: list[RecognitionRecord | EmotionRecord | MeasureRecord] = [
+        r
         for r in results.recognition
         if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
     ]
     # Without the path of its decoding, a partial rate is of an unknown model: blank the average.
     partial = (r for r in results.recognition if r.line.partial and r.language_model is None)
     unnamed = {r.condition: r for r in partial}
-    measured += [(r, "wer", r.line.wer, (), None) for r in unnamed.values()]
-    measured += [
-        (e, metric, value, (), None) for e in results.emotion for metric, value in e.values.items()
-    ]
-    measured += [
-        (m, key, value, m.speaker_intervals.get(key, ()), m.speakers.get(key))
-        for m in results.measures
-        for key, value in m.values.items()
-    ]
+    measured += (*unnamed.values(), *results.emotion, *results.measures)
     stored: dict[tuple[str, CellKey], list[Cell]] = {}
-    for r, metric, value, bounds, sums in measured:
+    for r in measured:
         c = r.condition
         column = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
         gender = c.gender if isinstance(c, MeasureCondition) else ""
-        key = CellKey(metric, None, c.split, c.data_set, gender, column)
-        interval = (bounds[0], bounds[1]) if bounds else None
-        first = next((CAVEATS[key] for key in r.caveats), None)
-        caveat = withholding_caveat(r.caveats, metric) or first
-        cell = Cell(metric, value, interval=interval, caveat=caveat, speaker_sums=sums)
-        stored.setdefault((c.system, key), []).append(cell)
+        is_named = getattr(r, "language_model", "") is not None
+        for metric, value in r.by_variant()[""].items():
+            key = CellKey(metric, None, c.split, c.data_set, gender, column)
+            low, high = r.interval("", metric)
+            interval = None if low is None or high is None or not is_named else (low, high)
+            sums = r.speaker_sums(metric) if is_named else None
+            first = next((CAVEATS[key] for key in r.caveats), None)
+            caveat = withholding_caveat(r.caveats, metric) or first
+            cell = Cell(metric, value, interval=interval, caveat=caveat, speaker_sums=sums)
+            stored.setdefault((c.system, key), []).append(cell)
     cells: dict[CellKey, Cell] = {}
     conflicts = []
     for (system, key), of_key in stored.items():

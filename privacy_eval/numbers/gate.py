@@ -252,11 +252,11 @@ class RuleVerdict:
     def to_dict(self) -> dict[str, Any]:
         """Return the decision and its deciding case as plain values."""
         case = self.deciding
-        interval = None if case.interval is None else list(case.interval)
-        plain: dict[str, Any] = {"name": self.rule.name, "decision": self.decision}
-        return plain | {
+        return {
+            "name": self.rule.name,
+            "decision": self.decision,
             "value": case.value,
-            "interval": interval,
+            "interval": None if case.interval is None else list(case.interval),
             "of": case.of,
             "reason": case.reason,
         }
@@ -291,8 +291,10 @@ def judge(policy: Policy, results: Results) -> Verdict:
 
 @dataclass(frozen=True)
 class _Value:
-    """A value of results: its columns as in results.csv, and why it must not be judged."""
+    """A value of results: its kind of record, its columns as in results.csv, and why it must not be
+    judged."""
 
+    kind: type[AnyRecord]
     columns: Mapping[str, Any]
     withheld: str
 
@@ -301,8 +303,8 @@ class _Value:
         return str(self.columns.get(name) or "")
 
 
-def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Value]]:
-    """Yield the values of anonymized speech that a rule is about, with the kind of record."""
+def _values(rule: Rule, results: Results) -> Iterator[_Value]:
+    """Yield the values of anonymized speech that a rule is about."""
     protocol = results.protocol
     held = results.held
     for record in results.records():
@@ -314,10 +316,10 @@ def _values(rule: Rule, results: Results) -> Iterator[tuple[type[AnyRecord], _Va
             withheld = _withheld(record, row)
             if record.condition.system in held:
                 withheld = held[record.condition.system].reason
-            value = _Value(row, withheld)
+            value = _Value(type(record), row, withheld)
             within = all(value.column(name) in names for name, names in rule.only.items())
             if within and row.get("trial") != ORIGINAL:
-                yield type(record), value
+                yield value
 
 
 def _rows(record: AnyRecord, each: str, variant: Variant) -> Iterator[dict[str, object]]:
@@ -349,17 +351,16 @@ def _cases(rule: Rule, results: Results) -> Iterator[Case]:
     if unknown := _unknown(rule, results):
         yield _without_value("", unknown, "ERROR")
         return
-    values = list(_values(rule, results))
     several = len(results.systems) > 1
-    by_system: dict[str, list[tuple[type[AnyRecord], _Value]]] = {s: [] for s in results.systems}
-    for kind, value in values:
-        by_system[value.column("system")].append((kind, value))
+    by_system: dict[str, list[_Value]] = {s: [] for s in results.systems}
+    for value in _values(rule, results):
+        by_system[value.column("system")].append(value)
     for system, of_system in by_system.items():
         name = system if several else ""
-        if rule.each and not all(rule.each in value.columns for _, value in of_system):
+        if rule.each and not all(rule.each in value.columns for value in of_system):
             yield _without_value(name, f"the results have no {rule.metric} by {rule.each}")
             continue
-        for _, value in of_system:
+        for value in of_system:
             yield _judged(rule, value, name)
         yield from _missing(rule, results, of_system, name)
     if not by_system:
@@ -428,14 +429,9 @@ def _reason(
     return f"{text} {verbs.get(decision, 'cannot be judged by')}: {rule.demand}"
 
 
-def _missing(
-    rule: Rule,
-    results: Results,
-    values: Sequence[tuple[type[AnyRecord], _Value]],
-    system: str,
-) -> Iterator[Case]:
+def _missing(rule: Rule, results: Results, values: Sequence[_Value], system: str) -> Iterator[Case]:
     """Yield undecided cases of what is required and absent, and of trial sets without a value."""
-    present = {value.column(rule.each) for _, value in values} if rule.each else set()
+    present = {value.column(rule.each) for value in values} if rule.each else set()
     for name in rule.require:
         if name not in present:
             of = ", ".join(filter(None, (system, name)))
@@ -446,10 +442,10 @@ def _missing(
         yield _without_value(system, f"the results have no value of {rule.metric}{restricted}")
     series: dict[tuple[type[AnyRecord], tuple[str, ...]], set[tuple[str, ...]]] = {}
     fixed = ("metric", "attacker", "attack_model", "model", "results_folder", "attribute")
-    for kind, value in values:
+    for value in values:
         label = tuple(value.column(name) for name in fixed)
         place = tuple(filter(None, (value.column(name) for name in _PLACE)))
-        series.setdefault((kind, label), set()).add(place)
+        series.setdefault((value.kind, label), set()).add(place)
     for (kind, label), places in series.items():
         absent = sorted(_places(kind, rule, results) - places)
         if absent:

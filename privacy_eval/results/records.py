@@ -219,6 +219,10 @@ class Record:
         """Return the 95 % bounds of a value."""
         return None, None
 
+    def speaker_sums(self, key: str) -> SpeakerSums | None:
+        """Return the counts of speakers from which replicates of a value are drawn, if known."""
+        return None
+
     def with_caveats(self: R, caveats: Mapping[str, str]) -> R:
         """Return the record with caveats that follow from other records."""
         record = copy.copy(self)
@@ -564,6 +568,9 @@ class RecognitionRecord(Record):
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         return self.speaker_interval or (None, None)
 
+    def speaker_sums(self, key: str) -> SpeakerSums | None:
+        return self.speakers.sums if self.speakers else None
+
     def columns(self) -> dict[str, object]:
         return {**super().columns(), "model": self.asr_model}
 
@@ -687,6 +694,9 @@ class MeasureRecord(Record):
 
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         return self.speaker_intervals.get(key, (None, None))
+
+    def speaker_sums(self, key: str) -> SpeakerSums | None:
+        return self.speakers.get(key)
 
 
 @dataclass(frozen=True)
