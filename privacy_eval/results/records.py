@@ -171,7 +171,8 @@ class Record:
         return self.condition.system, self.condition.name
 
     def check(self) -> None:
-        """Check names and counts, and that metrics are known and within their range."""
+        """Check names, also of groups, and counts, and that metrics are known and within their
+        range."""
         c = self.condition
         if not c.system:
             raise PrivacyEvalError(f"{c.name}: the system has no name")
@@ -180,6 +181,9 @@ class Record:
         where = f"{c.system} {c.name}"
         for name, least in self.least_counts.items():
             _check_count(getattr(self, name), least, f"{where}: {name}")
+        for column in self.group_columns:
+            for name in (column, *vars(self)["groups"][column]):
+                check_name(name, f"{where}: groups")
         self.check_values(where)
 
     def check_values(self, where: str) -> None:
@@ -380,10 +384,8 @@ class VerificationRecord(Record):
         self._check_groups(f"{where}: groups")
 
     def _check_groups(self, where: str) -> None:
-        """Check the names of columns and groups, and of sessions, and that rates are rates."""
+        """Check the names of sessions, and that rates are rates."""
         for column, groups in self.groups.items():
-            for name in (column, *groups):
-                check_name(name, where)
             for of in groups.values():
                 values = (of.within, of.enrolled_against_all, of.tested_against_all)
                 _check_group_values(values, of.intervals, f"{where}: {column}")
@@ -547,8 +549,6 @@ class RecognitionRecord(Record):
         if self.speakers is not None:
             self._check_speakers(self.speakers, f"{where}: speakers")
         for column, groups in self.groups.items():
-            for name in (column, *groups):
-                check_name(name, f"{where}: groups")
             for of in groups.values():
                 _check_bounds([of.interval] if of.interval else [], f"{where}: {column}")
                 for number in (of.count, of.n_speakers, of.rate or 0, *of.interval):
@@ -871,8 +871,6 @@ class IdentificationRecord(Record):
         _check_bounds((*self.intervals, *singled.intervals), where)
         _check_rates(itertools.chain(*singled.intervals), where)
         for column, groups in self.groups.items():
-            for name in (column, *groups):
-                check_name(name, f"{where}: groups")
             for of in groups.values():
                 _check_group_linkage(of, f"{where}: {column}")
 
