@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..choices import SITUATIONS
+from ..choices import SITUATIONS, grouped
 from ..io.evidence import InferredAttribute, SpeechAmount
 from ..protocol.protocol import Protocol
 from ..results.records import AmountRecord, AttributeRecord, Results
@@ -75,9 +75,8 @@ def attribute_records(results: Results) -> list[AttributeRecord]:
 def inferred_attributes(results: Results) -> list[InferredAttribute]:
     """Return the attributes that a statement is about: the main split's, of each system, attribute
     and results folder the data set with the highest risk."""
-    of_attribute: dict[tuple[str, str], list[AttributeRecord]] = {}
-    for r in attribute_records(results):
-        of_attribute.setdefault((r.condition.system, r.condition.attribute), []).append(r)
+    records = attribute_records(results)
+    of_attribute = grouped(records, lambda r: (r.condition.system, r.condition.attribute))
     found = []
     for of_system in of_attribute.values():
         r = max(of_system, key=lambda r: r.strongest.risk)
