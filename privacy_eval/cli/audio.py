@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.kaldi_options import read_options
 from ..io.schema import to_plain
@@ -82,10 +82,8 @@ def utterance_values(
             audio = reader.read(name)
             if not audio.samples.any():
                 reader.remarks.setdefault("no speech, digital silence", []).append(name)
-            try:
+            with located(reader.where(name)):
                 values[name] = compute(name, audio)
-            except PrivacyEvalError as error:
-                raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
         except PrivacyEvalError as error:
             if not arguments.allow_missing:
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..choices import FOLDS, LEAST_FOLDS
-from ..errors import PrivacyEvalError, UsageError
+from ..errors import UsageError, located
 from .options import add, path, positive, value
 
 EXAMPLE = (
@@ -40,9 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     paired, table = score_table(files, trials)
     speakers = trial_speakers(paired, arguments.utt2spk)
     names, folds = [str(file) for file in arguments.scores], arguments.folds
-    try:
+    with located(", ".join(names)):
         fused = fuse_scores(table, trials.is_target, *speakers, folds=folds, attackers=names)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{', '.join(names)}: {error}") from error
     write_text(arguments.out, format_scores(trials.speaker, trials.utterance, fused))
     return 0

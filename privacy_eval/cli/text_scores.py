@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate, located
+from ..errors import UsageError, abbreviate, located
 from .options import log, path, positive, value
 
 EXAMPLE = (
@@ -42,10 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     speakers, names, members, beside = _trials(arguments)
     enrolled_texts = _texts(arguments.enrollment / "text", enrollment, "enrolled speakers")
     trial_texts = _texts(arguments.trial / "text", members, "trial utterances")
-    try:
+    with located(f"{arguments.enrollment}, {arguments.trial}"):
         of_trials = words_of_trials(enrolled_texts, trial_texts, speakers, names)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{arguments.enrollment}, {arguments.trial}: {error}") from error
     for file, text in beside.items():
         write_text(file, text)
     write_text(arguments.out, format_scores(speakers, names, of_trials))
