@@ -183,8 +183,16 @@ class Cells:
     @functools.cached_property
     def not_comparable(self) -> tuple[str, ...]:
         """Notes on values that must not be compared."""
-        of_results = (note for results in self.results for note in comparability_notes(results))
-        return (*of_results, *self.unlike_sources)
+        return self._comparability(utility=True)
+
+    @functools.cached_property
+    def scores_not_comparable(self) -> tuple[str, ...]:
+        """The same, without those on utility."""
+        return self._comparability(utility=False)
+
+    def _comparability(self, *, utility: bool) -> tuple[str, ...]:
+        notes = (n for of in self.results for n in comparability_notes(of, utility=utility))
+        return (*notes, *self.unlike_sources)
 
     @functools.cached_property
     def measures(self) -> list[str]:

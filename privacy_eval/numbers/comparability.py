@@ -13,12 +13,13 @@ from ..results.records import Results
 from ..results.signature import network_notes
 
 
-def comparability_notes(results: Results) -> Iterator[str]:
-    """Yield notes on systems with different numbers of trials, on recognition that is not ranked,
-    and on x-vector networks other than the protocol's."""
+def comparability_notes(results: Results, *, utility: bool = True) -> Iterator[str]:
+    """Yield notes on systems with different numbers of trials, on recognition that is not ranked
+    (unless `utility` is false), and on x-vector networks other than the protocol's."""
     yield from _other_trials(results)
-    yield from utility_notes((*results.recognition, *results.emotion, *results.measures))
-    yield from _other_levels(results)
+    if utility:
+        yield from utility_notes((*results.recognition, *results.emotion, *results.measures))
+        yield from _other_levels(results)
     yield from confirmed_notes(results)
     yield from network_notes(results)
 

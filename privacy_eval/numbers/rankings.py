@@ -274,7 +274,9 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
         own=cells.own,
         records=tuple(_averaged_records(means, attack_model, split)),
         caveats=tuple(dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())),
-        not_comparable=cells.not_comparable,
+        not_comparable=cells.scores_not_comparable
+        if METRICS[metric].kind == "scores"
+        else cells.not_comparable,
     )
 
 
@@ -294,7 +296,7 @@ def _averaged_records(
 _ONE_ATTACKER = "no other attacker was tried"
 _OTHER_ATTACKERS = "fewer attackers, or not on all trial sets"
 _HELD = {
-    SAME_SCORES: "another system has the same score files (--confirm SYSTEM)",
+    SAME_SCORES: "same scores as another system",
     RAW_SPEECH: "original speech is still in its anonymized audio",
 }
 

@@ -365,7 +365,9 @@ class _SplitTable:
         for source in dict.fromkeys(cell.other_source for _, cell in printed):
             if source:
                 yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
-        yield from (*self.means.cells.not_comparable, *self.means.cells.notes)
+        cells, of_scores = self.means.cells, all(metric.kind == "scores" for metric, _ in pairs)
+        yield from cells.scores_not_comparable if of_scores else cells.not_comparable
+        yield from cells.notes
 
 
 def cell_text(metric: Metric, cell: Cell | None) -> str:

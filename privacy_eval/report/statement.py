@@ -320,7 +320,8 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         interval = _bounds(data, one.eer.interval)
         how = f"Is a recording of a given person? ({phrases[_key(one)]}; guessing errs in 50 %)"
         eer = f"errs in {one.eer.text()} % {interval}".rstrip()
-        yield "linkability", how, f"{eer} (EER)" if one.eer.text() else "no value"
+        result = f"{eer} (EER)" if one.eer.text() else f"no value ({one.eer.why_blank})"
+        yield "linkability", how, result
     for system in data.results.systems:
         yield from _strongest(data, system)
     for of in evidence.attributes:

@@ -198,9 +198,9 @@ def with_found(
     return tuple(marked), ended
 
 
-def described(record: Record, key: str) -> str:
+def described(record: Record, key: str, systems: str = "") -> str:
     """Describe the values of a record that have a caveat, such as `WER of original speech (B1),
-    vctk test (99.50 %)`."""
+    vctk test (99.50 %)`; `systems`: those that share the value of original speech."""
     c = record.condition
     if key == SAME_SCORES:
         return f"score files of {c.system}"
@@ -209,7 +209,7 @@ def described(record: Record, key: str) -> str:
     values = record.by_variant()[""]
     name = next((name for name in values if name in LIMITS), next(iter(values)))
     metric, value = record.metric(name), values[name]
-    of = f"original speech ({c.system})" if _is_original(record) else c.system
+    of = f"original speech ({systems or c.system})" if _is_original(record) else c.system
     unit = " %" if metric.percent else ""
     return f"{metric.name} of {of}, {' '.join(record.place())} ({metric.format(value)}{unit})"
 
@@ -220,12 +220,17 @@ def _is_original(record: Record) -> bool:
 
 def utility_notes(records: Iterable[Record]) -> list[str]:
     """Describe the caveats of records of recognition and measures, each with its values."""
-    items: dict[str, dict[str, None]] = {}
+    items: dict[str, dict[str, list[tuple[Record, str]]]] = {}
     for r in records:
         for key in r.caveats:
             reason = CAVEATS[key].reason.replace("NAME:DATA_SET", names_of(r, key)[0])
-            items.setdefault(reason, {})[described(r, key)] = None
-    return [f"{reason}: {abbreviate([*of])}" for reason, of in items.items()]
+            items.setdefault(reason, {}).setdefault(described(r, key, "all"), []).append((r, key))
+    notes = []
+    for reason, alike in items.items():
+        systems = [dict.fromkeys(r.condition.system for r, _ in of) for of in alike.values()]
+        named = zip(alike.values(), map(abbreviate, map(list, systems)), strict=True)
+        notes.append(f"{reason}: {abbreviate([described(*of[0], names) for of, names in named])}")
+    return notes
 
 
 def confirmed_notes(results: Results) -> list[str]:
