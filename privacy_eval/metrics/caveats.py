@@ -397,8 +397,7 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
         if may_be_constant(values, side):
             order = np.lexsort((values, side))
             margins = relative * usual, relative
-            share = _constant_share(values[order], is_target[order], side[order], margins)
-            found[key] = share
+            found[key] = _constant_share(values[order], is_target[order], side[order], margins)
     found = {key: share for key, share in found.items() if share >= NEARLY_ALL}
     if _looks_decimal(scores):
         found[DECIMAL] = _scaled_cllr(scores, math.log(10))

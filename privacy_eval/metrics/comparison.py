@@ -172,12 +172,9 @@ class Comparison:
             for number in range(len(self.differences))
         )
         heading = f"{self.n_speakers} speakers, variant {self.variant}"
-        return "\n\n".join((heading, *tables, *self._reasons()))
-
-    def _reasons(self) -> list[str]:
-        """Return the reasons why values are withheld, each once."""
         caveats = (d.caveat for of_other in self.differences for d in of_other.values())
-        return list(dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None))
+        reasons = dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None)
+        return "\n\n".join((heading, *tables, *reasons))
 
 
 def compare(

@@ -339,11 +339,12 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     grid = prior_grid(prior_log_odds)
     blocks = scores.pav("exact")
     nothing = np.zeros(1)
+    miss = _mean_softplus(-scores.target[::-1], -grid)
     return EceProfile(
         prior_log_odds=grid,
         zero_evidence=_ece(grid, nothing, np.ones(1), nothing, np.ones(1)),
         minimum=_ece(grid, blocks.llr, blocks.targets, blocks.llr, blocks.nontargets),
-        actual=_actual_ece(grid, scores),
+        actual=_in_bits(grid, miss, _mean_softplus(scores.nontarget, grid)),
     )
 
 
@@ -365,11 +366,6 @@ def _ece(
 def _in_bits(grid: FloatArray, miss: FloatArray, false_alarm: FloatArray) -> FloatArray:
     bits = scipy.special.expit(grid) * miss + scipy.special.expit(-grid) * false_alarm
     return np.asarray(bits / math.log(2), dtype=np.float64)
-
-
-def _actual_ece(grid: FloatArray, scores: TrialScores) -> FloatArray:
-    miss = _mean_softplus(-scores.target[::-1], -grid)
-    return _in_bits(grid, miss, _mean_softplus(scores.nontarget, grid))
 
 
 def _mean_softplus(ascending: FloatArray, shift: FloatArray) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .latex_text import escape_latex, latex_cell
 from .table import Column, Table, marked_cells, rows_by_group, table_notes
 
@@ -52,7 +50,8 @@ def _lines(table: Table) -> tuple[str, str, list[str]]:
             heading = table.headings[number]
             body.append(rf"\blocktitle{{{heading.latex or escape_latex(heading.title)}}}%")
         body += group
-    return _columns(table.columns), " & ".join(titles) + r" \\", body
+    columns = "".join(("|" if c.rule else "") + _aligned(c) + "|" for c in table.columns)
+    return f"|{columns}", " & ".join(titles) + r" \\", body
 
 
 def _notes(table: Table) -> list[str]:
@@ -90,10 +89,6 @@ def _shrink_to_page(table: Table) -> str:
 
 #: Room for indices in headings.
 _STRUT = r"\rule[-0.9ex]{0pt}{3.1ex}"
-
-
-def _columns(columns: Sequence[Column]) -> str:
-    return "|" + "".join(("|" if c.rule else "") + _aligned(c) + "|" for c in columns)
 
 
 def _heading(columns: int) -> str:

@@ -46,7 +46,8 @@ def amount_table(results: Results, title: str) -> RecordTable[AmountRecord]:
         remaining = {a.length: a.speakers for a in r.all}
         for a in r.equal:
             speakers = f"{a.speakers}/{remaining[a.length]}/{r.n_enrolled}"
-            seconds = [_mean_seconds(a)] if has_seconds else []
+            mean = NOT_AVAILABLE if a.seconds is None else f"{a.seconds:.1f}"
+            seconds = [mean] if has_seconds else []
             counts = speakers, str(a.length), *seconds, str(a.conversations)
             yield *counts, *_rates(a)
 
@@ -96,10 +97,6 @@ def amount_by_session_table(results: Results, title: str) -> RecordTable[AmountR
 def _of_scores(record: AmountRecord) -> str:
     """Mark records whose scores, not x-vectors, were averaged."""
     return "*" * (record.averaged == "scores")
-
-
-def _mean_seconds(amount: Amount) -> str:
-    return NOT_AVAILABLE if amount.seconds is None else f"{amount.seconds:.1f}"
 
 
 def _rates(amount: Amount) -> Iterator[str]:

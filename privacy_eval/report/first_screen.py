@@ -152,7 +152,7 @@ def _verdict(data: ReportData) -> str:
     """State which evaluated system protects best, and whether the difference is significant."""
     ranking, own = data.main_ranking, {system_column(s) for s in data.results.systems}
     ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in own]
-    if not ranked:
+    if not ranked or ranking.by_strongest:
         return ""
     number, first = ranked[0]
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
@@ -160,8 +160,6 @@ def _verdict(data: ReportData) -> str:
     few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
     published = f", {among} with published ones" * (beside and not few)
     eer = f"EER {first.mean.text()} %"
-    if ranking.by_strongest:
-        return ""
     if len(ranked) == 1:
         protocol = data.protocol
         attack = protocol.average_attack.phrase

@@ -31,7 +31,9 @@ def main_results_table(data: ReportData) -> Table | None:
     evaluated = [pair for group in groups[1:] for pair in group]
     if not evaluated:
         return None
-    others = [key for key in _METRICS if any(_has(m, key) for _, m in evaluated)]
+    others = [
+        key for key in _METRICS if any(key in m and m[key].value is not None for _, m in evaluated)
+    ]
     keys = (protocol.eer, *others)
     models = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in models]
@@ -42,8 +44,9 @@ def main_results_table(data: ReportData) -> Table | None:
         f"{protocol.title}: {averaged_text(protocol)}, of "
         f"the available conditions (all: {data.averaged_conditions})."
     )
+    of_speech = [describe(key).name for key in keys if describe(key).kind != "scores"]
     notes = [
-        *_independent(keys),
+        *([f"The same under every attack model: {', '.join(of_speech)}"] if of_speech else ()),
         *(f"{text[:1].upper()}{text[1:]}" for text in protocol.remarks),
         *data.gaps,
         *caveat_notes(records, keys, protocol.variant, marked=True),
@@ -95,10 +98,6 @@ def _means(attack: Attack, data: ReportData) -> tuple[Attack, Mapping[str, Mean]
     }
 
 
-def _has(means: Mapping[str, Mean], key: str) -> bool:
-    return key in means and means[key].value is not None
-
-
 def _row(
     attack: Attack, means: Mapping[str, Mean], keys: Sequence[str], data: ReportData
 ) -> tuple[str, ...]:
@@ -129,9 +128,3 @@ def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tupl
             for title, *texts in rows:
                 place = (system, data.protocol.split_title(split), title, str(len(mean.parts)))
                 yield (*place, *texts, *[""] * others)
-
-
-def _independent(keys: Sequence[str]) -> list[str]:
-    """Note the metrics that are not of scores."""
-    names = [describe(key).name for key in keys if describe(key).kind != "scores"]
-    return [f"The same under every attack model: {', '.join(names)}"] if names else []

@@ -55,7 +55,8 @@ def caveat_notes(
     def listed(conditions: Sequence[TrialCondition]) -> str:
         if metrics is not None:
             return counted_conditions(conditions)
-        return f"{counted(len(conditions), 'condition')}: {abbreviate(_named(conditions))}"
+        names = [f"{c.system} {c.label}" for c in conditions]
+        return f"{counted(len(conditions), 'condition')}: {abbreviate(names)}"
 
     return [
         f"{note_of(CAVEATS[key]) if marked else CAVEATS[key].reason}: {listed(conditions)}"
@@ -294,7 +295,3 @@ def conditions_by_system(conditions: Sequence[TrialCondition], results: Results)
         else f"{system}: {', '.join(c.label for c in own)}"
         for system, own in grouped(conditions, lambda c: c.system).items()
     )
-
-
-def _named(conditions: Iterable[TrialCondition]) -> tuple[str, ...]:
-    return tuple(f"{c.system} {c.label}" for c in conditions)

@@ -198,7 +198,8 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
         folder = model.model_folder(scoring.anon_suffix)
         needed += [(*name, folder) for name in original_sets(scoring.condition, asv.protocol)]
     sets: dict[tuple[str, str], None] = {}
-    spoken = {one for one in needed if _has_speech(asv, *one[:2])}
+    data = asv.access.tree / "data"
+    spoken = {one for one in needed if (data / f"{one[0]}{one[1]}" / "wav.scp").is_file()}
     for name, suffix, folder in needed:
         vectors = asv.vectors(asv.access.tree / folder)
         whole = {(superset, suffix, folder) for superset in asv.protocol.supersets(name)}
@@ -207,10 +208,6 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
         if (name, suffix, folder) in spoken and (own or there is None and not whole & spoken):
             sets[f"{name}{suffix}", folder] = None
     return list(sets)
-
-
-def _has_speech(asv: AsvSystems, name: str, suffix: str) -> bool:
-    return (asv.access.tree / "data" / f"{name}{suffix}" / "wav.scp").is_file()
 
 
 def vector_folders(asv: AsvSystems) -> list[Path]:

@@ -55,7 +55,8 @@ def to_tex(plot: Plot, caption: str = "") -> str:
     lines = [f"% {' '.join(caption.split())}"] if caption else []
     lines.append(_BEGIN)
     for colour, name in colours.items():
-        lines.append(rf"\definecolor{{{name}}}{{HTML}}{{{_hex(colour)}}}")
+        code = {"black": "000000", "white": "FFFFFF"}.get(colour, colour.lstrip("#").upper())
+        lines.append(rf"\definecolor{{{name}}}{{HTML}}{{{code}}}")
     pitch = plot.panel_height + 0.9
     if plot.legend == "below":
         below = max(len(legend_entries(p.curves)) for _, _, p in plot.panels())
@@ -201,7 +202,3 @@ def _limits(axis: str, limits: Limits) -> str:
 def _label(text: str) -> str:
     """Convert a label from mathtext to LaTeX."""
     return text.replace("%", r"\%")
-
-
-def _hex(colour: str) -> str:
-    return {"black": "000000", "white": "FFFFFF"}.get(colour, colour.lstrip("#").upper())
