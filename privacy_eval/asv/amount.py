@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
 from ..io.scores import PairedTrials
@@ -160,10 +160,8 @@ def amount_of_tests(
 
     within = scored(known.sessions) if known.sessions else ()
     drawn = {"replicates": replicates, "seed": seed}
-    try:
+    with located(utt2spk):
         return amount_curve(scored(speaker_of), enrolled, within_sessions=within, **drawn)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{utt2spk}: {error}") from error
 
 
 def _whole_tests(

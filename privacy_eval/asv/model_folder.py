@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest, load
 from ..io.kaldi_objects import FloatMatrix, read_matrix, read_vector, write_matrix, write_vector
@@ -61,10 +61,8 @@ def load_backend(folder: Path, load: Callable[[Path], Loaded] = load) -> StoredB
         read_vector(files["mean.vec"]) if "mean.vec" in files else None,
         read_matrix(files["transform.mat"]) if "transform.mat" in files else None,
     )
-    try:
+    with located(folder):
         model.dimension()
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{folder}: {error}") from error
     sha256 = {name: digest(file.content) for name, file in files.items()}
     return StoredBackend(folder, model, sha256)
 
@@ -105,10 +103,8 @@ def train_from_vectors(vectors: Vectors, utt2spk: Path | Loaded, **options: Any)
     """
     speaker_of = _speakers(utt2spk, vectors.ids, vectors.path)
     vectors.rows(vectors.ids, "the training")
-    try:
+    with located(vectors.path):
         return train_backend(vectors.matrix, [speaker_of[u] for u in vectors.ids], **options)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{vectors.path}: {error}") from error
 
 
 def save_vectors(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.scores import TrialList, format_scores
 from ..io.scp import Vectors
 from ..io.text_table import Column, unique_fields
@@ -143,10 +143,8 @@ def score_trials(
     selected = select_trials(enrolled, enrollment, trial, trials, allow_missing=allow_missing)
     means, counts = speaker_means(enrolled.matrix, selected.enrolled_rows)
     tried = trial.matrix[selected.trial_rows]
-    try:
+    with located(f"{enrolled.path}, {trial.path}"):
         return selected.scored(score_matrix(means, counts, tried, backend=backend, model=model))
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{enrolled.path}, {trial.path}: {error}") from error
 
 
 def select_trials(

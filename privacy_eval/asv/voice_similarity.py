@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..choices import NAMES_2020
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, atomic_path
 from ..io.results_txt import format_metrics
@@ -150,7 +150,7 @@ def measure(
     failed: dict[Variant, str] = {}
     linkability: tuple[float | None, ...] = ()
     counts = np.bincount(of_rows)
-    try:
+    with located(f"{original.path}, {anonymized.path}"):
         for rows, columns, speaker, paired in (
             (first, first, of_rows, None),
             (first, second, of_rows, column_of),
@@ -179,8 +179,6 @@ def measure(
         if not matrices:
             raise PrivacyEvalError("; ".join(failed.values()))
         by_variant = {variant: voice_similarity(*three) for variant, three in matrices.items()}
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{original.path}, {anonymized.path}: {error}") from error
     left_out = len(speaker_of) - len(ids)
     return SimilarityResult(speakers, len(ids), left_out, by_variant, linkability, failed)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..choices import AlignmentName
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, located
 from ..io.scp import Vectors
 from .alignment import Alignment, align, mean_unit_vectors, unit_vectors
 from .normalization import Cohorts
@@ -116,11 +116,9 @@ def learn_alignment(
     array([0.5, 0.5])
     """
     where = f"{original.path}, {anonymized.path}"
-    try:
+    with located(where):
         a, b = (unit_vectors(v.matrix[v.rows(pairs, where)]) for v in (original, anonymized))
         return align(name, a, b)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{where}: {error}") from error
 
 
 def learn_cohorts(
@@ -163,8 +161,6 @@ def learn_cohorts(
     means = []
     for vectors in (original, anonymized):
         rows = np.split(vectors.rows(utterances, where), ends)
-        try:
+        with located(vectors.path):
             means.append(mean_unit_vectors(vectors.matrix, rows))
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{vectors.path}: {error}") from error
     return Cohorts(means[0], means[1], top)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..metrics.counts import KEY_BITS, ScoreCounts, count_scores, merge_counts, sortable_key
 from .files import Loaded, atomic_path, read_bytes
 from .json_text import checksum, load_json, take_checksum
@@ -60,10 +60,8 @@ def count_shard(scores: ScoreFile, trials: TrialKey | None, bits: int) -> Counte
     """
     key = scores.key() if trials is None else trials
     target, nontarget = pair_shard(scores, key)
-    try:
+    with located(scores.path):
         counts = count_scores(target, nontarget, bits=bits)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{scores.path}: {error}") from error
     return _finished(counts, {key.digest: (len(key.speaker), target.size + nontarget.size)})
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import fmean
 
 from ..errors import abbreviate
-from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
-from ..protocol.protocol import ORIGINAL
 from ..results.record_caveats import confirmed_notes, utility_notes
 from ..results.records import Results
 from ..results.signature import network_notes
@@ -19,23 +16,8 @@ def comparability_notes(results: Results, *, utility: bool = True) -> Iterator[s
     yield from _other_trials(results)
     if utility:
         yield from utility_notes((*results.recognition, *results.emotion, *results.measures))
-        yield from _other_levels(results)
     yield from confirmed_notes(results)
     yield from network_notes(results)
-
-
-def _other_levels(results: Results) -> Iterator[str]:
-    """Yield a note on systems whose speech is louder or softer than original speech."""
-    levels = [(m.condition, m.values[LEVEL]) for m in results.measures if LEVEL in m.values]
-    original = {(c.data_set, c.split, c.gender): x for c, x in levels if c.speech == ORIGINAL}
-    differ: dict[str, list[float]] = {}
-    for c, level in levels:
-        at = c.data_set, c.split, c.gender
-        if c.speech != ORIGINAL and at in original:
-            differ.setdefault(c.system, []).append(level - original[at])
-    means = ((system, fmean(of_sets)) for system, of_sets in differ.items())
-    if far := [f"{s} {d:+.1f} dB" for s, d in means if abs(d) > MOST_LEVEL_DIFFERENCE]:
-        yield f"{CAVEATS[OTHER_LEVEL].reason}: {abbreviate(far)}"
 
 
 def _other_trials(results: Results) -> Iterator[str]:

@@ -19,7 +19,10 @@ from ..metrics.caveats import (
     FAR_SET,
     IMPLAUSIBLE_ORIGINAL,
     IMPLAUSIBLE_SET,
+    LEVEL,
     MANY_INSERTIONS,
+    MOST_LEVEL_DIFFERENCE,
+    OTHER_LEVEL,
     OTHER_WORDS,
     PARTIAL,
     RATED_ABOVE,
@@ -98,6 +101,10 @@ def utility_caveats(results: Results) -> Found:
             for v in (v for v in anonymized if errors and v.error > errors[0] + RATED_POINTS):
                 scores = f"{v.record.metric(metric).name} {v.error:.2f}, original {errors[0]:.2f}"
                 add(v.record, RATED_ABOVE, f"{v.record.condition.name} {scores}")
+        elif metric == LEVEL:
+            for v in anonymized if original else ():
+                if abs(louder := v.error - errors[0]) > MOST_LEVEL_DIFFERENCE:
+                    add(v.record, OTHER_LEVEL, f"{v.record.condition.name} {louder:+.1f} dB")
         elif metric in LIMITS:
             least = min((v.error for v in anonymized), default=1.0)
             for v in original:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import ENCODERS
-from ..errors import PrivacyEvalError, UsageError, missing_library
+from ..errors import PrivacyEvalError, UsageError, located, missing_library
 from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
@@ -216,10 +216,8 @@ def encode_utterances(
             audio = reader.read(name)
             if audio.rate < encoder.rate:
                 reader.remarks.setdefault(_NARROWBAND, []).append(name)
-            try:
+            with located(reader.where(name)):
                 vector = encoder.encode(audio)
-            except PrivacyEvalError as error:
-                raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
         except PrivacyEvalError as error:
             if refused is None:
                 raise

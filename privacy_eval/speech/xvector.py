@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, located
 from ..io.files import digest, read_bytes, read_text
 from .audio import AudioReader
 from .features import CHALLENGE_VAD, Features, VadOptions, sliding_cmvn, voice_activity
@@ -223,10 +223,8 @@ def utterance_vectors(
         With the utterance: as `Extractor.extract`.
     """
     for name, of_frames in features:
-        try:
+        with located(reader.where(name)):
             vector = utterance_vector(extractor, of_frames, vad)
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{reader.where(name)}: {error}") from error
         if vector is None:
             reader.remarks.setdefault(UNVOICED, []).append(name)
         yield name, vector

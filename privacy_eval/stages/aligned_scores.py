@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, located
 from ..io.inputs import Inputs
 from ..products.freshness import (
     Content,
@@ -87,7 +87,7 @@ def score_aligned(
     from ..attackers.alignment import mean_unit_vectors, unit_vectors
     from ..attackers.normalization import aligned_scores
 
-    try:
+    with located(f"{enrolled.path}, {tried.path}"):
         matrix = aligned_scores(
             mean_unit_vectors(enrolled.matrix, selected.enrolled_rows),
             unit_vectors(tried.matrix[selected.trial_rows]),
@@ -95,8 +95,6 @@ def score_aligned(
             cohorts,
         )
         return selected.scored(matrix)
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{enrolled.path}, {tried.path}: {error}") from error
 
 
 def _scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:

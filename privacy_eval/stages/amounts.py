@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2dur, read_utt2spk
 from ..io.files import Loaded
 from ..io.ids import sessions_of
@@ -250,10 +250,8 @@ class _Amounts:
 
         options = self.options
         drawn = {"replicates": options.bootstrap, "seed": options.seed}
-        try:
+        with located(scores):
             return amount_of_scores(paired, utt2spk, options.sentences, known=known, **drawn)
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{scores}: {error}") from error
 
     def _of_vectors(
         self, trials: TrialList, paths: Paths, utt2spk: Loaded, known: KnownSpeech

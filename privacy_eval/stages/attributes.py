@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import ATTRIBUTE_FOLDS, GENDER, SITUATIONS, grouped
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2spk
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
@@ -219,7 +219,7 @@ class _Attribute:
             )
         utterances = [u for u in speaker_of if all(u in of for of in both)]
         speakers = [speaker_of[u] for u in utterances]
-        try:
+        with located(f"{self.labels}, {self.condition.name}"):
             results = infer_attribute(
                 np.array([both[0][u] for u in utterances]),
                 [label_of[s] for s in speakers],
@@ -228,8 +228,6 @@ class _Attribute:
                 folds=self.options.folds,
                 bootstrap=(self.options.bootstrap, self.options.seed),
             )
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{self.labels}, {self.condition.name}: {error}") from error
         tested = {s: label_of[s] for s in speakers}
         record = self._record(results, tested, made_of, (len(utterances), without, lacking))
         record.check()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..choices import FOLDS
-from ..errors import PrivacyEvalError
+from ..errors import located
 from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
@@ -132,9 +132,7 @@ class _FusedScoring:
         paired, table = score_table(files, trials)
         speakers = trial_speakers(paired, inputs.load(paths["utt2spk"]))
         attackers = [name.removesuffix(_SUFFIX) for name in names]
-        try:
+        with located(", ".join(attackers)):
             fused = fuse_scores(table, trials.is_target, *speakers, attackers=attackers)
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(f"{', '.join(attackers)}: {error}") from error
         text = format_scores(trials.speaker, trials.utterance, fused)
         return Content({self.folder / "scores": text.encode()})

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import file_names
 from ..io.inputs import Inputs
@@ -196,10 +196,8 @@ class _Speech:
         for name in self.utterances:
             try:
                 audio = self.reader.read(name)
-                try:
+                with located(self.reader.where(name)):
                     values[name] = measure(audio)
-                except PrivacyEvalError as error:
-                    raise PrivacyEvalError(f"{self.reader.where(name)}: {error}") from error
             except PrivacyEvalError:
                 if not self.access.allow_missing:
                     raise

@@ -194,13 +194,18 @@ def test_other_levels_are_named() -> None:
         return MeasureRecord(replace(condition, **of), "quality", {"level_db": level}, 1)
 
     original = [record(-26, speech="original"), record(-46, speech="original", gender="m")]
-    for levels, said in (((-33, -53), "B1 -7.0 dB"), ((-19, -39), "B1 +7.0 dB"), ((-31, -51), "")):
+    for levels, said in (
+        ((-33, -53), "B1 x -7.0 dB"),
+        ((-19, -39), "B1 x +7.0 dB"),
+        ((-31, -51), ""),
+    ):
         anonymized = [record(levels[0]), record(levels[1], gender="m")]
         measures = (*original, *anonymized)
         notes = list(comparability_notes(replace(results, measures=measures)))
-        assert [note.rpartition(": ")[2] for note in notes if "level" in note] == [said] * bool(
-            said
-        )
+        found = [note.rpartition(": ")[2] for note in notes if "level" in note]
+        assert found == [said] * bool(said)
+        marked = [r for r in replace(results, measures=measures).measures if r.caveats]
+        assert len(marked) == 2 * bool(said)
     assert not list(comparability_notes(replace(results, measures=(record(-90, gender="m"),))))
 
 
