@@ -109,7 +109,7 @@ def check_tree(
     suffixes = Counter(team.anon_suffix for team in teams)
     remedies = Remedies(asv, {suffix for suffix, number in suffixes.items() if number > 1})
     present = {c.condition: c for system in systems for c in system.conditions}
-    errors, findings = check_scores(present.values(), access, read=read, progress=progress)
+    errors, findings, digests = check_scores(present.values(), access, read=read, progress=progress)
     original = original_trial_sets(systems)
     counts = {}
     for team in teams:
@@ -128,7 +128,7 @@ def check_tree(
         of_teams = AsvSystems(access, protocol, teams if systems else ())
         products = measure_products(Experiment([*systems], out or access.results, of_teams))
         measures = current_records(products, MeasureRecord, access.inputs, "")
-        scores = _score_files(present.values(), errors, access.inputs)
+        scores = _score_files(present.values(), errors, digests, access.inputs)
         results = Results(protocol, tuple(scores), measures=tuple(measures[0]), **found)
         findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
@@ -259,12 +259,16 @@ def _recognition(
 
 
 def _score_files(
-    present: Iterable[ConditionFiles], unusable: Collection[ConditionFiles], inputs: Inputs
+    present: Iterable[ConditionFiles],
+    unusable: Collection[ConditionFiles],
+    digests: Mapping[ConditionFiles, str],
+    inputs: Inputs,
 ) -> Iterator[VerificationRecord]:
-    """Yield records that tell only which score files they are of."""
+    """Yield records that tell only which scores they are of, by the digests if these were read."""
     for c in present:
         if c.scores is not None and c.trials is not None and c not in unusable:
-            made_of = {"inputs": {"scores": {"sha256": inputs.sha256(c.scores)}}}
+            sha256 = digests.get(c) or inputs.sha256(c.scores)
+            made_of = {"inputs": {"scores": {"sha256": sha256}}}
             yield VerificationRecord(c.condition, {}, {}, provenance=made_of)
 
 

@@ -436,9 +436,13 @@ def _show(
     """Print metrics, intervals and comparisons, with the additional fields `more`."""
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, eer_dialects, min_dcf_dialects
+    from ..metrics.caveats import DECIMAL
     from ..metrics.eer import eer_percent
 
     evaluated = _only(evaluated, arguments.metrics)
+    if arguments.log10:  # which the caveat advises
+        caveats = {key: why for key, why in evaluated.caveats.items() if key != DECIMAL}
+        evaluated = replace(evaluated, caveats=caveats)
     compared = {given: _only(other, arguments.metrics) for given, other in compared.items()}
     if vars(arguments).get("dialects"):  # of the verb `metrics` only
         more = {**more, "dialects": eer_dialects(evaluated.scores)}

@@ -113,7 +113,7 @@ def check_whole_numbers(
     for row in np.flatnonzero(np.abs(values) >= _MAX_WHOLE).tolist():
         if _WHOLE.fullmatch(given := text(row)):
             whole, nearest = int(given.partition(".")[0]), float(given)
-            if whole not in (int(nearest), int(Decimal(repr(nearest)))):
+            if whole not in (Decimal(nearest), Decimal(repr(nearest))):
                 raise PrivacyEvalError(
                     f"{where(row)}: the whole number {given} has more digits than a float: scores "
                     "would become ties; subtract one number from all of them, or divide them, so "

@@ -201,7 +201,7 @@ CAVEATS: Mapping[str, Caveat] = {
         confirmable=True,
     ),
     SAME_SCORES: Caveat(
-        "Another system has the same score files: not ranked until confirmed (--confirm SYSTEM)",
+        "Another system has the same scores: not ranked until confirmed (--confirm SYSTEM)",
         word="same scores",
         confirmable=True,
     ),
@@ -228,7 +228,7 @@ CAVEATS: Mapping[str, Caveat] = {
         ranked=True,
     ),
     DECIMAL: Caveat(
-        "Scores look like log10 LRs, and Cllr takes natural LLRs: multiply by ln 10 (--log10)",
+        "Scores look like log10 LRs, and Cllr takes natural LLRs (--log10, or calibrate them)",
         "cllr",
         ranked=True,
     ),

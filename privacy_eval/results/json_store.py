@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -47,12 +48,12 @@ def _descriptions(results: Results) -> dict[str, MetricDescription]:
     return registered | results.described
 
 
-def read_results(path: Path) -> Results:
+def read_results(path: str | os.PathLike[str]) -> Results:
     """Read a results.json; what others confirmed in theirs is not believed.
 
     Parameters
     ----------
-    path : Path
+    path : path-like
 
     Returns
     -------
@@ -63,6 +64,7 @@ def read_results(path: Path) -> Results:
     PrivacyEvalError
         Unreadable, not JSON, another format, a missing, unknown or wrong entry.
     """
+    path = Path(path)
     plain = load_json(path)
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise PrivacyEvalError(f"{path}: not a results.json (expected the format {FORMAT!r})")

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple, TypeAlias
 
 from ..choices import grouped
-from ..errors import abbreviate
+from ..errors import abbreviate, counted
 from ..metrics import CAVEATS
 from ..metrics.caveats import (
     FAR_SET,
@@ -156,14 +156,18 @@ def _unusual_word_counts(records: Iterable[Record]) -> Iterator[tuple[Record, st
 
 
 def shared_scores(results: Results) -> dict[tuple[str, ...], int]:
-    """Count the score files of anonymized speech that are the same, to the byte, by the systems
-    that have them; the words of all systems are those of original speech."""
-    owners: dict[str, dict[str, None]] = {}
+    """Count the score files of anonymized speech that are the same, in whatever order and almost
+    to the digit, by the systems that have them; the words of all systems are those of original
+    speech."""
+    owners: dict[object, dict[str, None]] = {}
     for r in results.verification:
         c, sha256 = r.condition, str(r.scores_file.get("sha256", ""))
         by_voice = c.attacker not in results.protocol.word_attackers
         if sha256 and by_voice and not c.is_original:
-            owners.setdefault(sha256, {})[c.system] = None
+            # Other scores have other metrics: no two published systems agree in one Cllr.
+            of = sorted(r.metrics.get("exact", {}).items())
+            values = r.place(), c.attack_model, [f"{key} {value:.5g}" for key, value in of]
+            owners.setdefault(str(values) if of else sha256, {})[c.system] = None
     return Counter(tuple(systems) for systems in owners.values() if len(systems) > 1)
 
 
@@ -241,9 +245,14 @@ def utility_notes(records: Iterable[Record]) -> list[str]:
 
 
 def confirmed_notes(results: Results) -> list[str]:
-    """Name what was confirmed, by day."""
+    """Name what was confirmed, by day: the names that were given, then what they ended."""
     days = grouped(results.confirmations, results.confirmations.__getitem__)
-    return [f"Confirmed by --confirm on {day}: {abbreviate(of)}" for day, of in days.items()]
+    names = grouped(results.confirmed, results.confirmed.__getitem__)
+    return [
+        f"Confirmed on {day} by --confirm {', '.join(names.get(day, ()))} "
+        f"({counted(len(of), 'value')}): {abbreviate(of)}"
+        for day, of in days.items()
+    ]
 
 
 def today() -> str:

@@ -1238,8 +1238,8 @@ class Results:
         known = {name for of in ended for name in of}
         for name in names:
             if name not in known:
-                there = abbreviate(sorted({of[0] for of in ended})) or "there is nothing to confirm"
-                text = f"--confirm {name}: no caveat of this name that it could end: {there}"
+                there = abbreviate(sorted({of[0] for of in ended})) or "none"
+                text = f"--confirm {name}: ends nothing; names that end something: {there}"
                 warnings.warn(text, InputWarning, stacklevel=2)
         since = {**self.confirmed, **(since or {})}
         days = {name: since.get(name, today()) for name in names if name in known}

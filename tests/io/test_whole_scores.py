@@ -123,3 +123,8 @@ def test_a_matrix_of_integers(tmp_path: Path) -> None:
         file["scores"], file["score_mask"] = np.array([[1], [LIMIT + 1]]), np.ones((2, 1), bool)
     with pytest.raises(PrivacyEvalError, match="scores.h5: scores, index 1: the whole number"):
         read_scores(tmp_path / "scores.h5")
+
+
+def test_a_number_beyond_all_floats() -> None:
+    with pytest.raises(PrivacyEvalError, match="more digits than a float"):
+        pe.evaluate([10**400] * 12, list(range(12)))

@@ -221,7 +221,7 @@ def test_what_is_broken_is_not_averaged_or_ranked_until_confirmed(
         assert confirmed.confirmed == {name: "2026-11-28"} and caveats(confirmed) == {}
         assert averages(confirmed) == pytest.approx({ORIGINAL_COLUMN: 0.5175, "S": 0.075})
         (note,) = comparability_notes(confirmed)
-        assert note.startswith("Confirmed by --confirm on 2026-11-28: ") and "99.50" in note
+        assert note.startswith("Confirmed on 2026-11-28 by --confirm ") and "99.50" in note
         assert caveats(confirmed.of("S")) == caveats(confirmed.selected(["S"])) == {}
         assert caveats(replace(confirmed, confirmed={})) == caveats(results)
 
@@ -230,7 +230,7 @@ def test_a_name_without_a_caveat_is_told_with_those_that_there_are() -> None:
     results = results_of((0.04, 0.07), (0.995, 0.08))
     with pytest.warns(InputWarning, match=r"--confirm orignal:vctk: .*original:vctk"):
         assert caveats(results.confirm(["orignal:vctk"])) == caveats(results)
-    with pytest.warns(InputWarning, match="nothing to confirm"):
+    with pytest.warns(InputWarning, match="ends nothing"):
         results_of((0.04, 0.07), (0.05, 0.08)).confirm(["original"])
     with pytest.warns(InputWarning, match="--confirm original:libri"):
         assert results.confirm(["original:libri"]).confirmed == {}
@@ -295,7 +295,7 @@ def test_systems_with_the_same_scores_are_held_back() -> None:
     assert held(one) == {"b"} == held(one.selected(["b"]))
     (note,) = identical_scores(one)
     assert note.startswith("Identical scores of a and b")
-    assert any("--confirm on" in text and "of a" in text for text in comparability_notes(one))
+    assert any("by --confirm" in text and "of a" in text for text in comparability_notes(one))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert held(results.confirm(["a", "b"])) == set()
