@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -163,8 +162,7 @@ def fill_home(home: Path) -> None:
             path.rename(path.with_name(path.name.replace("_B1", "_anon")))
         elif path.name == "xvector.scp":
             path.write_text(path.read_text().replace("_B1/", "_anon/"))
-    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
-        archive.extractall(home, filter="data")
+    shutil.unpack_archive(ROOT / "tests/data/golden/editions/trees.tar.xz", home)
     (home / "tree2024").rename(home / "Voice-Privacy-Challenge-2024")
     (home / "tree2026").rename(home / "Voice-Privacy-Challenge-2026")
     submitted(home / "Voice-Privacy-Challenge-2024", home)

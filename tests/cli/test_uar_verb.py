@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,7 @@ from privacy_eval.metrics.recall import recalls
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trees")
-    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(ROOT / "tests/data/golden/editions/trees.tar.xz", folder)
     return folder / "tree2024"
 
 

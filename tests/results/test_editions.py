@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,7 @@ SUMMARIES_2022 = [
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trees")
-    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(ROOT / "tests/data/golden/editions/trees.tar.xz", folder)
     return folder
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tarfile
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -86,8 +86,7 @@ def protocol_of(folder: Path, *attackers: str) -> Path:
 @needs_onnxruntime
 def test_an_encoder_attacks_a_tree_of_2024(tmp_path: Path) -> None:
     """Beside the challenge's attacker, where the model trained on original speech has scores."""
-    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(ROOT / "tests/data/golden/editions/trees.tar.xz", tmp_path)
     tree = tmp_path / "tree2024"
     noise = np.random.default_rng(0).normal(0, 3000, 8000).astype(np.int16)
     soundfile.write(tree / "noise.wav", noise, 16000)

@@ -8,7 +8,6 @@ import itertools
 import json
 import re
 import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -28,8 +27,7 @@ Rows = set[tuple[str, ...]]
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trees")
-    with tarfile.open(ROOT / "tests/data/golden/editions/trees.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(ROOT / "tests/data/golden/editions/trees.tar.xz", folder)
     return folder
 
 
