@@ -147,7 +147,7 @@ class Vectors:
                 is_equal[one[same]] = is_equal[other[same]] = True
                 if apart == 1:  # where vectors begin that are equal to the next
                     several = int(np.count_nonzero(np.diff(same, prepend=False) & same))
-        n, what = int(is_equal.sum()), "say nothing about privacy"
+        n, what = int(is_equal.sum()), "are uninformative about privacy"
         if n <= len(rows) / 2:
             return ""
         unless = f" to others, and {several} different: unless it is one for each speaker, these"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from ..choices import LEAST_SPEAKERS
 from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
+from ..metrics.caveats import LEVEL
 from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
@@ -20,7 +21,7 @@ from .notes import averaged_text, front_notes, interval_notes
 from .page import Front
 
 #: Measures that are in tables only.
-_PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808", "level_db")
+_PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808", LEVEL)
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {

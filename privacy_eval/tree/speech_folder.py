@@ -166,8 +166,8 @@ def read_speech_folder(
     by_names = {speaker for _, speaker, _ in recognized}.difference(speakers)
     problem = f"speakers by LibriSpeech's layout are not at level {level}; list them by --utt2spk"
     refuse(sorted(by_names), folder, f"{problem} or --training-utt2spk")
-    strangers = [s for s in speakers if of_list and s not in of_list]
-    refuse(strangers, listed, "folders that are none of its speakers (--utt2spk reads it)")
+    unlisted = [s for s in speakers if of_list and s not in of_list]
+    refuse(unlisted, listed, "folders that are none of its speakers (--utt2spk reads it)")
     unknown = [s for s in speakers if gender_of and s not in gender_of]
     refuse(unknown, table, "no gender of speakers")
     said, remarks = _said(folder, paths, audio)

@@ -140,6 +140,20 @@ def test_scores_of_another_team(tree: SpeechTree, edited: Callable[[list[str]], 
     assert len(marked) == 2 and "other/x" in marked
 
 
+def test_a_value_for_failed_trials_makes_no_scores_the_same(tree: SpeechTree) -> None:
+    """Two teams write -1e6 for the same trial, and have other scores for the rest."""
+    ours = tree.root / tree.results
+    other = shutil.copytree(ours, tree.root / "exp/other/x/results-1")
+    for number, folder in enumerate((ours, other)):
+        for path in folder.rglob("scores"):
+            parts = [line.rpartition(" ") for line in path.read_text().splitlines()]
+            scores = [float(row[2]) + 0.1 * number * (at % 3) for at, row in enumerate(parts)]
+            scores[0] = -1e6
+            lines_to(path, (f"{row[0]} {s}" for row, s in zip(parts, scores, strict=True)))
+    problems = [row["problem"] for row in rows(tree) if OA in row["problem"]]
+    assert not any(p.startswith(CAVEATS[SAME_SCORES].reason) for p in problems)
+
+
 def test_imported_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", DAY)
     text, out = B1.read_text(), tmp_path / "out.json"
