@@ -191,7 +191,7 @@ def amount_curve(
     within = [
         one
         for one in sorted(within_sessions, key=lambda one: one.length)
-        if np.unique(one.own).size > 1
+        if one.length in whole and np.unique(one.own).size > 1
     ]
     return AmountCurve(
         of_all,

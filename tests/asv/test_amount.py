@@ -19,7 +19,7 @@ from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
 from privacy_eval.asv.amount import KnownSpeech, amount_of_scores
 from privacy_eval.io.ids import sessions_of
 from privacy_eval.io.scores import pair, read_scores, read_trials
-from privacy_eval.metrics.amount import Amount
+from privacy_eval.metrics.amount import Amount, LengthScores, amount_curve
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "amount"
 FACTS = json.loads((GOLDEN / "expected.json").read_text())
@@ -251,19 +251,29 @@ def test_seconds_sessions_and_equal_speakers_one_by_one(data: st.DataObject) -> 
     assert values(curve.all) == of(runs)
     assert values(curve.equal) == of(runs, same)
     within: dict[int, list[list[str]]] = {}
-    for n in lengths if known.sessions else ():
+    for n in rates if known.sessions else ():
         cut = [
             r
             for s in speakers
             for c in range(3)
             for r in consecutive([u for u in spoken[s] if u.startswith(f"{s}-c{c}-")], n)
         ]
-        if len({r[0].split("-")[0] for r in cut if slow_rates([r], scores, speakers)}) > 1:
+        speak = {r[0].split("-")[0] for r in cut if slow_rates([r], scores, speakers)}
+        if rates[n] and len(speak) > 1:
             within[n] = cut
     assert values(curve.one_session) == of(within)
     for one, whole in zip(curve.one_session, curve.any_session, strict=True):
         kept = {r[0].split("-")[0] for r in within[one.length] if slow_rates([r], scores, speakers)}
         assert values([whole]) == of({one.length: runs[one.length]}, kept)
+
+
+def test_a_length_without_whole_tests_is_not_compared_within_sessions() -> None:
+    """Trials may be missing where a test of several utterances crosses sessions."""
+    one = LengthScores(1, np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([0, 1]))
+    two = LengthScores(2, np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([0, 1]))
+    none = LengthScores(2, np.empty((0, 2)), np.empty(0, dtype=np.int64))
+    curve = amount_curve([one, none], ["a", "b"], within_sessions=[one, two])
+    assert [a.length for a in curve.one_session] == [a.length for a in curve.any_session] == [1]
 
 
 def test_vectors_and_scores_have_the_same_tests(tmp_path: Path) -> None:
