@@ -2,12 +2,13 @@
 # Build sdist and wheel and check them; install the wheel outside the clone, into a clean environment for
 # each interpreter with the oldest and the newest allowed packages; run selftest and the demo there.
 #
-# Usage: check_install.sh [--quick] [--pythons "python3.10 python3.13"]
+# Usage: check_install.sh [--quick] [--pythons "python3.10 python3.13"] [--dist DIR]
 set -euo pipefail
 
 # --- options
 quick=false # python3 alone, the oldest packages, a small demo without listening test: as .ci/run calls it
 pythons=    # interpreters, blank-separated (default: one of each version on the PATH or of pyenv)
+dist=       # folder that keeps sdist and wheel once they have passed (default: none)
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -17,6 +18,7 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
+dist=${dist:+$(realpath -m -- "$dist")}
 unset VIRTUAL_ENV PYTHONPATH
 export UV_NATIVE_TLS=1 UV_PYTHON_DOWNLOADS=never
 python3 -m venv "$work/tools"
@@ -58,3 +60,4 @@ for python in $(interpreters); do
     done
 done
 [ -e "$work/log" ] # nothing ran if there is no interpreter
+if [ -n "$dist" ]; then mkdir -p -- "$dist" && cp -- "$work"/dist/*.* "$dist"; fi

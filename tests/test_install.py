@@ -198,6 +198,14 @@ def test_the_demo_of_a_new_recipe_runs_with_the_installed_package(
     assert (attackers, len(plain["similarity"])) == ({"plda": 36, "words": 12}, 12)
 
 
+def test_version_citation_and_changelog_name_the_same_release() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    heading = re.search(r"^## (\S+) \((.+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heading
+    assert heading[1] == citation["version"] == privacy_eval.__version__
+    assert heading[2] == str(citation["date-released"])
+
+
 def test_the_workflow_runs_what_is_here() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     jobs = workflow["jobs"]
