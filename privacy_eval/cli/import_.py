@@ -17,16 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--system", required=True, help="name of the system")
     add(parser, "--conf", default="vpc2020")
     add(parser, "--anon-suffix", "--confirm")
-    also = value("SUFFIX=FILE", "another file, of the results folder SUFFIX, e.g. .orig=FILE")
-    parser.add_argument("--also", action="append", default=[], type=_suffixed_file, **also)
-    folder = value("SUFFIX", "results folder of the file, e.g. .orig (default: the main one)")
-    parser.add_argument("--results-folder", **folder)
+    also = value("MODEL=FILE", "another file, with its attack model or folder, e.g. .orig=FILE")
+    parser.add_argument("--also", action="append", default=[], type=_named_file, **also)
+    model = value("MODEL,..", "attack model of a file, or of its blocks in order, or .orig")
+    parser.add_argument("--attack-model", "--results-folder", **model)
     parser.add_argument("--out", required=True, **path("results.json"))
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..errors import counted
-    from ..io.files import digest, load, read_text, write_text
+    from ..io.files import ask_if_cut, digest, load, read_text, write_text
     from ..numbers.challenge_averages import check_averages
     from ..numbers.comparability import comparability_notes
     from ..products.freshness import write_set
@@ -39,17 +39,18 @@ def run(arguments: argparse.Namespace) -> int:
     from ..version import __version__
 
     protocol = load_protocol(arguments.conf)
-    files = [(arguments.results_folder, arguments.results_txt), *arguments.also]
+    files = [(arguments.attack_model, arguments.results_txt), *arguments.also]
     parts = []
     own = arguments.anon_suffix
     anon_suffix = protocol.anon_suffix if own is None else own
-    for suffix, file in files:
+    for models, file in files:
         loaded = load(file)
         origin = {"name": file.name, "sha256": digest(loaded.content)}
         provenance = {"version": __version__, "imported_from": origin}
         importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
         text = read_text(loaded)
-        parts.append(importer.read(text, suffix))
+        ask_if_cut(file, text)
+        parts.append(importer.read(text, [] if models is None else models.split(",")))
         check_averages(parts[-1], text, str(file))
     out = arguments.out
     results = merge(parts).confirm(arguments.confirm, confirmed_days(out))
@@ -71,8 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _suffixed_file(text: str) -> tuple[str, Path]:
-    suffix, equals, path = text.partition("=")
-    if not (suffix and equals and path):
-        raise argparse.ArgumentTypeError(f"expected SUFFIX=FILE, not {text!r}")
-    return suffix, Path(path)
+def _named_file(text: str) -> tuple[str, Path]:
+    models, equals, path = text.partition("=")
+    if not (models and equals and path):
+        raise argparse.ArgumentTypeError(f"expected MODEL=FILE, not {text!r}")
+    return models, Path(path)

@@ -1,14 +1,16 @@
-"""Read the summaries of the editions: `result_for_rank*` and `results_*.txt` of 2024 and 2026, and
-`RESULTS_summary_*` of 2022."""
+"""Read the summaries of the editions: `result_for_rank*` and `results_*.txt` of 2024 and 2026, of
+every revision, and `RESULTS_summary_*` of 2022."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..errors import PrivacyEvalError
+from ..errors import InputWarning, PrivacyEvalError
 
 
 class TableForm(NamedTuple):
@@ -22,16 +24,38 @@ class TableForm(NamedTuple):
 
 _ASV = ("dataset", "split", "gender", "enrollment", "trial")
 _EMOTIONS = "UAR|ACC_(?:ang|hap|neu|sad)"
+#: A table of 2024 before March, which does not tell what its ASV model was trained on.
+UNTOLD = "asv"
 #: Forms of tables by kind.
 TABLES = {
     "ser": TableForm("SER results", ("dataset", "split", "ser"), _EMOTIONS),
-    "asv": TableForm("ASV_eval results", _ASV, "EER"),
+    "asv_orig": TableForm("ASV_eval results", _ASV, "EER"),
     "asr": TableForm("ASR results", ("dataset", "split", "asr"), "WER"),
     "asv_anon": TableForm("ASV_eval^anon results", _ASV, "EER"),
+    UNTOLD: TableForm("ASV results", _ASV, "EER"),
+    "folds": TableForm("", ("dataset", "split", "fold", "ser"), _EMOTIONS),  # of CSV
 }
-_LINE = re.compile("---- (?:Time: [0-9_:-]{1,20}|(?P<heading>.+)) ----")
-_PERCENT = re.compile(r"[0-9]{1,3}\.[0-9]{1,6}")
-_NUMBER = re.compile("[0-9]{1,6}")
+#: What a file states beside a value: an interval, or what is over the folds of UAR.
+_STATED = re.compile("(.+?)[-_](ci[-_]lower|ci[-_]upper|min|max|std)")
+_STATISTICS = ("mean", "min", "max", "std")
+_LINE = re.compile(r"-{2,9} *(?:Time\b.{0,40}?|(?P<heading>[^- ].{1,60}?)) *-{2,9}")
+_PERCENT = re.compile(r"[0-9]{1,5}(?:\.[0-9]{0,17})?(?:[eE][-+]?[0-9]{1,2})?", re.ASCII)
+_MISSING = ("nan", "NaN", "None", "<NA>")
+_INDEX = re.compile("[0-9]{1,6}")
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """A row of a table: location, identifying cells, and values in percent by column; what the file
+    states beside a value is named as in `UAR-min`, `EER-ci_lower`."""
+
+    where: str
+    identity: tuple[str, ...]
+    values: Mapping[str, float]
+
+    def stated(self) -> dict[str, float]:
+        """Return what the file states beside its values, as fractions."""
+        return {name: value / 100 for name, value in self.values.items() if "-" in name}
 
 
 @dataclass(frozen=True)
@@ -41,23 +65,23 @@ class SummaryTable:
     Attributes
     ----------
     kind : str
-        `ser`, `asv`, `asr` or `asv_anon` (attacker trained on anonymized speech).
-    columns : tuple of str
-        Names of the columns with values, in order.
-    rows : tuple of tuples of str
-        What identifies each row: data set, split, gender, enrollment and trial speech, or data
+        `ser`, `asr`, `asv_orig`, `asv_anon` (attacker trained on anonymized speech), or `asv`
+        (not told).
+    rows : tuple of SummaryRow
+        What identifies each: data set, split, gender, enrollment and trial speech, or data
         set, split and speech.
-    values : tuple of tuples of float
-        Percent, by row and column.
-    line : int
-        Of the first row in the file.
+    run : int
+        Number of `Time` lines before it.
     """
 
     kind: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    values: tuple[tuple[float, ...], ...]
-    line: int
+    rows: tuple[SummaryRow, ...]
+    run: int
+
+    @property
+    def content(self) -> tuple[tuple[Sequence[str], tuple[tuple[str, float], ...]], ...]:
+        """The cells of all rows."""
+        return tuple((row.identity, tuple(row.values.items())) for row in self.rows)
 
 
 def parse_rank(text: str, path: str) -> list[SummaryTable]:
@@ -72,71 +96,98 @@ def parse_rank(text: str, path: str) -> list[SummaryTable]:
     Raises
     ------
     PrivacyEvalError
-        With `path` and line: a heading, column or row of another form, as superseded versions of
-        March 2024 have them.
+        With `path` and line: a heading, column or row of another form.
     """
-    lines = text.removesuffix("\n").split("\n")
     tables: list[SummaryTable] = []
-    at = 0
-    while at < len(lines):
-        match = _LINE.fullmatch(lines[at])
-        if match is None:
-            where = f"{path}:{at + 1}"
-            raise PrivacyEvalError(f"{where}: expected '---- ... ----', found {lines[at][:80]!r}")
-        at += 1
-        if match["heading"]:
-            end = next((i for i in range(at, len(lines)) if not lines[i]), len(lines))
-            tables.append(_table(match["heading"], lines[at:end], path, at))
-            at = end
-        at = next((i for i in range(at, len(lines)) if lines[i]), len(lines))
-    if not tables:
-        raise PrivacyEvalError(f"{path}: no results")
+    run, kind, at = 0, "", ""
+    body: list[tuple[str, str]] = []
+    headings = {form.heading: kind for kind, form in TABLES.items() if form.heading}
+    for number, line in enumerate([*text.split("\n"), "---- Time ----"], start=1):
+        where, line = f"{path}:{number}", line.strip()
+        if match := _LINE.fullmatch(line):
+            if kind:
+                tables.append(SummaryTable(kind, _rows(kind, body, at), run))
+            run += match["heading"] is None
+            kind, at, body = headings.get(match["heading"] or "", ""), where, []
+            if match["heading"] and not kind:
+                expected = ", ".join(headings)
+                raise PrivacyEvalError(f"{where}: unknown heading {line[:80]!r} (not {expected})")
+        elif line and kind:
+            body.append((where, line))
+        elif line:
+            raise PrivacyEvalError(f"{where}: expected '---- ... ----', found {line[:80]!r}")
+    if not any(table.rows for table in tables):
+        raise PrivacyEvalError(f"{path}: no results: no table has rows (evaluation stopped?)")
     return tables
 
 
-def _table(heading: str, lines: Sequence[str], path: str, at: int) -> SummaryTable:
-    """Parse the lines of a table, of which the first has the index `at`."""
-    kind = next((k for k, form in TABLES.items() if form.heading == heading), None)
-    if kind is None:
-        headings = ", ".join(form.heading for form in TABLES.values())
-        raise PrivacyEvalError(
-            f"{path}:{at}: unknown heading {heading[:80]!r} (expected one of {headings})"
-        )
-    header = lines[0] if lines else ""
-    names, (_, identity, values_form) = header.split(), TABLES[kind]
-    columns = tuple(names[len(identity) :])
-    unknown = [name for name in columns if re.fullmatch(values_form, name) is None]
-    if tuple(names[: len(identity)]) != identity or unknown or not columns:
-        raise PrivacyEvalError(
-            f"{path}:{at + 1}: expected the columns {' '.join(identity)} and "
-            f"{values_form}, found {header.strip()[:120]!r}"
-        )
-    if len(set(columns)) < len(columns):
-        raise PrivacyEvalError(f"{path}:{at + 1}: duplicate column")
-    first = 1 + (kind == "ser")
-    if first == 2 and " ".join(lines[1:2]).split() != ["mean"] * len(columns):
-        raise PrivacyEvalError(f"{path}:{at + 2}: expected 'mean' below each column")
-    rows, values, n_numbered = [], [], 0
-    for number, line in enumerate(lines[first:], start=at + first + 1):
-        cells = line.split()
-        if len(cells) == len(names) + 1 and _NUMBER.fullmatch(cells[0]):
-            n_numbered += 1
-            del cells[0]
-        texts = cells[len(identity) :]
-        if len(cells) != len(names) or not all(map(_PERCENT.fullmatch, texts)):
-            raise PrivacyEvalError(
-                f"{path}:{number}: expected {' '.join(names)}, found {line.strip()[:120]!r}"
-            )
-        rows.append(tuple(cells[: len(identity)]))
-        values.append(tuple(map(float, texts)))
-        if max(values[-1]) > 100 and kind != "asr":
-            raise PrivacyEvalError(f"{path}:{number}: more than 100 %: {line.strip()[:120]!r}")
-    if n_numbered not in (0, len(rows)) or not rows:
-        raise PrivacyEvalError(f"{path}:{at + 1}: expected rows, either all or none numbered")
-    return SummaryTable(kind, columns, tuple(rows), tuple(values), at + first + 1)
+def _rows(kind: str, body: Sequence[tuple[str, str]], where: str) -> tuple[SummaryRow, ...]:
+    """Parse the lines of a table below its heading."""
+    if len(body) < 2 or body[0][1] == "Empty DataFrame":
+        warnings.warn(InputWarning(f"{where}: {TABLES[kind].heading}: no rows"), stacklevel=4)
+        return ()
+    (at, header), *lines = body
+    names, second = header.split(), iter(lines[0][1].split())
+    if {*lines[0][1].split()} <= {*_STATISTICS}:
+        names = [n if n in TABLES[kind].identity else f"{n}-{next(second, '')}" for n in names]
+        del lines[0]
+    return table_rows(kind, names, at, ((where, line.split()) for where, line in lines))
 
 
-_SUMMARY_LINE = re.compile(r"(?P<name>[^\s:]+)  ?(?P<rest>\S.*)")
+def table_rows(
+    kind: str, names: Sequence[str], at: str, lines: Iterable[tuple[str, Sequence[str]]]
+) -> tuple[SummaryRow, ...]:
+    """Make the rows of a table.
+
+    Parameters
+    ----------
+    kind : str
+    names : sequence of str
+        The header, in any order, with the statistic of a second line: `UAR-mean`, `UAR-min`.
+    at : str
+        File and line of the header.
+    lines : iterable of (str, sequence of str)
+        File and line, and cells, with or without a number before them. One that is nan is left out,
+        with a warning; a fold may lack an emotion, which is blank then.
+    """
+    _, identity, values = TABLES[kind]
+    columns = []
+    for name in names:
+        name = f"UAR-{name}" if kind == "ser" and name in _STATISTICS else name
+        stated = _STATED.fullmatch(name := name.removesuffix("-mean"))
+        columns.append(f"{stated[1]}-{stated[2].replace('-', '_')}" if stated else name)
+    known = (n in identity or re.fullmatch(values, n.partition("-")[0]) for n in columns)
+    needed = {*identity, values.partition("|")[0]}
+    if not all(known) or not needed <= {*columns} or len({*columns}) < len(columns):
+        raise PrivacyEvalError(
+            f"{at}: expected the columns {' '.join(identity)} and {values}, each once, found "
+            f"{' '.join(names)[:120]!r}"
+        )
+    return tuple(_row(kind, columns, cells, where) for where, cells in lines)
+
+
+def _row(kind: str, columns: Sequence[str], cells: Sequence[str], where: str) -> SummaryRow:
+    if len(cells) == len(columns) + 1 and _INDEX.fullmatch(cells[0]):
+        cells = cells[1:]
+    of, identity = dict(zip(columns, cells, strict=False)), TABLES[kind].identity
+    nans = [f"{name} is {text}" for name, text in of.items() if text in _MISSING]
+    if nans:
+        said = f"{where}: {', '.join(nans)}: left out, so that no average has it (evaluate again)"
+        warnings.warn(InputWarning(said), stacklevel=2)
+    values = {
+        name: float(text) if _PERCENT.fullmatch(text) else math.inf
+        for name, text in of.items()
+        if not (name in identity or text in _MISSING or (not text and name.startswith("ACC_")))
+    }
+    highest = 1e6 if kind == "asr" else 100
+    if len(cells) != len(columns) or any(value > highest for value in values.values()):
+        raise PrivacyEvalError(
+            f"{where}: expected {' '.join(columns)}, at most 100 % but for WER, found "
+            f"{' '.join(cells)[:120]!r}"
+        )
+    return SummaryRow(where, tuple(of[name] for name in identity), values)
+
+
 _AVERAGE = re.compile(
     r"(?P<title>(?:Weighted a|A)verage [^:]+): (?P<value>-?\d{1,3}\.\d{3})", re.ASCII
 )
@@ -151,43 +202,5 @@ def summary_averages(text: str) -> Iterator[tuple[int, str, float]]:
     [(1, 'Average WER dev orig', 7.305)]
     """
     for number, line in enumerate(text.split("\n"), start=1):
-        if match := _AVERAGE.fullmatch(line):
+        if match := _AVERAGE.fullmatch(line.strip()):
             yield number, match["title"], float(match["value"])
-
-
-def split_summary(text: str, path: str) -> str:
-    """Convert a `RESULTS_summary_*` of 2022, a line per number, to the form of results.txt.
-
-    Parameters
-    ----------
-    text : str
-    path : str
-        For messages.
-
-    Returns
-    -------
-    str
-        Line breaks instead of the blanks after a name; without the averages, the last lines, which
-        follow from the other values.
-
-    Raises
-    ------
-    PrivacyEvalError
-        With `path` and line: a line of another form.
-    """
-    lines: list[str] = []
-    averages: set[str] = set()
-    for number, line in enumerate(text.split("\n")[:-1], start=1):
-        average = _AVERAGE.fullmatch(line)
-        match = _SUMMARY_LINE.fullmatch(line)
-        if average is not None and average["title"] not in averages:
-            averages.add(average["title"])
-        elif match is None or averages:
-            raise PrivacyEvalError(f"{path}:{number}: not a line of a summary: {line[:100]!r}")
-        elif match["rest"].startswith("Pitch_correlation"):
-            lines.append(line)
-        else:
-            lines += [match["name"], f"  {match['rest']}"]
-    if not text.endswith("\n"):
-        raise PrivacyEvalError(f"{path}: truncated last line")
-    return "".join(f"{line}\n" for line in lines)

@@ -1,34 +1,47 @@
 """The challenge's `results.txt`, in and out.
 
 Per condition the folder's name, then its metrics indented by two spaces; then
-word error rates, pitch correlations and DeID/G_VD (see `format_results_txt`).
+word error rates, pitch correlations and DeID/G_VD (see `format_results_txt`). Earlier revisions
+print `EER: 12.34` without `%`, `Cllr (min/act): a b`, values that are not indented or run together,
+and the summary of 2022 a name with its value on one line; a file may hold several equal runs.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..errors import PrivacyEvalError
+from ..errors import InputWarning, PrivacyEvalError, counted
 from ..metrics.caveats import NOT_AVAILABLE, withholding_caveat
 from ..metrics.registry import METRICS, Kind, of_kind
 from .wer import BLANKS, WerLine, format_wer_line, parse_wer_line
 
 _NUMBER = r"(-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf))"
 _PITCH = re.compile(
-    rf"(\S+)  Pitch_correlation: mean={_NUMBER} std={_NUMBER}(?: chance={_NUMBER})?"
+    rf"(\S+)[ \t]+Pitch_correlation: mean={_NUMBER} std={_NUMBER}(?: chance={_NUMBER})?"
 )
 _PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std", "pitch_correlation_chance")
 _SET_NAME = re.compile(r"[^\s:]+")
+_BARE_EER = re.compile(
+    r"\bEER: ([0-9.]+)(?=[ \t\r]*$|[ \t]*[A-Z]|[ \t]*linka)", re.ASCII | re.MULTILINE
+)
+_PARTS = ("verification", "recognition", "utility", "similarity")
+_TAG = "tag"
+K = TypeVar("K")
+#: Values by name: where it is first, how many are repeated, and the values by key.
+Found: TypeAlias = dict[K, tuple[str, int, dict[str, Any]]]
 _KEY = re.compile(r"\{([^}]+)\}")
 _CAVEAT = "caveat: "
-#: Metrics of trial sets.
+#: Metrics of trial sets, and all that have lines.
 _SET_KINDS: tuple[Kind, ...] = ("matrices", "utility")
+_KINDS: tuple[Kind, ...] = ("scores", *_SET_KINDS)
 
 
 @dataclass(frozen=True)
@@ -69,8 +82,8 @@ class ResultsTxt:
 
     verification: dict[str, VerificationBlock] = field(default_factory=dict)
     recognition: dict[str, Sequence[WerLine]] = field(default_factory=dict)
-    utility: dict[str, Mapping[str, float]] = field(default_factory=dict)
-    similarity: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    utility: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    similarity: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     caveats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -94,38 +107,86 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
     >>> parse_results_txt("ASV-a\\n  EER: 20.5%\\n", "results.txt").verification["ASV-a"].metrics
     {'eer': 0.205}
     """
-    results = ResultsTxt()
-    names: set[str] = set()
+    bare = [*_BARE_EER.finditer(text)]
+    if bare:
+        where = f"{path}:{text.count(chr(10), 0, bare[0].start()) + 1}"
+        if max(float(match[1]) for match in bare) <= 1:
+            raise PrivacyEvalError(f"{where}: fraction or percent? Write % behind EERs in percent")
+        said = "EERs without % are ROCCH-EERs, as the script of that revision computes"
+        warnings.warn(InputWarning(f"{where}: {said}"), stacklevel=2)
+    found: Found[tuple[str, str]] = {}
     for where, head, body in _blocks(text, path):
-        pitch = _PITCH.fullmatch(head)
-        name = f"pitch correlation of {pitch[1]}" if pitch else head
-        if name in names:
-            raise PrivacyEvalError(f"{where}: duplicate {name}")
-        names.add(name)
-        if pitch is not None:
-            if body:
-                raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
-            numbers = (_number(text, where) for text in pitch.groups()[1:] if text)
-            values = dict(zip(_PITCH_KEYS, numbers, strict=False))
-            results.utility[pitch[1]] = {**results.utility.get(pitch[1], {}), **values}
-        elif _SET_NAME.fullmatch(head) is None:
-            raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
-        elif not body:
-            raise PrivacyEvalError(f"{where}: {head} is followed by no value")
-        elif head.startswith("ASV-"):
-            values, tag = _values(body, "scores")
-            results.verification[head] = VerificationBlock(values, tag)
-        elif head.startswith("ASR-"):
-            body = [(at, line) for at, line in body if not line.startswith(_CAVEAT)]
-            results.recognition[head] = [parse_wer_line(line, at) for at, line in body]
-        else:
-            values, _ = _values(body, "matrices", "utility")
-            for key, value in values.items():
-                sets = results.similarity if METRICS[key].kind == "matrices" else results.utility
-                sets[head] = {**sets.get(head, {}), key: value}
-    if not names:
-        raise PrivacyEvalError(f"{path}: empty file, expected a results.txt")
-    return results
+        for part, name, values in _block(where, head, body):
+            add_values(found, (part, name), values, where)
+    if not found:
+        raise PrivacyEvalError(f"{path}: empty file: no results (evaluation stopped?)")
+    warn_repeated(path, found)
+    scores, rates, utility, similarity = (
+        {name: of for (part, name), (*_, of) in found.items() if part == wanted}
+        for wanted in _PARTS
+    )
+    return ResultsTxt(
+        {name: VerificationBlock(of, of.pop(_TAG, None)) for name, of in scores.items()},
+        {name: [*of.values()] for name, of in rates.items()},
+        utility,
+        similarity,
+    )
+
+
+def add_values(found: Found[K], key: K, values: Mapping[str, Any], where: str) -> None:
+    """Add the values of a name, which may occur again with the same ones: files of several runs.
+
+    Parameters
+    ----------
+    found : mapping
+        By name: where it is first, the number of repeated values, and its values.
+    where : str
+        Beginning of the message of an error: file and line.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another value than before.
+    """
+    first, n_repeated, of = found.setdefault(key, (where, 0, {}))
+    repeated = [name for name in values if name in of]
+    if others := [name for name in repeated if of[name] != values[name]]:
+        said = f"another {others[0]} than at {first}: the file has several runs, keep one"
+        raise PrivacyEvalError(f"{where}: {said}")
+    found[key] = first, n_repeated + len(repeated), {**of, **values}
+
+
+def warn_repeated(path: str, found: Found[Any]) -> None:
+    """Warn of values that a file has more than once."""
+    if n_repeated := sum(n for _, n, _ in found.values()):
+        said = f"{counted(n_repeated, 'value')} repeated unchanged (several runs?), counted once"
+        warnings.warn(InputWarning(f"{path}: {said}"), stacklevel=3)
+
+
+def _block(
+    where: str, head: str, body: list[Located]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Read the lines of a name: yield a part of `ResultsTxt`, the name, and values by key."""
+    if pitch := _PITCH.fullmatch(head):
+        if body:
+            raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
+        numbers = (_number(text, where) for text in pitch.groups()[1:] if text)
+        yield "utility", pitch[1], dict(zip(_PITCH_KEYS, numbers, strict=False))
+    elif _SET_NAME.fullmatch(head) is None:
+        raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
+    elif not body:
+        raise PrivacyEvalError(f"{where}: {head} is followed by no value")
+    elif head.startswith("ASV-"):
+        yield "verification", head, _values(body, "scores")
+    elif head.startswith("ASR-"):
+        rates: dict[str, WerLine] = {}
+        for at, line in body:
+            key = f"%WER {(rate := parse_wer_line(line, at)).decode}"
+            rates[key if key not in rates else f"{key} {at}"] = rate
+        yield "recognition", head, rates
+    else:
+        for key, value in _values(body, *_SET_KINDS).items():
+            yield _PARTS[2 + (METRICS[key].kind == "matrices")], head, {key: value}
 
 
 def format_results_txt(results: ResultsTxt) -> str:
@@ -198,13 +259,20 @@ def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
     forms = []
     for line in (metric.line for kind in kinds for metric in of_kind(kind).values()):
         if line:
-            literal = [re.escape(part) for part in _KEY.split(line)[::2]]
+            literal = [_literal(part) for part in _KEY.split(line)[::2]]
             names = _KEY.findall(line)
             numbers = {"tag": "([0A-Z])"}
             parts = [f"(?:{numbers.get(name, _NUMBER)}|{NOT_AVAILABLE})" for name in names]
             joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
-            forms.append((re.compile(joined), names))
+            forms.append((re.compile(rf"{joined}[ \t]*"), names))
     return forms
+
+
+def _literal(part: str) -> str:
+    """Make the pattern of what is between numbers; some revisions print no `%`, and a blank for
+    `/`."""
+    blank = re.sub(r"(\\ )+", "[ \\\\t]+", re.escape(part))
+    return "[ \\t]*[/ \\t][ \\t]*" if part == "/" else blank.replace("%", "%?")
 
 
 def _number(text: str, where: str) -> float:
@@ -220,14 +288,19 @@ Located = tuple[str, str]
 
 
 def _blocks(text: str, path: str) -> list[tuple[str, str, list[Located]]]:
-    """List unindented lines with the indented ones below them, each with `path:line`."""
+    """List names with the values below or behind them, each with `path:line`."""
+    known = (metric.line for kind in _KINDS for metric in of_kind(kind).values() if metric.line)
+    label = "|".join(("%WER ", *(_literal(_KEY.split(line)[0]) for line in known)))
+    named = re.compile(rf"([^\s:]+)[ \t]+((?:{label}).*)")
+    value = re.compile(rf"[ \t]|{label}")
     blocks: list[tuple[str, str, list[Located]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         where, stripped = f"{path}:{number}", line.strip(BLANKS)
-        if not stripped:
+        if not stripped or stripped.startswith(_CAVEAT):
             continue
-        if line[0] not in BLANKS:
-            blocks.append((where, stripped, []))
+        if value.match(line) is None:
+            both = named.fullmatch(stripped)
+            blocks.append((where, both[1], [(where, both[2])]) if both else (where, stripped, []))
         elif not blocks:
             raise PrivacyEvalError(f"{where}: a value before any condition: {stripped[:100]!r}")
         else:
@@ -235,28 +308,26 @@ def _blocks(text: str, path: str) -> list[tuple[str, str, list[Located]]]:
     return blocks
 
 
-def _values(body: list[Located], *kinds: Kind) -> tuple[dict[str, float], str | None]:
-    """Read the numbers of a block's lines by name, and the ZEBRA category if there is one."""
-    values: dict[str, float] = {}
-    tag: str | None = None
+def _values(body: list[Located], *kinds: Kind) -> dict[str, Any]:
+    """Read the numbers of a block's lines by name, and the ZEBRA category, `tag`."""
+    values: dict[str, Any] = {}
     forms = _forms(*kinds)
     for where, line in body:
-        if line.startswith(_CAVEAT):
-            continue
-        match, names = next(
-            ((m, names) for pattern, names in forms if (m := pattern.fullmatch(line))), (None, [])
-        )
-        if match is None:
-            raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
-        for name, text in zip(names, match.groups(), strict=True):
-            if text is None:  # not available
-                continue
-            if name == "tag":
-                tag = text
-                continue
-            if name in values:
-                raise PrivacyEvalError(f"{where}: duplicate {name}")
-            values[name] = _number(text, where) / (100 if "%" in line else 1)
-            if "%" in line and 1 < abs(values[name]) < math.inf:
-                raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
-    return values, tag
+        rest = line
+        while rest:  # several may run together
+            match, names = next(
+                ((m, n) for form, n in forms if (m := form.match(rest))), (None, [])
+            )
+            if match is None:
+                raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
+            rest = rest[match.end() :]
+            for name, text in zip(names, match.groups(), strict=True):
+                if text is None:  # not available
+                    continue
+                unit = 100 if name != _TAG and f"{{{name}}}%" in METRICS[name].line else 1
+                value: Any = text if name == _TAG else _number(text, where) / unit
+                if values.setdefault(name, value) != value:
+                    raise PrivacyEvalError(f"{where}: another {name} than above")
+                if unit > 1 and 1 < abs(value) < math.inf:
+                    raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
+    return values

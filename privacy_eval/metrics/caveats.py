@@ -132,7 +132,7 @@ WORSE_ORIGINAL, IMPLAUSIBLE_ORIGINAL = "worse_original", "implausible_original"
 MANY_INSERTIONS, RATED_ABOVE = "many_insertions", "rated_above_original"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
-DECIMAL = "decimal_llrs"
+DECIMAL, STATED = "decimal_llrs", "stated_interval"
 #: What does not differ, by the key of the caveat.
 _CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "enrolled speakers"}
 
@@ -230,6 +230,11 @@ CAVEATS: Mapping[str, Caveat] = {
     DECIMAL: Caveat(
         "Scores look like log10 LRs, and Cllr takes natural LLRs (--log10, or calibrate them)",
         "cllr",
+        ranked=True,
+    ),
+    STATED: Caveat(
+        "The imported file states an interval of the EER, over trials (feerci), not over speakers: "
+        "results.csv has it, tables do not",
         ranked=True,
     ),
     OTHER_LEVEL: Caveat(

@@ -412,6 +412,15 @@ class Protocol:
     attributes: Annotated[tuple[str, ...], SPARSE] = ()
     sentences: Annotated[tuple[int, ...], SPARSE] = ()
 
+    def with_parts(self, genders: Mapping[str, str]) -> Protocol:
+        """Return a protocol of pooled trials with sets of further genders, which no average is
+        over; another protocol as it is."""
+        more = {g: title for g, title in genders.items() if g not in self.genders}
+        if len(self.genders) > 1 or not more:
+            return self
+        weights = {**self.gender_weights, **dict.fromkeys(more, 0.0)}
+        return replace(self, genders={**self.genders, **more}, gender_weights=weights)
+
     def trial_sets(self) -> Iterator[TrialSet]:
         """Iterate over all trial sets by split, data set and gender."""
         for split, data_set, gender in itertools.product(self.splits, self.data_sets, self.genders):

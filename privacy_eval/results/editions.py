@@ -1,39 +1,51 @@
-"""Import the summaries of 2022, 2024 and 2026, and their CSV files."""
+"""Import the results files of 2020 to 2026, of every revision, and their CSV files."""
 
 from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError, located
+from ..errors import InputWarning, PrivacyEvalError, UsageError, located
 from ..io.csv_text import csv_rows
-from ..io.edition_summary import TABLES, parse_rank, split_summary
+from ..io.edition_summary import (
+    TABLES,
+    UNTOLD,
+    SummaryRow,
+    SummaryTable,
+    parse_rank,
+    summary_averages,
+    table_rows,
+)
+from ..io.results_txt import Found, add_values, warn_repeated
 from ..io.wer import WerLine
 from ..metrics.recall import mean_of_folds
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
+from ..protocol.protocol import (
+    ANONYMIZED,
+    ORIGINAL,
+    SPEECH,
+    Protocol,
+    ResultsFolder,
+    bundled,
+    load_protocol,
+)
 from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
 from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
 
 _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
 
-#: Columns without blank cells; a fold may lack an emotion.
-_REQUIRED = ("EER", "WER", "UAR")
-_CELL = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,17})?")
+#: Genders of sets whose pooled trials a later protocol has alone.
+_PARTS = {"f": "female", "m": "male"}
 
-
-@dataclass(frozen=True)
-class _Row:
-    """A row of a table: location, identifying cells, and values in percent."""
-
-    where: str
-    identity: Sequence[str]
-    values: Mapping[str, float]
+#: Training speech of the ASV model of a block, and of the one in whose name a file has a word.
+_ASV_MODELS = {"asv_orig": ORIGINAL, "asv_anon": ANONYMIZED}
+_NAMED = {"orig": ORIGINAL, "anon": ANONYMIZED}
 
 
 @dataclass(frozen=True)
@@ -55,39 +67,70 @@ class Importer:
     anon_suffix: str
     provenance: Mapping[str, Any]
 
-    def read(self, text: str, results_folder: str | None = None) -> Results:
+    def read(self, text: str, models: Sequence[str] = ()) -> Results:
         """Import a file of any supported format, detected from its first line.
 
         Parameters
         ----------
-        results_folder : str or None
-            Suffix of the results folder of a results.txt or CSV; of a CSV, by default, that of the
-            ASV model whose folder the file is in.
+        models : sequence of str
+            Attack models, or suffixes of results folders, that tell the ASV model of the file, or
+            of each `ASV results` of it in order; by default what the file's name, the folder that
+            it is in, and its blocks tell.
 
         Raises
         ------
         PrivacyEvalError
-            As the methods for each form.
+            As the methods for each form; a file that does not tell its ASV model.
         """
-        first = text.split("\n", 1)[0].rstrip("\r")
-        if first.startswith("---- "):
-            return self.rank(text)
-        if first.startswith(",dataset,"):
-            return self.csv(text, self._asv_model(results_folder))
-        if re.match(r"ASV-\S+  EER: ", first):
+        parts = [self._named_part(name) for name in models]
+        first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+        if first.startswith("----"):
+            return self.rank(text, [part.asv_model for part in parts])
+        if len(parts) > 1:
+            raise UsageError(f"{self.path}: --attack-model: one is enough for this file")
+        if re.match(r"ASV-\S+[ \t]+EER", first):
             return self.summary(text)
-        text = extract_system(text, self.path, self.system)
-        return self.results_txt(text, results_folder or "")
+        part = parts[0] if parts else self._told_part(text)
+        if "dataset" in first.split(","):
+            return self.csv(text, part.asv_model if part else None)
+        if part is None:
+            raise self._untold(1, "results.txt")
+        return self.results_txt(extract_system(text, self.path, self.system), part.suffix)
 
-    def _asv_model(self, results_folder: str | None) -> str | None:
-        """Return the training speech of a CSV file's ASV model, if it is known."""
-        folder = Path(self.path).absolute().parent.name
+    def _named_part(self, name: str) -> ResultsFolder:
+        """Return the results folder of a suffix, or of the ASV model of an attack model."""
+        of_model = {a.id: a.asv_model for a in self.protocol.attack_models}
         for part in self.protocol.results_folders:
+            if name == part.suffix or of_model.get(name) == part.asv_model:
+                return part
+        raise PrivacyEvalError(
+            f"{self.protocol.name}: no results folder with suffix {name!r}, nor one of the attack "
+            f"model (it has {', '.join(of_model)})"
+        )
+
+    def _told_part(self, text: str) -> ResultsFolder | None:
+        """Return the results folder that a file is of, if its name, folder or recognizer tells."""
+        path, parts = Path(self.path).absolute(), self.protocol.results_folders
+        folder, recognizers = path.parent.name, self.protocol.recognition.models.items()
+        for part in parts:
             starts = tuple(template.partition("{suffix}")[0] for template in part.folders)
-            is_within = results_folder is None and folder.startswith(starts)
-            if is_within or part.suffix == results_folder:
-                return part.asv_model
-        return None
+            if folder.startswith(starts) or (part.suffix and folder.endswith(part.suffix)):
+                return part
+        used = [model for model, recognizer in recognizers if f"/{recognizer}/" in text]
+        told = [_named_model(path.name) or "", *used[: len(used) == 1]]
+        of_model = {part.asv_model: part for part in parts if not part.folders}
+        found = next((of_model[model] for model in told if model in of_model), None)
+        is_main = len(parts) == 1 or folder.startswith("results")
+        return found or (parts[0] if of_model and is_main else None)
+
+    def _untold(self, n: int, what: str) -> PrivacyEvalError:
+        """Ask for the ASV models of `n` blocks."""
+        ids = " or ".join(a.id for a in self.protocol.attack_models[-2:])
+        each = f", for each of the {n} in order, with commas" if n > 1 else ""
+        return PrivacyEvalError(
+            f"{self.path}: {what} does not tell whether its ASV model was trained on original or "
+            f"anonymized speech: give --attack-model ({ids}){each}"
+        )
 
     def results_txt(self, text: str, results_folder: str) -> Results:
         """Import a results.txt, see `import_results_txt`."""
@@ -101,25 +144,65 @@ class Importer:
             provenance=self.provenance,
         )
 
-    def rank(self, text: str) -> Results:
+    def rank(self, text: str, models: Sequence[str] = ()) -> Results:
         """Import a `result_for_rank*`, or a part of it.
+
+        Parameters
+        ----------
+        models : sequence of str
+            Training speech of the ASV model of each `ASV results`, in order.
 
         Raises
         ------
         PrivacyEvalError
-            A block, row or value of another form, or not of the protocol; a duplicate.
+            A block, row or value of another form, or not of the protocol; two values of a row; a
+            block that does not tell its ASV model.
         """
-        records: defaultdict[str, Any] = defaultdict(tuple)
-        for table in parse_rank(text, self.path):
-            rows = [
-                _Row(f"{self.path}:{line}", row, dict(zip(table.columns, values, strict=True)))
-                for line, (row, values) in enumerate(
-                    zip(table.rows, table.values, strict=True), start=table.line
-                )
-            ]
-            field, of_table = self._records(table.kind, rows, _ASV_MODELS.get(table.kind))
+        tables = parse_rank(text, self.path)
+        untold = self._untold_models(tables, models)
+        found: Found[tuple[str, str | None, tuple[str, ...]]] = {}
+        for table in tables:
+            model = _ASV_MODELS.get(table.kind) or untold.get(table.content)
+            kind = UNTOLD if model else table.kind
+            for row in table.rows:
+                add_values(found, (kind, model, row.identity), row.values, row.where)
+        warn_repeated(self.path, found)
+        rows = defaultdict[tuple[str, str | None], list[SummaryRow]](list)
+        for (kind, model, identity), (where, _, values) in found.items():
+            rows[kind, model].append(SummaryRow(where, identity, values))
+        genders = {identity[2] for kind, _, identity in found if kind == UNTOLD}
+        protocol = self.protocol.with_parts({g: _PARTS[g] for g in sorted(genders & {*_PARTS})})
+        importer, records = replace(self, protocol=protocol), defaultdict[str, Any](tuple)
+        for (kind, model), of_kind in rows.items():
+            field, of_table = importer._records(kind, of_kind, model)
             records[field] += of_table
-        return self._checked(Results(self.protocol, **records))
+        return importer._checked(Results(protocol, **records))
+
+    def _untold_models(
+        self, tables: Sequence[SummaryTable], models: Sequence[str]
+    ) -> dict[object, str]:
+        """Return the training speech of the ASV model of each `ASV results` by its content: as
+        given, or as the file's name tells of a single one; else the first block is the pretrained
+        model's, and the next may be the retrained one's."""
+        blocks: dict[object, SummaryTable] = {}
+        for table in tables:
+            if table.kind == UNTOLD:
+                blocks.setdefault(table.content, table)
+        named = _named_model(Path(self.path).name)
+        if not models and named and len(blocks) == 1:
+            models = [named]
+        elif not models and len(blocks) == 2 and _is_retrained([*blocks.values()], tables):
+            models = SPEECH
+            said = (
+                "the first 'ASV results' is taken as the pretrained model's, the next as retrained"
+            )
+            warnings.warn(InputWarning(f"{self.path}: {said}"), stacklevel=3)
+        if len(models) != len(blocks) and blocks:
+            raise self._untold(len(blocks), "'ASV results'")
+        told = {_ASV_MODELS[table.kind] for table in tables if table.kind in _ASV_MODELS}
+        if not blocks and told and not {*models} <= told:
+            raise UsageError(f"{self.path}: every block tells its ASV model: omit --attack-model")
+        return dict(zip(blocks, models, strict=False))
 
     def summary(self, text: str) -> Results:
         """Import a `RESULTS_summary_*` of 2022: original speech belongs to the results folder of
@@ -130,20 +213,19 @@ class Importer:
         PrivacyEvalError
             As `import_results_txt`.
         """
-        results_txt = split_summary(text, self.path)
         folders = {speech: self._part(speech).suffix for speech in SPEECH}
+        lines = text.split("\n")
+        for number, *_ in summary_averages(text):  # these follow from the other values
+            lines[number - 1] = ""
         parts: dict[str, list[str]] = {folders[ANONYMIZED]: [], folders[ORIGINAL]: []}
-        anonymized = True
-        for line in results_txt.split("\n"):
-            if not line.startswith(" "):
-                name = line.split("  ")[0]
-                is_set = not name.startswith(("ASV-", "ASR-"))
-                anonymized = is_set or name.endswith(self.anon_suffix)
-            part = folders[ANONYMIZED if anonymized else ORIGINAL]
-            for suffix, lines in parts.items():
-                lines.append(line if suffix == part else "")
+        for line in lines:
+            name = line.split(maxsplit=1)[0] if line.strip() else ""
+            is_set = not name.startswith(("ASV-", "ASR-"))
+            part = folders[ANONYMIZED if is_set or name.endswith(self.anon_suffix) else ORIGINAL]
+            for suffix, of_part in parts.items():
+                of_part.append(line if suffix == part else "")
         imported = [
-            self.results_txt("\n".join(lines) + "\n", suffix)
+            self.results_txt("\n".join(lines), suffix)
             for suffix, lines in parts.items()
             if any(lines)
         ]
@@ -163,46 +245,36 @@ class Importer:
             A column, row or value of another form, or not of the protocol; an unknown ASV model.
         """
         (_, header), *lines = csv_rows(text, self.path)
-        names = [n for n in header[1:] if n in _REQUIRED or n.startswith("ACC_")]
-        identity = header[1 : len(header) - len(names)]
-        rows = []
-        for number, cells in lines:
-            if number == 2 and not cells[0]:
-                continue  # below UAR and ACC_*: mean
-            where, texts = f"{self.path}:{number}", cells[1 + len(identity) :]
-            required = (t for n, t in zip(names, texts, strict=True) if n in _REQUIRED)
-            if not (all(required) and all(not t or _CELL.fullmatch(t) for t in texts)):
-                raise PrivacyEvalError(f"{where}: expected {','.join(header)}, found {cells}")
-            values = {n: float(t) for n, t in zip(names, texts, strict=True) if t}
-            rows.append(_Row(where, cells[1 : 1 + len(identity)], values))
-        kinds = {TABLES[kind].identity: kind for kind in ("asv", "asr", "ser")}
-        kinds["dataset", "split", "fold", "ser"] = "folds"
-        kind = kinds.get(tuple(identity))
-        is_table = header[1:] == [*identity, *names] and len(set(names)) == len(names)
-        if kind is None or not rows or not is_table:
+        n_index = int(header[0] == "")
+        names = header[n_index:]
+        kinds = [kind for kind, form in TABLES.items() if {*form.identity} <= {*names}]
+        if not kinds or not lines:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
+        kind = max(kinds, key=lambda kind: (len(TABLES[kind].identity), kind == UNTOLD))
+        if n_index and not lines[0][1][0]:  # below UAR and ACC_*: mean
+            below = lines.pop(0)[1][1:]
+            names = [f"{n}-{cell}" if cell else n for n, cell in zip(names, below, strict=True)]
+        located_cells = ((f"{self.path}:{number}", cells[n_index:]) for number, cells in lines)
+        rows = table_rows(kind, names, f"{self.path}:1", located_cells)
         records: dict[str, Any] = dict([self._records(kind, rows, asv_model)])
         return self._checked(Results(self.protocol, **records))
 
     def _records(
-        self, kind: str, rows: Sequence[_Row], asv_model: str | None
+        self, kind: str, rows: Sequence[SummaryRow], asv_model: str | None
     ) -> tuple[str, tuple[Any, ...]]:
         """Make the records of a table; return the field of `Results` for them, and the records."""
-        if kind in _ASV_MODELS:
+        if kind == UNTOLD:
             return "verification", tuple(self._verification(rows, asv_model))
         if kind == "asr":
             return "recognition", tuple(self._recognition(rows))
         return "emotion", tuple(self._folds(rows) if kind == "folds" else self._emotion(rows))
 
     def _verification(
-        self, rows: Iterable[_Row], asv_model: str | None
+        self, rows: Iterable[SummaryRow], asv_model: str | None
     ) -> Iterator[VerificationRecord]:
         """Make records of EERs under one ASV model."""
         if asv_model is None:
-            raise PrivacyEvalError(
-                f"{self.path}: does not state whether its ASV model was trained on original or "
-                "anonymized speech: choose with --results-folder"
-            )
+            raise self._untold(1, "the table")
         part = self._part(asv_model)
         conditions = {
             (c.data_set, c.split, c.gender, c.enrollment, c.trial): c
@@ -212,14 +284,20 @@ class Importer:
             key = (*row.identity[:3], *(_SPEECH.get(word, word) for word in row.identity[3:]))
             if key not in conditions:
                 raise self._unknown(row)
-            metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
-            yield VerificationRecord(conditions[key], metrics, {}, provenance=self.provenance)
+            if "EER" in row.values:
+                yield VerificationRecord(
+                    conditions[key],
+                    {"challenge": {self.protocol.eer: row.values["EER"] / 100}},
+                    {},
+                    provenance=self.provenance,
+                    stated=row.stated(),
+                )
 
-    def _recognition(self, rows: Iterable[_Row]) -> Iterator[RecognitionRecord]:
+    def _recognition(self, rows: Iterable[SummaryRow]) -> Iterator[RecognitionRecord]:
         """Make records of word error rates."""
         recognition = self.protocol.recognition
         [(model, recognizer)] = list(recognition.models.items())[:1]
-        for row in rows:
+        for row in (row for row in rows if "WER" in row.values):
             condition = self._set_condition(row, "ASR-")
             name = condition.name.removeprefix("ASR-")
             line = WerLine(
@@ -229,15 +307,18 @@ class Importer:
                 lm_weight=None,
                 word_insertion_penalty=None,
             )
-            yield RecognitionRecord(condition, recognition.average, model, line, self.provenance)
+            average, stated = recognition.average, row.stated()
+            yield RecognitionRecord(condition, average, model, line, self.provenance, stated=stated)
 
-    def _emotion(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
+    def _emotion(self, rows: Iterable[SummaryRow]) -> Iterator[EmotionRecord]:
         """Make records of recalls of emotions."""
         for row in rows:
             condition = self._set_condition(row, "SER-")
-            yield EmotionRecord(condition, _recalls(row), provenance=self.provenance)
+            recalls, stated = _recalls(row), row.stated()
+            if "uar" in recalls:
+                yield EmotionRecord(condition, recalls, provenance=self.provenance, stated=stated)
 
-    def _folds(self, rows: Iterable[_Row]) -> Iterator[EmotionRecord]:
+    def _folds(self, rows: Iterable[SummaryRow]) -> Iterator[EmotionRecord]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
         folds_of: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
@@ -260,7 +341,7 @@ class Importer:
                 )
             yield EmotionRecord(c, mean_of_folds(folds), folds, self.provenance)
 
-    def _set_condition(self, row: _Row, prefix: str) -> RecognitionCondition:
+    def _set_condition(self, row: SummaryRow, prefix: str) -> RecognitionCondition:
         """Return the set of original or anonymized speech of a row."""
         sets = self.protocol.recognition.data_sets if prefix == "ASR-" else self.protocol.emotion
         for d, split in itertools.product(sets, self.protocol.splits):
@@ -281,10 +362,12 @@ class Importer:
             f"on {asv_model} speech (check --conf)"
         )
 
-    def _unknown(self, row: _Row) -> PrivacyEvalError:
+    def _unknown(self, row: SummaryRow) -> PrivacyEvalError:
+        editions = (load_protocol(name) for name in bundled())
+        fitting = [p.name for p in editions if _has(p, row.identity)] or ["with your own protocol"]
         return PrivacyEvalError(
             f"{row.where}: {' '.join(row.identity)} is not part of protocol {self.protocol.name} "
-            "(check --conf)"
+            f"(--conf {' or '.join(fitting)})"
         )
 
     def _checked(self, results: Results) -> Results:
@@ -298,9 +381,29 @@ class Importer:
         return results
 
 
-#: Training speech of the ASV model of a block, whatever its trial speech.
-_ASV_MODELS = {"asv": ORIGINAL, "asv_anon": ANONYMIZED}
+def _has(protocol: Protocol, identity: Sequence[str]) -> bool:
+    """Tell whether a protocol has the data set, split and gender of a row."""
+    ids = {d.id for d in (*protocol.recognition.data_sets, *protocol.emotion)}
+    is_gender = len(identity) < len(TABLES[UNTOLD].identity) or identity[2] in protocol.genders
+    return identity[0] in ids and identity[1] in protocol.splits and is_gender
 
 
-def _recalls(row: _Row) -> dict[str, float]:
-    return {name.lower(): value / 100 for name, value in row.values.items()}
+def _named_model(name: str) -> str | None:
+    """Return the training speech that the words of a file's name tell, if they tell one."""
+    words = {*re.split("[^a-z]+", name.lower())}
+    told = [model for word, model in _NAMED.items() if word in words]
+    return told[0] if len(told) == 1 else None
+
+
+def _is_retrained(two: Sequence[SummaryTable], tables: Sequence[SummaryTable]) -> bool:
+    """Tell whether the second of two tables of EERs is the retrained model's: it is of the same
+    sets, in a later run that repeats nothing else, and EERs of original speech differ."""
+    kinds = [{table.kind for table in tables if table.run == block.run} for block in two]
+    places = [{row.identity[:3] for row in block.rows} for block in two]
+    original = [{key for key in block.content if "anon" not in key[0]} for block in two]
+    is_later = two[0].run < two[1].run and kinds[0] & kinds[1] == {UNTOLD}
+    return is_later and places[0] == places[1] and (original[0] != original[1] or not original[0])
+
+
+def _recalls(row: SummaryRow) -> dict[str, float]:
+    return {name.lower(): value / 100 for name, value in row.values.items() if "-" not in name}

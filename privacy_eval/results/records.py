@@ -38,6 +38,7 @@ from ..metrics.caveats import (
     INVERTED_ORIGINAL,
     RAW_SPEECH,
     SAME_SCORES,
+    STATED,
     WEAKER_THAN_VARIANT,
     WEAKER_THAN_WORDS,
     caveats_of,
@@ -108,6 +109,9 @@ class Record:
     caveats : mapping
         Reasons why its metrics are uninformative, by key in `metrics.CAVEATS`: always recomputed,
         from metrics and counts, and by `Results` from other records.
+    stated : mapping
+        Further numbers of an imported file by its own names, as fractions: `EER-ci_lower`, of an
+        interval over trials, or `UAR-min`, over folds. Never taken for intervals over speakers.
     """
 
     #: Kind of its metrics, their variants, and whether one at least is expected.
@@ -132,6 +136,7 @@ class Record:
         INLINED,
     ]
     described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
+    stated: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict, kw_only=True)
     caveats: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
@@ -184,6 +189,10 @@ class Record:
         for column in self.group_columns:
             for name in (column, *vars(self)["groups"][column]):
                 check_name(name, f"{where}: groups")
+        for name, value in self.stated.items():
+            check_name(name, f"{where}: stated")
+            if not 0 <= value < math.inf:
+                raise PrivacyEvalError(f"{where}: stated {name}: {value} is not 0 or more")
         self.check_values(where)
 
     def check_values(self, where: str) -> None:
@@ -270,6 +279,15 @@ class Record:
                     "high_95": high,
                     "caveat": self.caveat_text(key, variant),
                 }
+        for name, value in self.stated.items():
+            yield {
+                **shared,
+                "variant": self.variants[0],
+                "metric": f"stated_{name}",
+                "unit": "fraction",
+                "value": value,
+                "caveat": CAVEATS[STATED].reason if "-ci_" in name else "as the file states",
+            }
 
 
 @dataclass(frozen=True)
@@ -356,6 +374,8 @@ class VerificationRecord(Record):
         caveats = find_caveats(eer, *counts, is_original=is_original, ties=self.ties)
         if self.trials_without_score:
             caveats[INCOMPLETE] = CAVEATS[INCOMPLETE].reason
+        if self.stated:
+            caveats[STATED] = CAVEATS[STATED].reason
         object.__setattr__(self, "caveats", caveats)
 
     def intervals(self, variant: Variant) -> Mapping[str, tuple[float, ...]]:
@@ -588,7 +608,7 @@ class RecognitionRecord(Record):
 
     def rows(self) -> Iterator[dict[str, object]]:
         for row in super().rows():
-            yield {**row, "metric": self._key}
+            yield {**row, "metric": self._key} if row["metric"] == "wer" else row
 
 
 @dataclass(frozen=True)
@@ -1622,8 +1642,13 @@ def merge(parts: Iterable[Results]) -> Results:
     """
     parts = list(parts)
     protocol = max((part.protocol for part in parts), key=lambda p: len(p.attackers))
+    for part in parts:
+        protocol = protocol.with_parts(part.protocol.genders)
     edition = replace(protocol, attackers=())
-    if any(replace(part.protocol, attackers=()) != edition for part in parts):
+    if any(
+        replace(part.protocol.with_parts(protocol.genders), attackers=()) != edition
+        for part in parts
+    ):
         of_systems = {f"{', '.join(part.systems)}: {part.protocol.name}": None for part in parts}
         raise PrivacyEvalError(
             "results under different protocols cannot be merged, as editions differ in data and "
