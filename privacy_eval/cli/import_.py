@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         provenance = {"version": __version__, "imported_from": origin}
         importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
         text = read_text(loaded)
-        ask_if_cut(file, text)
         parts.append(importer.read(text, [] if models is None else models.split(",")))
+        ask_if_cut(file, text)
         check_averages(parts[-1], text, str(file))
     out = arguments.out
     results = merge(parts).confirm(arguments.confirm, confirmed_days(out))

@@ -103,7 +103,7 @@ def parse_rank(text: str, path: str) -> list[SummaryTable]:
     body: list[tuple[str, str]] = []
     headings = {form.heading: kind for kind, form in TABLES.items() if form.heading}
     for number, line in enumerate([*text.split("\n"), "---- Time ----"], start=1):
-        where, line = f"{path}:{number}", line.strip()
+        where, line = f"{path}:{number}", " ".join(line.split())
         if match := _LINE.fullmatch(line):
             if kind:
                 tables.append(SummaryTable(kind, _rows(kind, body, at), run))

@@ -233,8 +233,8 @@ CAVEATS: Mapping[str, Caveat] = {
         ranked=True,
     ),
     STATED: Caveat(
-        "The imported file states an interval of the EER, over trials (feerci), not over speakers: "
-        "results.csv has it, tables do not",
+        "Intervals that an imported file states are over trials (feerci), not over speakers: they "
+        "are in results.csv only",
         ranked=True,
     ),
     OTHER_LEVEL: Caveat(

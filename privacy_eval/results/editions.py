@@ -83,7 +83,9 @@ class Importer:
             As the methods for each form; a file that does not tell its ASV model.
         """
         parts = [self._named_part(name) for name in models]
-        first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+        if not text.strip():
+            raise PrivacyEvalError(f"{self.path}: empty file: no results (evaluation stopped?)")
+        first = text.strip().split("\n", 1)[0]
         if first.startswith("----"):
             return self.rank(text, [part.asv_model for part in parts])
         if len(parts) > 1:
@@ -218,10 +220,12 @@ class Importer:
         for number, *_ in summary_averages(text):  # these follow from the other values
             lines[number - 1] = ""
         parts: dict[str, list[str]] = {folders[ANONYMIZED]: [], folders[ORIGINAL]: []}
+        part = folders[ANONYMIZED]
         for line in lines:
-            name = line.split(maxsplit=1)[0] if line.strip() else ""
-            is_set = not name.startswith(("ASV-", "ASR-"))
-            part = folders[ANONYMIZED if is_set or name.endswith(self.anon_suffix) else ORIGINAL]
+            if match := re.match(r"([^\s%:]+)(?!\S)", line):  # a name, not a value
+                is_original = match[1].startswith(("ASV-", "ASR-"))
+                is_original = is_original and not match[1].endswith(self.anon_suffix)
+                part = folders[ORIGINAL if is_original else ANONYMIZED]
             for suffix, of_part in parts.items():
                 of_part.append(line if suffix == part else "")
         imported = [
@@ -315,7 +319,7 @@ class Importer:
         for row in rows:
             condition = self._set_condition(row, "SER-")
             recalls, stated = _recalls(row), row.stated()
-            if "uar" in recalls:
+            if recalls:
                 yield EmotionRecord(condition, recalls, provenance=self.provenance, stated=stated)
 
     def _folds(self, rows: Iterable[SummaryRow]) -> Iterator[EmotionRecord]:

@@ -1,0 +1,363 @@
+"""Result files in the layouts of earlier revisions: all numbers are read, and none is dropped."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT, Run, cli
+
+from privacy_eval.results.json_store import read_results
+from privacy_eval.results.records import Results
+
+FILES = ROOT / "tests/data/golden/revisions"
+TWO, INTERVALS, FIRST = "2024_results_two_models.txt", "2024_rank_intervals", "2024_rank_first"
+EARLY, GENDERS, ANON = "2022_results.anon_early", "2026_rank_genders", "2024_results_anon.txt"
+#: Numbers of the file that differ, and those of them that are no values.
+NAMES = {EARLY: 56, FIRST: 24, INTERVALS: 48, ANON: 12, "2024_results_orig.txt": 40, TWO: 92}
+SPEECH = {"original": "original", "anon": "anonymized"}
+Number = tuple[tuple[str, ...], str, float]
+
+
+def conf_of(name: str) -> str:
+    edition = re.sub(r"_.*|\D", "", name)
+    return f"vpc{edition}_track1" if edition == "2026" else f"vpc{edition}"
+
+
+def run_import(path: Path, out: Path, *options: object, conf: str = "") -> Run:
+    return cli(
+        *("import", path, "--system", "S", "--conf", conf or conf_of(path.name), "--out", out),
+        *options,
+    )
+
+
+def imported(path: Path, out: Path, *options: object, conf: str = "") -> Results:
+    done = run_import(path, out, *options, conf=conf)
+    assert done.code == 0, done.err
+    return read_results(out)
+
+
+def numbers_of_tables(text: str, named: str) -> list[Number]:
+    """Read the numbers of a file of 2024 or 2026 by regular expressions."""
+    found: list[Number] = []
+    seen = 0
+    for block in re.split(r"(?m)^---- (?!Time)", text)[1:]:
+        heading = block.split(" results")[0]
+        row = r"(?m)^\d+ +(\w+) +(dev|test) "
+        if heading.startswith("ASV"):
+            seen += 1
+            of_order = "original" if seen == 1 else "anonymized"
+            told = {"ASV_eval": "original", "ASV_eval^anon": "anonymized", "ASV": named or of_order}
+            form = row + r"+(f|m|mixed) +(\w+) +(\w+) +([\d.]+)(?: +([\d.]+) +([\d.]+))?$"
+            for m in re.finditer(form, block):
+                place = (told[heading], *m.group(1, 2, 3), SPEECH[m[4]], SPEECH[m[5]])
+                found.append((place, "eer_speechbrain", float(m[6]) / 100))
+                if m[7]:
+                    found.append((place, "EER-ci_lower", float(m[7]) / 100))
+                    found.append((place, "EER-ci_upper", float(m[8]) / 100))
+        else:
+            columns = block.split("\n")[1].split()[3:]
+            renamed = {"mean": "uar", "min": "UAR-min", "max": "UAR-max"}
+            for m in re.finditer(row + r"+(original|anon) +([\d. ]+)$", block):
+                for column, cell in zip(columns, m[4].split(), strict=True):
+                    key = renamed.get(column, column.lower())
+                    found.append(((m[1], m[2], SPEECH[m[3]]), key, float(cell) / 100))
+    return found
+
+
+def numbers_of_2022(text: str) -> list[Number]:
+    found: list[Number] = []
+    for name, body in re.findall(r"(ASV-\S+)\n((?:  .*\n|\s*\n)+)", text):
+        number = r": (\d+\.\d+)"
+        eer, link = (re.search(k + number, body) for k in ("EER", "linkability"))
+        both = re.search(r"act\): (\d\.\d{6}) (\d\.\d{6})", body)
+        assert eer and link and both
+        found += [((name,), "eer", float(eer[1]) / 100), ((name,), "linkability", float(link[1]))]
+        found += [((name,), "cllr_min", float(both[1])), ((name,), "cllr", float(both[2]))]
+    for name, body in re.findall(r"(ASR-\S+)\n((?:%WER.*\n)+)", text):
+        rates = re.findall(r"%WER (\S+) .*_(small|large|tgsmall|tglarge)/", body)
+        found += [((name, model), "wer", float(rate) / 100) for rate, model in rates]
+    return list(dict.fromkeys(found))
+
+
+def numbers_of_json(path: Path, is_2022: bool) -> list[Number]:
+    read: list[Number] = []
+
+    def add(place: tuple[str, ...], *several: dict[str, float]) -> None:
+        read.extend((place, key, value) for values in several for key, value in values.items())
+
+    plain = json.loads(path.read_text())
+    for v in plain["verification"]:
+        names = ("asv_model", "data_set", "split", "gender", "enrollment", "trial")
+        place = (v["condition"],) if is_2022 else tuple(v[name] for name in names)
+        add(place, *v["metrics"].values(), v.get("stated", {}))
+        assert not v["speaker_intervals"] and v["eer_interval_if_independent"] is None
+    for r in plain["recognition"]:
+        place = (r["data_set"], r["split"], r["speech"])
+        of_2022 = (r["name"], f"tg{r['language_model']}") if is_2022 else place
+        add(of_2022, {"wer": r["wer"]}, r.get("stated", {}))
+    for e in plain["emotion"]:
+        add((e["data_set"], e["split"], e["speech"]), e["values"], e.get("stated", {}))
+    return read
+
+
+def rounded(numbers: list[Number]) -> Counter[Any]:
+    return Counter((place, key, round(value, 9)) for place, key, value in numbers)
+
+
+@pytest.mark.parametrize("name", [*NAMES, GENDERS])
+def test_all_numbers_of_a_revision_are_read(name: str, tmp_path: Path) -> None:
+    text = (FILES / name).read_text()
+    named = {"2024_results_orig.txt": "original", ANON: "anonymized"}.get(name, "")
+    is_2022 = name == EARLY
+    expected = numbers_of_2022(text) if is_2022 else numbers_of_tables(text, named)
+    assert len(expected) == NAMES.get(name, 32)
+    imported(FILES / name, tmp_path / "r.json")
+    assert rounded(numbers_of_json(tmp_path / "r.json", is_2022)) == rounded(expected)
+    assert cli("export", tmp_path / "r.json", "--format", "csv", "--out", tmp_path / "r.csv")
+    with open(tmp_path / "r.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    values = Counter(round(float(row["value"]), 9) for row in rows)
+    assert values == Counter(round(value, 9) for *_, value in expected)
+    # What a file states is never in the columns of intervals over speakers.
+    assert not any(row["low_95"] or row["high_95"] for row in rows)
+    stated = [row for row in rows if row["metric"].startswith("stated_EER-ci_")]
+    assert all("not over speakers" in row["caveat"] for row in stated)
+    assert len(stated) == 2 * sum("ci_lower" == key[-8:] for _, key, _ in expected)
+
+
+@pytest.mark.parametrize("verb", ["tables", "report"])
+def test_stated_intervals_are_not_shown_as_intervals(verb: str, tmp_path: Path) -> None:
+    imported(FILES / TWO, tmp_path / "r.json")
+    out = tmp_path / ("report.html" if verb == "report" else "tables")
+    done = cli(verb, "--results", tmp_path / "r.json", "--out", out)
+    assert done.code == 0, done.err
+    files = [out] if out.is_file() else [p for p in out.rglob("*") if p.is_file()]
+    shown = "".join(p.read_text() for p in files)
+    bounds = re.findall(
+        r"(?m)(?:anon|original) +[\d.]+ +([\d.]+) +([\d.]+)$", (FILES / TWO).read_text()
+    )
+    assert len(bounds) == 24 + 4
+    assert not any(number in shown for pair in bounds[4:] for number in pair)
+    assert "not over speakers" in shown
+
+
+def test_other_data_sets_of_recognition_are_not_averaged(tmp_path: Path) -> None:
+    imported(FILES / TWO, tmp_path / "r.json")
+    averages = cli("export", tmp_path / "r.json", "--format", "averages").out
+    rates = re.findall(r"libri +test +anon +([\d.]+)$", (FILES / TWO).read_text(), re.MULTILINE)
+    assert f"Average WER test anon: {rates[0]}\n" in averages
+
+
+def test_genders_beside_pooled_trials_are_shown_and_not_averaged(tmp_path: Path) -> None:
+    results = imported(FILES / GENDERS, tmp_path / "r.json")
+    assert results.protocol.gender_weights == {"f": 0, "m": 0}
+    [mixed] = re.findall(
+        r"test +mixed +anon +anon +([\d.]+)$", (FILES / GENDERS).read_text(), re.M
+    )[1:]
+    averages = cli("export", tmp_path / "r.json", "--format", "averages").out
+    assert f"EER (SpeechBrain) test anon: {mixed}\n" in averages
+    # Beside a system of the later form.
+    text = (FILES / GENDERS).read_text()
+    later = tmp_path / "later"
+    later.write_text(re.sub(r"(?m)^\d+ .* [fm] .*\n", "", text))
+    imported(later, tmp_path / "o.json", conf="vpc2026_track1")
+    text = (tmp_path / "o.json").read_text().replace('"system": "S"', '"system": "T"')
+    (tmp_path / "o.json").write_text(text)
+    assert list(read_results(tmp_path / "o.json").protocol.genders) == ["mixed"]
+    for order in ("ro", "or"):
+        files = [tmp_path / f"{name}.json" for name in order]
+        done = cli("tables", "--results", *files, "--out", tmp_path / order)
+        assert done.code == 0, done.err
+
+
+VARIANTS = {
+    "CRLF with BOM": lambda text: "\ufeff" + text.replace("\n", "\r\n"),
+    "tabs": lambda text: re.sub(r"(?m)(?<!-) +(?![a-z]+ ----)(?!----)", "\t", text),
+    "trailing blanks": lambda text: text.replace("\n", "  \n"),
+    "no numbers": lambda text: re.sub(r"(?m)^\d+ +(?=[a-zA-Z])", "", text),
+    "appended again": lambda text: text + "\n" + text,
+}
+
+
+OF_TABLES = ("tabs", "no numbers")
+CASES = [
+    (n, v) for n in (TWO, INTERVALS, EARLY) for v in VARIANTS if n != EARLY or v not in OF_TABLES
+]
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_siblings_of_a_file_give_the_same(name: str, variant: str, tmp_path: Path) -> None:
+    changed = VARIANTS[variant]((FILES / name).read_text())
+    path = tmp_path / name
+    path.write_bytes(changed.encode())
+    numbers = []
+    for number, file in enumerate((FILES / name, path)):
+        out = tmp_path / f"{number}.json"
+        if variant == "appended again" and file is path:
+            done = run_import(path, out)
+            assert done.code == 0 and "counted once" in done.err
+        imported(file, out)
+        numbers.append(rounded(numbers_of_json(out, name == EARLY)))
+    assert numbers[0] == numbers[1]
+
+
+def test_columns_in_another_order(tmp_path: Path) -> None:
+    lines = (FILES / INTERVALS).read_text().split("\n")
+    at = lines.index("---- ASV_eval^anon results ----") + 1
+    order = [7, 0, 5, 4, 3, 2, 1, 6]
+    for n in range(at, len(lines)):
+        cells = lines[n].split()
+        number, cells = (cells[:1], cells[1:]) if n > at else ([], cells)
+        lines[n] = " ".join([*number, *(cells[i] for i in order)]) if cells else ""
+    path = tmp_path / "2024_exchanged"
+    path.write_text("\n".join(lines))
+    for file in (FILES / INTERVALS, path):
+        imported(file, tmp_path / f"{file.name}.json")
+    first, second = (
+        rounded(numbers_of_json(tmp_path / f"{name}.json", False))
+        for name in (INTERVALS, path.name)
+    )
+    assert first == second
+
+
+def test_one_block_needs_its_model(tmp_path: Path) -> None:
+    """A neutral name: the file does not tell whether the attacker was trained anew."""
+    path = tmp_path / "2024_mine.txt"
+    path.write_text((FILES / ANON).read_text())
+    done = run_import(path, tmp_path / "r.json")
+    assert done.code == 1 and "--attack-model" in done.err and not (tmp_path / "r.json").exists()
+    for attack, model in (("semi-informed", "anonymized"), ("lazy-informed", "original")):
+        results = imported(path, tmp_path / "r.json", "--attack-model", attack)
+        assert {v.condition.asv_model for v in results.verification} == {model}
+    done = run_import(path, tmp_path / "r.json", "--attack-model", "semi-informed,lazy-informed")
+    assert done.code == 1
+    done = run_import(FILES / INTERVALS, tmp_path / "r.json", "--attack-model", "x")
+    assert done.code == 1 and "it has original, ignorant, lazy-informed, semi-informed" in done.err
+
+
+def edited(path: Path, text: str, *pairs: tuple[str, str]) -> Path:
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path.write_text(text)
+    return path
+
+
+def test_blocks_that_may_be_of_one_model_need_it(tmp_path: Path) -> None:
+    text = (FILES / TWO).read_text()
+    pretrained = text.split("---- Time: 02")[0]
+    third = text + "\n" + (FILES / ANON).read_text()
+    dev, test = (re.sub(rf"(?m)^.* {split} .*\n", "", pretrained) for split in ("test", "dev"))
+    cases = {
+        "no time between": re.sub("---- Time.*", "", text),
+        "a whole run twice": pretrained + pretrained.replace("30.378", "30.379"),
+        "three": third,
+        "dev, then test": dev + re.sub(r"---- (SER|ASR) (?s:.*?)\n\n", "", test),
+    }
+    path = tmp_path / "2024_mine.txt"
+    for case, content in cases.items():
+        path.write_text(content)
+        done = run_import(path, tmp_path / "r.json")
+        assert done.code == 1 and "--attack-model" in done.err, case
+    path.write_text(third)
+    options = ("--attack-model", "lazy-informed,semi-informed,semi-informed")
+    done = run_import(path, tmp_path / "r.json", *options)
+    assert done.code == 1 and re.search(r":\d+: another EER than at .*:\d+", done.err)
+
+
+def test_a_retrained_model_gives_other_eers_of_original_speech(tmp_path: Path) -> None:
+    """Otherwise the second block is a later run of the same model."""
+    block = (FILES / ANON).read_text()
+    later = re.sub(r"(?m)(anon +anon +)[\d.]+$", r"\g<1>12.345", block)
+    path = tmp_path / "2024_mine.txt"
+    path.write_text(block + "\n" + later)
+    done = run_import(path, tmp_path / "r.json")
+    assert done.code == 1 and "--attack-model" in done.err
+
+
+def test_several_runs_of_other_values_are_refused(tmp_path: Path) -> None:
+    for name, old, new in ((INTERVALS, "anon  anon", ""), (EARLY, "  EER: 16.30", "  EER: 16.31")):
+        text = (FILES / name).read_text()
+        if not new:
+            [old] = re.findall(r"(?m)^\d+ +libri +dev +f +anon +anon .*$", text)
+            new = re.sub(r"anon +\d+\.\d+ ", "anon  1.234 ", old)
+        path = edited(tmp_path / name, text + "\n" + text, (old, new))
+        done = run_import(path, tmp_path / "r.json")
+        assert done.code == 1 and re.search(r":\d+: another (EER|eer) than at .*:\d+: ", done.err)
+
+
+def test_nan_is_left_out_and_named(tmp_path: Path) -> None:
+    text = (FILES / INTERVALS).read_text()
+    [line] = re.findall(r"(?m)^\d+ +libri +test +m +anon +anon .*$", text)
+    new = re.sub(r"anon +\d+\.\d+ ", "anon     NaN ", line)
+    path = edited(tmp_path / INTERVALS, text, (line, new))
+    done = run_import(path, tmp_path / "r.json")
+    number = path.read_text().split("\n").index(new) + 1
+    assert done.code == 0 and f"{path}:{number}: EER is NaN" in done.err
+    averages = cli("export", tmp_path / "r.json", "--format", "averages").out
+    assert "EER (SpeechBrain) dev anon" in averages
+    assert "EER (SpeechBrain) test anon" not in averages
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("2024_a", "", "empty file"),
+        ("2024_a", "\n \n", "empty file"),
+        ("2024_a", "---- Time: 05-03-24_01:19 ----\n", "no results"),
+        (
+            "2024_a",
+            "---- ASV_eval results ----\nEmpty DataFrame\nColumns: []\nIndex: []\n",
+            "no rows",
+        ),
+        ("2024_a", "---- GVD results ----\n  a\n0 1\n", ":1: unknown heading"),
+        ("2022_results.anon_a", "ASV-a\n  EER: 0.123\n", ":2: fraction or percent"),
+        ("2022_results.txt", "ASV-a\n  EER: 12.3%\n", "--attack-model"),
+        (
+            "2024_a",
+            "---- ASV_eval results ----\n dataset split gender enrollment trial EER\n"
+            "0 libri dev mixed anon anon 1.0\n",
+            ":3: .* not part of protocol vpc2024 .*vpc2026_track1",
+        ),
+    ],
+)
+def test_what_cannot_be_placed_is_refused(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    done = run_import(path, tmp_path / "r.json")
+    assert done.code == 1 and re.search(message, done.err), done.err
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_a_recognizer_tells_the_folder_of_2022(tmp_path: Path) -> None:
+    line = (
+        "  %WER 5.00 [ 5 / 100, 1 ins, 1 del, 3 sub ] exp/models/{}/decode_a_tglarge/wer_12_0.5\n"
+    )
+    path = tmp_path / "2022_mine"
+    for recognizer, folder in (("asr_eval", ".orig"), ("user_asr_eval_anon", "")):
+        path.write_text("ASR-libri_dev_asr\n" + line.format(recognizer))
+        [record] = imported(path, tmp_path / "r.json").recognition
+        assert record.condition.results_folder == folder
+
+
+def test_csv_tables_state_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "asv_orig"
+    folder.mkdir()
+    path = folder / "results.csv"
+    path.write_text(
+        ",dataset,split,gender,enrollment,trial,EER,EER-ci_lower,EER-ci_upper\n"
+        "0,libri,dev,f,original,original,4.5,3.25,6.75\n"
+    )
+    [v] = imported(path, tmp_path / "r.json", conf="vpc2024").verification
+    assert v.stated == {"EER-ci_lower": 0.0325, "EER-ci_upper": 0.0675}
+    path.write_text(",dataset,split,ser,mean,min,max\n0,IEMOCAP,dev,anon,40.5,30.25,50.75\n")
+    [e] = imported(path, tmp_path / "r.json", conf="vpc2024").emotion
+    assert (e.values, e.stated) == ({"uar": 0.405}, {"UAR-min": 0.3025, "UAR-max": 0.5075})
