@@ -233,8 +233,8 @@ CAVEATS: Mapping[str, Caveat] = {
         ranked=True,
     ),
     STATED: Caveat(
-        "Intervals that an imported file states are over trials (feerci), not over speakers: they "
-        "are in results.csv only",
+        "Stated by an imported file, in results.csv only: intervals are over trials (feerci), not "
+        "over speakers",
         ranked=True,
     ),
     OTHER_LEVEL: Caveat(

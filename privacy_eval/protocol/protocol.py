@@ -670,6 +670,17 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
     return protocol_from_dict(values, where)
 
 
+def editions_of(data_set: str, split: str, group: str) -> list[str]:
+    """List the bundled protocols that have a data set, a split, and a gender or kind of speech."""
+    found = []
+    for protocol in map(load_protocol, bundled()):
+        sets = (*protocol.recognition.data_sets, *protocol.emotion)
+        groups = (*protocol.genders, "original", "anon")
+        if data_set in {d.id for d in sets} and split in protocol.splits and group in groups:
+            found.append(protocol.name)
+    return found
+
+
 def protocol_from_dict(values: object, where: str) -> Protocol:
     """Build a protocol from plain values and validate it; `where` begins error messages."""
     protocol = from_plain(Protocol, values, where)

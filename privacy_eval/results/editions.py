@@ -25,15 +25,7 @@ from ..io.edition_summary import (
 from ..io.results_txt import Found, add_values, warn_repeated
 from ..io.wer import WerLine
 from ..metrics.recall import mean_of_folds
-from ..protocol.protocol import (
-    ANONYMIZED,
-    ORIGINAL,
-    SPEECH,
-    Protocol,
-    ResultsFolder,
-    bundled,
-    load_protocol,
-)
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, editions_of
 from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
 from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
@@ -367,8 +359,7 @@ class Importer:
         )
 
     def _unknown(self, row: SummaryRow) -> PrivacyEvalError:
-        editions = (load_protocol(name) for name in bundled())
-        fitting = [p.name for p in editions if _has(p, row.identity)] or ["with your own protocol"]
+        fitting = editions_of(*row.identity[:3]) or ["with your own protocol"]
         return PrivacyEvalError(
             f"{row.where}: {' '.join(row.identity)} is not part of protocol {self.protocol.name} "
             f"(--conf {' or '.join(fitting)})"
@@ -383,13 +374,6 @@ class Importer:
         with located(self.path):
             results.check()
         return results
-
-
-def _has(protocol: Protocol, identity: Sequence[str]) -> bool:
-    """Tell whether a protocol has the data set, split and gender of a row."""
-    ids = {d.id for d in (*protocol.recognition.data_sets, *protocol.emotion)}
-    is_gender = len(identity) < len(TABLES[UNTOLD].identity) or identity[2] in protocol.genders
-    return identity[0] in ids and identity[1] in protocol.splits and is_gender
 
 
 def _named_model(name: str) -> str | None:

@@ -189,10 +189,9 @@ class Record:
         for column in self.group_columns:
             for name in (column, *vars(self)["groups"][column]):
                 check_name(name, f"{where}: groups")
-        for name, value in self.stated.items():
+        for name in self.stated:
             check_name(name, f"{where}: stated")
-            if not 0 <= value < math.inf:
-                raise PrivacyEvalError(f"{where}: stated {name}: {value} is not 0 or more")
+        _check_rates(self.stated.values(), f"{where}: stated")
         self.check_values(where)
 
     def check_values(self, where: str) -> None:
@@ -280,14 +279,8 @@ class Record:
                     "caveat": self.caveat_text(key, variant),
                 }
         for name, value in self.stated.items():
-            yield {
-                **shared,
-                "variant": self.variants[0],
-                "metric": f"stated_{name}",
-                "unit": "fraction",
-                "value": value,
-                "caveat": CAVEATS[STATED].reason if "-ci_" in name else "as the file states",
-            }
+            row = {"variant": self.variants[0], "metric": f"stated_{name}", "unit": "fraction"}
+            yield {**shared, **row, "value": value, "caveat": CAVEATS[STATED].reason}
 
 
 @dataclass(frozen=True)
