@@ -17,7 +17,8 @@ def coverage(results: Results, averages: Mapping[str, Sequence[ChallengeAverage]
     protocol = results.protocol
     models = {folder.asv_model for folder in protocol.results_folders}
     attacks = [a.id for a in protocol.attack_models if a.asv_model in models]
-    expected = [(t, attack) for t in protocol.trial_sets() for attack in attacks]
+    sets = [t for t in protocol.trial_sets() if protocol.gender_weights.get(t.gender, 1)]
+    expected = [(t, attack) for t in sets for attack in attacks]
     lacking: dict[str, list[str]] = {}
     for system in results.systems:
         conditions = (r.condition for r in results.verification if r.condition.system == system)

@@ -111,11 +111,15 @@ class Importer:
             if folder.startswith(starts) or (part.suffix and folder.endswith(part.suffix)):
                 return part
         used = [model for model, recognizer in recognizers if f"/{recognizer}/" in text]
-        told = [_named_model(path.name) or "", *used[: len(used) == 1]]
+        model = _named_model(path.name) or "".join(used[: len(used) == 1])
         of_model = {part.asv_model: part for part in parts if not part.folders}
-        found = next((of_model[model] for model in told if model in of_model), None)
-        is_main = len(parts) == 1 or folder.startswith("results")
-        return found or (parts[0] if of_model and is_main else None)
+        if model and of_model and model not in of_model:
+            said = (
+                f"of an ASV model trained on {model} speech? Protocol {self.protocol.name} has none"
+            )
+            warnings.warn(InputWarning(f"{self.path}: {said} (check --conf)"), stacklevel=2)
+        is_main = len(parts) == 1 or (not model and folder.startswith("results"))
+        return of_model.get(model) or (parts[0] if of_model and is_main else None)
 
     def _untold(self, n: int, what: str) -> PrivacyEvalError:
         """Ask for the ASV models of `n` blocks."""
@@ -378,7 +382,7 @@ class Importer:
 
 def _named_model(name: str) -> str | None:
     """Return the training speech that the words of a file's name tell, if they tell one."""
-    words = {*re.split("[^a-z]+", name.lower())}
+    words = {word[:4] for word in re.split("[^a-z]+", name.lower())}
     told = [model for word, model in _NAMED.items() if word in words]
     return told[0] if len(told) == 1 else None
 

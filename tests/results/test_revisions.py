@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import ANON as ANON_2022
 from support import ROOT, Run, cli
 
 from privacy_eval.results.json_store import read_results
@@ -162,6 +163,8 @@ def test_genders_beside_pooled_trials_are_shown_and_not_averaged(tmp_path: Path)
     )[1:]
     averages = cli("export", tmp_path / "r.json", "--format", "averages").out
     assert f"EER (SpeechBrain) test anon: {mixed}\n" in averages
+    tables = cli("tables", "--results", tmp_path / "r.json", "--format", "markdown").out
+    assert "S: 4 of the protocol's 8 conditions" in tables
     # Beside a system of the later form.
     text = (FILES / GENDERS).read_text()
     later = tmp_path / "later"
@@ -345,6 +348,13 @@ def test_a_recognizer_tells_the_folder_of_2022(tmp_path: Path) -> None:
         path.write_text("ASR-libri_dev_asr\n" + line.format(recognizer))
         [record] = imported(path, tmp_path / "r.json").recognition
         assert record.condition.results_folder == folder
+
+
+def test_a_file_of_a_model_that_the_protocol_lacks_is_named(tmp_path: Path) -> None:
+    done = run_import(ANON_2022, tmp_path / "r.json", conf="vpc2020")
+    assert done.code == 0 and "trained on anonymized speech?" in done.err
+    done = run_import(ANON_2022, tmp_path / "r.json", conf="vpc2022")
+    assert done.code == 0 and "trained on" not in done.err
 
 
 def test_csv_tables_state_the_same(tmp_path: Path) -> None:
