@@ -132,15 +132,9 @@ class Importer:
 
     def results_txt(self, text: str, results_folder: str) -> Results:
         """Import a results.txt, see `import_results_txt`."""
-        return import_results_txt(
-            text,
-            self.path,
-            self.protocol,
-            system=self.system,
-            results_folder=results_folder,
-            anon_suffix=self.anon_suffix,
-            provenance=self.provenance,
-        )
+        of: dict[str, Any] = {"system": self.system, "anon_suffix": self.anon_suffix}
+        of.update(results_folder=results_folder, provenance=self.provenance)
+        return import_results_txt(text, self.path, self.protocol, **of)
 
     def rank(self, text: str, models: Sequence[str] = ()) -> Results:
         """Import a `result_for_rank*`, or a part of it.
@@ -191,9 +185,7 @@ class Importer:
             models = [named]
         elif not models and len(blocks) == 2 and _is_retrained([*blocks.values()], tables):
             models = SPEECH
-            said = (
-                "the first 'ASV results' is taken as the pretrained model's, the next as retrained"
-            )
+            said = "'ASV results' are read as the pretrained model's, then the retrained one's"
             warnings.warn(InputWarning(f"{self.path}: {said}"), stacklevel=3)
         if len(models) != len(blocks) and blocks:
             raise self._untold(len(blocks), "'ASV results'")
@@ -285,13 +277,9 @@ class Importer:
             if key not in conditions:
                 raise self._unknown(row)
             if "EER" in row.values:
-                yield VerificationRecord(
-                    conditions[key],
-                    {"challenge": {self.protocol.eer: row.values["EER"] / 100}},
-                    {},
-                    provenance=self.provenance,
-                    stated=row.stated(),
-                )
+                metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
+                of: dict[str, Any] = {"provenance": self.provenance, "stated": row.stated()}
+                yield VerificationRecord(conditions[key], metrics, {}, **of)
 
     def _recognition(self, rows: Iterable[SummaryRow]) -> Iterator[RecognitionRecord]:
         """Make records of word error rates."""
@@ -300,13 +288,8 @@ class Importer:
         for row in (row for row in rows if "WER" in row.values):
             condition = self._set_condition(row, "ASR-")
             name = condition.name.removeprefix("ASR-")
-            line = WerLine(
-                row.values["WER"] / 100,
-                *(None, None, None, None, None),
-                decode=f"{recognizer}/{name}",
-                lm_weight=None,
-                word_insertion_penalty=None,
-            )
+            counts = (None, None, None, None, None)
+            line = WerLine(row.values["WER"] / 100, *counts, f"{recognizer}/{name}", None, None)
             average, stated = recognition.average, row.stated()
             yield RecognitionRecord(condition, average, model, line, self.provenance, stated=stated)
 
@@ -363,10 +346,10 @@ class Importer:
         )
 
     def _unknown(self, row: SummaryRow) -> PrivacyEvalError:
-        fitting = editions_of(*row.identity[:3]) or ["with your own protocol"]
+        fitting = " or ".join(editions_of(*row.identity[:3]))
         return PrivacyEvalError(
             f"{row.where}: {' '.join(row.identity)} is not part of protocol {self.protocol.name} "
-            f"(--conf {' or '.join(fitting)})"
+            f"(check --conf{fitting and f': {fitting}'})"
         )
 
     def _checked(self, results: Results) -> Results:
