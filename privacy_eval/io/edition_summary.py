@@ -40,7 +40,7 @@ _STATED = re.compile("(.+?)[-_](ci[-_]lower|ci[-_]upper|min|max|std)")
 _STATISTICS = ("mean", "min", "max", "std")
 _LINE = re.compile(r"-{2,9} *(?:Time\b.{0,40}?|(?P<heading>[^- ].{1,60}?)) *-{2,9}")
 _PERCENT = re.compile(r"[0-9]{1,5}(?:\.[0-9]{0,17})?(?:[eE][-+]?[0-9]{1,2})?", re.ASCII)
-_MISSING = ("nan", "NaN", "None", "<NA>")
+_MISSING = ("nan", "NaN", "None", "<NA>", "NA", "n/a")
 _INDEX = re.compile("[0-9]{1,6}")
 
 
@@ -156,7 +156,8 @@ def table_rows(
         name = f"UAR-{name}" if kind == "ser" and name in _STATISTICS else name
         stated = _STATED.fullmatch(name := name.removesuffix("-mean"))
         columns.append(f"{stated[1]}-{stated[2].replace('-', '_')}" if stated else name)
-    known = (n in identity or re.fullmatch(values, n.partition("-")[0]) for n in columns)
+    form = re.compile(rf"(?:{values})(?:-(?:ci_lower|ci_upper|min|max|std))?")
+    known = (name in identity or form.fullmatch(name) for name in columns)
     needed = {*identity, values.partition("|")[0]}
     if not all(known) or not needed <= {*columns} or len({*columns}) < len(columns):
         raise PrivacyEvalError(
@@ -167,6 +168,7 @@ def table_rows(
 
 
 def _row(kind: str, columns: Sequence[str], cells: Sequence[str], where: str) -> SummaryRow:
+    """Make a row of its cells."""
     if len(cells) == len(columns) + 1 and _INDEX.fullmatch(cells[0]):
         cells = cells[1:]
     of, identity = dict(zip(columns, cells, strict=False)), TABLES[kind].identity

@@ -319,6 +319,11 @@ def test_nan_is_left_out_and_named(tmp_path: Path) -> None:
             "no rows",
         ),
         ("2024_a", "---- GVD results ----\n  a\n0 1\n", ":1: unknown heading"),
+        (
+            "2024_a",
+            "---- ASR results ----\ndataset split asr WER WER-median\n0 libri dev anon 1.0 2.0\n",
+            ":2: expected the columns dataset split asr and WER",
+        ),
         ("2022_results.anon_a", "ASV-a\n  EER: 0.123\n", ":2: fraction or percent"),
         ("2022_results.txt", "ASV-a\n  EER: 12.3%\n", "--attack-model"),
         (
