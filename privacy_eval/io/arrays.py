@@ -48,7 +48,7 @@ def parse_arrays(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
             members = _members(archive, content)
             return {m.filename.removesuffix(".npy"): _array(archive.read(m)) for m in members}
     except Exception as error:  # zipfile and NumPy raise many kinds of errors on damage
-        raise PrivacyEvalError(f"{path}: damaged ({error})") from error
+        raise PrivacyEvalError(f"{path}: not arrays of NumPy, or damaged: {error}") from error
 
 
 def parse_array(content: bytes, path: Path) -> NDArray[Any]:
@@ -143,7 +143,7 @@ def _array(data: bytes) -> NDArray[Any]:
         raise ValueError(f"unknown version {version} of an array")
     shape, by_columns, dtype = _HEADERS[version](file)
     if dtype.hasobject:
-        raise ValueError("Python objects, which are never read")
+        raise ValueError("Python objects, which are never read; save ids by .astype(str)")
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError("the declared size of an array does not match its data")
     array = np.frombuffer(data, dtype, offset=file.tell())

@@ -74,6 +74,8 @@ def check_real_path(real: str, roots: Iterable[Path]) -> None:
 
 def outside_message(path: Path) -> str:
     """Return the error message for a path outside the roots."""
+    if not os.path.exists(path):
+        return f"{shorten(str(path))}: no such file (is it of another machine?)"
     return (
         f"{shorten(str(path))}: is outside the tree and the results "
         f"({shorten(os.path.realpath(path))}); use --allow-outside to read it"

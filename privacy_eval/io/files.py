@@ -314,6 +314,36 @@ def ask_if_cut(path: object, content: bytes | str) -> None:
         warnings.warn(f"{path}: {OPEN_END}", InputWarning, stacklevel=2)
 
 
+def command_output(command: str, folder: Path, where: str, most: int) -> bytes:
+    """Run a command that the user allows, and return what it prints.
+
+    Parameters
+    ----------
+    most : int
+        Bytes.
+
+    Raises
+    ------
+    PrivacyEvalError
+        It cannot be run, fails, or prints more.
+    """
+    import subprocess
+
+    try:
+        with subprocess.Popen(
+            command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            content = process.stdout.read(most + 1)
+    except OSError as error:
+        raise PrivacyEvalError(f"{where}: cannot be run ({error.strerror or error})") from error
+    if len(content) > most:
+        raise PrivacyEvalError(f"{where}: the command prints over {most} bytes")
+    if process.returncode:
+        raise PrivacyEvalError(f"{where}: the command ended with status {process.returncode}")
+    return content
+
+
 def large_digest(path: Path, more_than: int, roots: Sequence[Path] = ()) -> str | None:
     """Compute the SHA-256 of a large uncompressed file, without byte order mark, in chunks.
 

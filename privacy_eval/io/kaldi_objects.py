@@ -43,6 +43,13 @@ BLANK = re.compile(rb"\s")
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _BLANKS = re.compile(rb"\s+")
 _BRACKET = re.compile(rb"\]")
+_MATRIX = re.compile(rb"\0B[FDC]M|\s*\[[ \t\r]*\n")
+#: Objects of others, by their first bytes, and how to write them instead.
+_FOREIGN = {
+    b"\x93NUMPY": "an array of NumPy; pack vectors into one file: numpy.savez('x.npz', **vectors)",
+    b"NPY": "an array of NumPy; let kaldiio write without write_function",
+    b"AUDIO": "audio, not a vector",
+}
 _CODES = {1: (b"FV ", b"DV "), 2: (b"FM ", b"DM ")}
 _NAMES = {1: "vector", 2: "matrix"}
 _KINDS = {
@@ -286,6 +293,8 @@ def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
     PrivacyEvalError
         Another kind of object, truncated, not finite, too large.
     """
+    if dimensions == 1 and is_matrix(file):
+        return row_of(read_array(file, 2), "", file.where)
     if file.peek(2) == b"\0B":
         file.read(2)
         return read_binary_array(file, dimensions)
@@ -295,9 +304,55 @@ def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
         return read_text_array(file, dimensions)
     if not head:
         raise file.error(f"the file ends where a {_NAMES[dimensions]} should begin")
+    foreign = [f" ({what})" for mark, what in _FOREIGN.items() if file.peek(8).startswith(mark)]
     raise file.error(
         f"expected a {_NAMES[dimensions]}, binary (\\0B) or text ([), found {file.peek(8)!r}"
+        + "".join(foreign)
     )
+
+
+def is_matrix(file: ObjectFile) -> bool:
+    """Tell whether the next object is a matrix, binary or text."""
+    return _MATRIX.match(file.peek(_MAX_NUMBER_BYTES)) is not None
+
+
+def row_of(array: FloatArray, part: str, where: str) -> FloatArray:
+    """Take the only row of an array, or of the part that a range of Kaldi chooses.
+
+    Parameters
+    ----------
+    array : float array, shape (D,) or (R, C)
+    part : str
+        Such as "0:7" (values) or "3:3,0:7" (rows and columns), with the last; "" for all.
+    where : str
+        Beginning of the error.
+
+    Returns
+    -------
+    float array, shape (D,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        A range beyond the array; several rows.
+
+    Examples
+    --------
+    >>> row_of(np.arange(6.0).reshape(2, 3), "1:1,0:1", "x.ark")
+    array([3., 4.])
+    """
+    shape = " x ".join(map(str, array.shape))
+    pieces = [tuple(map(int, one.split(":"))) if one else () for one in part.split(",")]
+    ends = zip(pieces, array.shape, strict=False)
+    if len(pieces) > array.ndim or any(p and not p[0] <= p[-1] < n for p, n in ends):
+        raise PrivacyEvalError(f"{where}: the range [{part}] is not within {shape} values")
+    array = array[tuple(slice(p[0], p[-1] + 1) if p else slice(None) for p in pieces)]
+    if array.ndim == 2 and len(array) > 1:
+        raise PrivacyEvalError(
+            f"{where}: expected a vector, found a matrix of {shape}: average its rows, or choose "
+            "one by a range [row:row]"
+        )
+    return array[0] if array.ndim == 2 else array
 
 
 def read_binary_array(

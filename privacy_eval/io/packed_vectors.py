@@ -1,8 +1,8 @@
 """Vectors of many utterances in NumPy and HDF5 files.
 
-NPZ: an array per utterance, or a matrix and the array `ids`. NPY: a matrix, with the ids in a text
-file of the same name, one per line (`x.npy`, `x.txt`). HDF5: a data set per utterance, its name
-with those of its groups (`speaker/utterance`). Nothing is unpickled.
+NPZ: an array per utterance, or a matrix and an array of its ids. NPY: a matrix, with the ids in a
+text file of the same name, one per line (`x.npy`, `x.txt`). HDF5: a data set per utterance, named
+with its groups (`speaker/utterance`). Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, abbreviate
 from .arrays import NPY_MAGIC, as_numbers, parse_array, parse_arrays
 from .files import Loaded, read_bytes
 from .hdf5 import HDF5_MAGIC, parse_hdf5
@@ -22,8 +22,6 @@ from .torch_files import ZIP_MAGIC
 
 #: Beginnings of the files that are read here.
 PACKED_MAGIC = (ZIP_MAGIC, NPY_MAGIC, HDF5_MAGIC)
-
-_IDS = "ids"
 
 
 def ids_beside(path: Path) -> Path:
@@ -62,11 +60,15 @@ def read_packed_vectors(path: Path | Loaded) -> Iterable[tuple[str, NDArray[Any]
         arrays = parse_hdf5(content, path)
     else:
         arrays = parse_arrays(content, path)
-    if _IDS in arrays and len(arrays) == 2 and arrays[_IDS].dtype.kind in "US":
-        texts = arrays.pop(_IDS).ravel().tolist()
+    of_text = [name for name, array in arrays.items() if array.dtype.kind in "US"]
+    if len(of_text) == 1 and len(arrays) == 2:
+        texts = arrays.pop(of_text[0]).ravel().tolist()
         names = [t.decode(errors="replace") if isinstance(t, bytes) else t for t in texts]
         (matrix,) = arrays.values()
         return _rows(names, matrix, path, path)
+    if of_text:
+        found = f"{path}: arrays of text, {abbreviate(of_text)}, among {len(arrays)}"
+        raise PrivacyEvalError(f"{found}; save a matrix and its ids alone, or an array for each id")
     # Some tools keep a vector as a matrix of one row.
     return [
         (name, as_numbers(array[0] if array.shape[:-1] == (1,) else array, 1, f"{path}: {name}"))

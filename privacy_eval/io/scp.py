@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
-import subprocess
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputWarning, PrivacyEvalError, abbreviate, shorten
+from ..errors import InputWarning, PrivacyEvalError, abbreviate, counted, shorten
 from .confine import check_inside
-from .files import MAX_BYTES, UTF8_BOM, Loaded, atomic_path, read_bytes
+from .files import MAX_BYTES, UTF8_BOM, Loaded, atomic_path, command_output, read_bytes
 from .ids import MAX_FIELD_BYTES, decode_id, decode_text
 from .kaldi_objects import (
     BLANK,
@@ -27,30 +27,39 @@ from .kaldi_objects import (
     ObjectFile,
     binary_array,
     float32_to_write,
+    is_matrix,
     open_objects,
     read_array,
     read_whole,
+    row_of,
     to_float32,
     to_float64,
 )
 from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
 from .torch_files import LEGACY_MAGIC, ZIP_MAGIC
 from .torch_vectors import read_torch_vectors
-from .vector_digest import FLOAT_VECTOR, HEAD_BYTES, MAX_DIMENSION, begin_digest
+from .vector_digest import MAX_DIMENSION, begin_digest, vectors_at
 
 #: From numbers of a file, and their place for a message, to float32 or float64.
 _Convert = Callable[[NDArray[Any], str], FloatArray]
 
-_PIECE_BYTES = 1 << 26
+#: Limit for a vector that a command prints.
+_MAX_PRINTED = 1 << 24
+#: Vectors that are read together.
+_AT_ONCE = 1 << 14
 #: Bytes of an entry of a zip before its name, and where the size of the name is.
 #: 1 - cosine of equal vectors, and how many are compared with each other.
 _EQUAL, _COMPARED = 1e-6, 1 << 17
 _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
 _CONTROL_IN_LINES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 #: 18 digits are past the end of any file, and fit any integer.
-_ARCHIVE_AND_OFFSET = re.compile(r"([^|].*):([0-9]{1,18})", re.DOTALL)
+_LOCATION = re.compile(
+    r"([^|].*?)(?::([0-9]{1,18}))?(?:\[((?:\d+:\d+)?(?:,(?:\d+:\d+)?)?)\])?", re.DOTALL
+)
+#: Of Kaldi's commands, such as scp:x.scp or ark,t:x.ark.
+_PREFIX = re.compile(r"\A(scp|ark)(,\w+)*:")
 _NO_TARGET = re.compile(r"^[|\s]|\s\Z|[\x00-\x08\x0a-\x1f\x7f]")
-_LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[)")
+_LOOKS_LIKE_ARCHIVE = re.compile(rb"(\xef\xbb\xbf)?\s*\S+[ \t]\s*(\0B|\[|(NPY|AUDIO)[\1-\4])")
 
 
 @dataclass(frozen=True)
@@ -216,6 +225,11 @@ def read_vectors(
     >>> read_vectors(archive).matrix.tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
+    if not isinstance(path, Loaded) and not os.path.exists(path):
+        path = Path(_PREFIX.sub("", str(path)))
+    if os.path.isdir(path):
+        pack = "pack its vectors into one file: numpy.savez('x.npz', **vectors)"
+        raise PrivacyEvalError(f"{path}: a folder; name a file of vectors in it, or {pack}")
     source, path = path, Path(path)
     convert = to_float64 if double else to_float32
     with open_objects(source) as file:
@@ -388,6 +402,8 @@ class ScpLine(NamedTuple):
         The first field, and all that follows.
     command : str, optional
         Without the `|` at its end.
+    part : str
+        Range within the object, see `row_of`.
     """
 
     number: int
@@ -396,6 +412,7 @@ class ScpLine(NamedTuple):
     command: str | None = None
     archive: str = ""
     offset: int | None = None
+    part: str = ""
 
     def where(self, scp: Path) -> str:
         """Return file, line, id and target, as messages begin."""
@@ -446,19 +463,18 @@ def read_scp(path: Path | Loaded, expected: str = "<archive>:<offset>") -> list[
 
 
 def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
-    usual = _ARCHIVE_AND_OFFSET.fullmatch(target)
-    if usual:
-        return ScpLine(number, name, target, archive=usual[1], offset=int(usual[2]))
     if target.endswith("|"):
         return ScpLine(number, name, target, command=target[:-1])
-    _, colon, digits = target.rpartition(":")
-    if target.startswith("|") or target.endswith("]") or (colon and "/" not in digits):
+    usual = _LOCATION.fullmatch(target)
+    archive, offset, part = usual.groups() if usual else (target, None, None)
+    _, colon, digits = archive.rpartition(":")
+    if not usual or archive.endswith("]") or (offset is None and colon and "/" not in digits):
         raise PrivacyEvalError(
-            f"{where}: {name}: expected <archive>:<offset>, a number of bytes within the archive "
-            "(a range, or a command that is written to, is not supported), found "
-            f"{shorten(target)}"
+            f"{where}: {name}: expected <archive>:<offset>, a number of bytes within the archive, "
+            f"maybe with [first:last]; no command that is written to; found {shorten(target)}"
         )
-    return ScpLine(number, name, target, archive=target)
+    position = None if offset is None else int(offset)
+    return ScpLine(number, name, target, None, archive, position, part or "")
 
 
 def _archives(
@@ -467,14 +483,21 @@ def _archives(
     """Find the rows of every archive, by its real path; refuse archives outside."""
     real: dict[str, Path] = {}
     rows: dict[Path, list[int]] = {}
+    moved = dict[str, Path]()
     for row, line in enumerate(lines):
         if line.command is not None:
             continue
         if line.archive not in real:
-            real[line.archive] = Path(os.path.realpath(tree / line.archive))
+            archive, beside = tree / line.archive, path.with_name(Path(line.archive).name)
             where = f"{path}:{line.number}: {line.id}: "
-            check_inside([tree / line.archive], roots, where)
+            if not os.path.exists(archive) and os.path.isfile(beside):
+                archive = moved[line.archive] = beside
+            check_inside([archive], roots, where)
+            real[line.archive] = Path(os.path.realpath(archive))
         rows.setdefault(real[line.archive], []).append(row)
+    if moved:
+        text = f"{counted(len(moved), 'archive')} not there, read beside it: {abbreviate([*moved])}"
+        warnings.warn(f"{path}: {text}", InputWarning, stacklevel=3)
     return rows
 
 
@@ -491,11 +514,13 @@ def _read_lines(
     held_bytes = 0
     for row, line in enumerate(lines):
         if line.command is not None:
-            vectors[row] = _run(line.command, tree, line.where(path))
+            printed = command_output(line.command, tree, line.where(path), _MAX_PRINTED)
+            whole = ObjectFile(io.BytesIO(printed), line.where(path))
+            vectors[row] = read_whole(whole, 1)
     for archive, rows in archives.items():
         rows.sort(key=lambda row: lines[row].offset or 0)
-        if all(lines[row].offset is not None for row in rows):
-            uniform = _read_uniform(archive, np.array([lines[row].offset for row in rows]), roots)
+        if all(lines[row].offset is not None and not lines[row].part for row in rows):
+            uniform = _read_uniform(archive, [lines[row].offset or 0 for row in rows], roots)
             if uniform is not None and held_bytes + uniform.nbytes <= MAX_BYTES:
                 held_bytes += uniform.nbytes
                 vectors.update(zip(rows, uniform, strict=True))
@@ -508,8 +533,9 @@ def _read_lines(
                 if (line.offset or 0) != last:
                     last = line.offset or 0
                     file.seek(last)
-                    vector = convert(read_array(file, 1), file.where)
-                    held_bytes += vector.nbytes
+                    array = read_array(file, 2 if is_matrix(file) else 1)
+                vector = convert(row_of(array, line.part, file.where), file.where)
+                held_bytes += vector.nbytes
                 if line.offset is None:
                     file.end()
                 if held_bytes > MAX_BYTES:
@@ -519,66 +545,18 @@ def _read_lines(
 
 
 def _read_uniform(
-    path: Path, offsets: NDArray[np.int64], roots: Sequence[Path]
+    archive: Path, offsets: Sequence[int], roots: Sequence[Path]
 ) -> FloatMatrix | None:
     """Read binary float32 vectors of one dimension at ascending offsets, many at a time, as
     Kaldi writes them. None if anything else is found, which reading one by one then reports."""
-    if offsets[-1] > MAX_BYTES:
-        return None
-    with contextlib.suppress(PrivacyEvalError), open_objects(path, roots=roots) as file:
-        return _uniform(file, offsets)
-    return None  # errors are reported with their line by the reading one by one
-
-
-def _uniform(file: ObjectFile, offsets: NDArray[np.int64]) -> FloatMatrix | None:
-    file.seek(int(offsets[0]))
-    head = file.peek(HEAD_BYTES)
-    if len(head) < HEAD_BYTES or not head.startswith(FLOAT_VECTOR):
-        return None
-    dimension = int.from_bytes(head[6:], "little", signed=True)
-    size = HEAD_BYTES + 4 * dimension
-    if not 0 < dimension <= MAX_DIMENSION or (np.diff(offsets) < size).any():
-        return None
-    matrix = np.empty((offsets.size, dimension), np.float32)
-    first = 0
-    while first < offsets.size:
-        last = int(np.searchsorted(offsets, offsets[first] + _PIECE_BYTES - size, side="right"))
-        last = max(last, first + 1)
-        file.seek(int(offsets[first]))
-        span = int(offsets[last - 1] - offsets[first]) + size
-        content = np.frombuffer(file.read(span), np.uint8)
-        if content.size < span:
-            return None
-        objects = np.lib.stride_tricks.sliding_window_view(content, size)
-        block = objects[offsets[first:last] - offsets[first]]
-        if (block[:, :HEAD_BYTES] != np.frombuffer(head, np.uint8)).any():
-            return None
-        matrix[first:last] = block[:, HEAD_BYTES:].copy().view("<f4")
-        first = last
-    return matrix if np.isfinite(matrix).all() else None
-
-
-def _run(command: str, tree: Path, where: str) -> NDArray[np.float32]:
-    """Read the vector that a command prints."""
-    failure: PrivacyEvalError | None = None
-    try:
-        with subprocess.Popen(
-            command, shell=True, cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-        ) as process:
-            assert process.stdout is not None
-            try:
-                vector = read_whole(ObjectFile(process.stdout, where), 1)
-            except PrivacyEvalError as error:
-                failure = error
-    except OSError as error:
-        raise PrivacyEvalError(f"{where}: cannot be run ({error.strerror or error})") from error
-    if process.returncode:
-        raise PrivacyEvalError(
-            f"{failure or where}: the command ended with status {process.returncode}"
-        )
-    if failure is not None:
-        raise failure
-    return vector
+    places = [(os.fsencode(archive), offset) for offset in offsets]
+    blocks = []
+    with contextlib.suppress(PrivacyEvalError, ValueError):
+        for first in range(0, len(places), _AT_ONCE):
+            ((dimension, values),) = vectors_at(places[first : first + _AT_ONCE], Path(), roots)
+            blocks.append(np.frombuffer(values, "<f4").reshape(-1, dimension))
+        return np.concatenate(blocks)
+    return None
 
 
 def _read_packed(path: Path | Loaded, convert: _Convert) -> Vectors:

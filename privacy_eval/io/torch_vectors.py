@@ -87,7 +87,9 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
     tensor = file.content
     if not isinstance(tensor, TensorView) or len(tensor.shape) != 2:
         what = "a tensor" if isinstance(tensor, TensorView) else f"a {type(tensor).__name__}"
-        raise PrivacyEvalError(f"{where}: expected a matrix written by torch.save, found {what}")
+        raise PrivacyEvalError(
+            f"{where}: expected a matrix written by torch.save, found {what}, not (N, D)"
+        )
     if tensor.shape[1] > MAX_DIMENSION:
         raise PrivacyEvalError(f"{where}: vectors of {tensor.shape[1]} values")
     with np.errstate(over="ignore"):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from .confine import check_inside
-from .files import MAX_BYTES, BinaryStream, Loaded, opened, read_bytes
+from .files import MAX_BYTES, BinaryStream, Loaded, opened, read_bytes, reading
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -62,7 +62,7 @@ def stored_digest(scp: Path | Loaded, *, tree: Path, roots: Sequence[Path]) -> s
         ids = [name.decode() for name, _, _ in usual]
         if len(set(ids)) < text.count(b"\n") + 1:
             return None
-        archives = _archives([(archive, int(n)) for _, archive, n in usual], tree, roots)
+        archives = vectors_at([(archive, int(n)) for _, archive, n in usual], tree, roots)
         dimension, values = next(archives)
         sha = begin_digest(ids, dimension)
         sha.update(values)
@@ -73,11 +73,11 @@ def stored_digest(scp: Path | Loaded, *, tree: Path, roots: Sequence[Path]) -> s
         return None
 
 
-def _archives(
+def vectors_at(
     places: Sequence[tuple[bytes, int]], tree: Path, roots: Sequence[Path]
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the dimension and the values of the vectors at places, each an archive and an offset;
-    those that follow each other in an archive together.
+    """Yield the dimension and the values, little-endian float32, of the vectors at places, each an
+    archive and an offset; those that follow each other in an archive together.
 
     Raises
     ------
@@ -89,6 +89,7 @@ def _archives(
         path = tree / os.fsdecode(archive)
         check_inside([path], roots)
         with contextlib.ExitStack() as stack:
+            stack.enter_context(reading(path))
             raw = stack.enter_context(opened(Path(os.path.realpath(path)), path, roots))
             file = stack.enter_context(io.BufferedReader(raw))
             offsets = [offset for _, offset in some]

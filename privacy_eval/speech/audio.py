@@ -1,8 +1,8 @@
 """Audio of data folders: WAV and FLAC files, utterance by utterance.
 
 The `wav.scp` of a data folder names a file per recording, or a command; `segments` may cut
-recordings into utterances. Commands that only decode or copy a file are read as that file; no
-command is run unless that is asked for.
+recordings into utterances. Of a command that decodes a file, the file is read, and converted as the
+command says; no command is run unless that is asked for.
 
 Samples are on the scale of 16-bit integers, as Kaldi's features expect: int16 where the file has at
 most 16 bits, float32 otherwise.
@@ -16,11 +16,9 @@ import io
 import math
 import os
 import re
-import shlex
 import struct
-import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
@@ -30,9 +28,11 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, missing_library, shorten
 from ..io.confine import check_inside
-from ..io.files import opened, reading
+from ..io.data_dir import read_utt2dur
+from ..io.files import command_output, load, opened, reading
 from ..io.scp import ScpLine, read_scp
 from ..io.text_table import is_number, read_columns
+from .decoders import file_of_command
 
 Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
 
@@ -42,6 +42,10 @@ LOWEST_RATE, HIGHEST_RATE = 1000, 192000
 #: Audio that Kaldi's programs would not read, and that is mixed; keys of `AudioReader.remarks`.
 NOT_16_BIT = "not 16-bit PCM, which Kaldi does not read"
 CHANNELS, MIXED = "several channels, only the first is read", "several channels, averaged"
+OTHER_LENGTH = (
+    "not as long as in reco2dur (of copies at another speed, lhotse names the original: save their "
+    "audio first; if recordings have changed, remove reco2dur)"
+)
 
 _BLOCK_SAMPLES = 1 << 20
 _SUBTYPES = {
@@ -58,8 +62,9 @@ _SCALES = {"int16": 1.0, "int32": 2.0**-16, "float32": 2.0**15}
 #: Placeholder sizes in headers that were written by streaming programs.
 _STREAM_SIZES = (0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFF024)
 _MAX_OVERSHOOT = 0.5
-_SHELL = re.compile(r"[$`;&|<>()*?\[\]{}~#!\n\\]")
 _MAX_PIPED_BYTES = 1 << 30
+#: Seconds, and share of the duration, by which reco2dur may differ.
+_OTHER_SECONDS, _OTHER_SHARE = 0.05, 0.01
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class _Segment:
     where: str
     start: float = 0.0
     end: float = math.inf
+    channel: int | None = None
 
     @property
     def whole(self) -> bool:
@@ -92,7 +98,8 @@ class _Segment:
 
 @dataclass(frozen=True)
 class _Source:
-    """The file that a line of wav.scp refers to; None for the output of its command."""
+    """The file that a line of wav.scp refers to, None for the output of its command; and how it is
+    converted, see `file_of_command`."""
 
     path: Path | None
     conversion: dict[str, int] = field(default_factory=dict)
@@ -167,10 +174,11 @@ class AudioReader:
         self._sources = {
             line.id: self._source(line, line.where(scp), allow_pipes) for line in lines.values()
         }
+        self._segments = {name: _Segment(line, line.where(scp)) for name, line in lines.items()}
         if (data / "segments").is_file():
             self._segments = dict(_segments(data / "segments", lines))
-        else:
-            self._segments = {name: _Segment(line, line.where(scp)) for name, line in lines.items()}
+        recorded = data / "reco2dur"
+        self._seconds = read_utt2dur(recorded, ()) if recorded.is_file() else {}
         self.ids = tuple(self._segments)
         self._piped: tuple[str, bytes] = ("", b"")
 
@@ -207,7 +215,9 @@ class AudioReader:
     def target(self, utterance: str) -> str:
         """Return an utterance's entries of wav.scp and segments."""
         segment = self._segments[utterance]
-        return segment.line.target + ("" if segment.whole else f" {segment.start} {segment.end}")
+        channel = "" if segment.channel is None else f" {segment.channel}"
+        times = "" if segment.whole else f" {segment.start} {segment.end}"
+        return segment.line.target + times + channel
 
     def where(self, utterance: str) -> str:
         """Return file, line and utterance, the beginning of messages."""
@@ -231,19 +241,14 @@ class AudioReader:
             WAV nor FLAC, too long; a segment beyond its end; samples that are not finite.
         """
         segment = self._segments[utterance]
-        source = self._sources[segment.line.id]
-        with (
-            io.BytesIO(self._output(segment.line, segment.where))
-            if source.path is None
-            else opened(source.path, segment.where, self._roots)
-        ) as file:
-            audio, remarks = _read(file, segment, source.conversion, self._mix)
+        with self._opened(segment) as file:
+            audio, remarks = _read(file, segment, self._mix, self._seconds.get(segment.line.id))
         for remark in remarks:
             self.remarks.setdefault(remark, []).append(utterance)
         return audio
 
     def seconds(self, utterance: str) -> float:
-        """Return the duration of an utterance, from its segment or the header of its file.
+        """Return the duration of an utterance, from the header of its file.
 
         Parameters
         ----------
@@ -260,32 +265,32 @@ class AudioReader:
             header tells no length.
         """
         segment = self._segments[utterance]
-        if segment.end < math.inf:
-            return segment.end - segment.start
         source = self._sources[segment.line.id]
+        if source.path is None and segment.end < math.inf:
+            return segment.end - segment.start
         if source.path is None:
             raise PrivacyEvalError(f"{segment.where}: the duration of a command's output")
         with (
             opened(source.path, segment.where, self._roots) as file,
-            _sound(file, segment.where, source.conversion) as (audio, header),
+            _sound(file, segment.where) as (audio, header),
         ):
             if header.frames is None:
                 raise PrivacyEvalError(f"{segment.where}: its header tells no length")
-            return float(header.frames / audio.samplerate - segment.start)
+            _, frames = _range(audio, segment)
+            return float((header.frames if frames is None else frames) / audio.samplerate)
 
     def _source(self, line: ScpLine, where: str, allow_pipes: bool) -> _Source:
         name, conversion = line.target, dict[str, int]()
-        if line.offset is not None:
+        if line.offset is not None or line.part:
             raise PrivacyEvalError(f"{where}: audio within an archive is not supported")
         if line.command is not None:
-            harmless = file_of_command(line.command)
-            if harmless is None and allow_pipes:
-                return _Source(None)
-            if harmless is None:
-                raise PrivacyEvalError(
-                    f"{where}: the output of a command, which runs with --allow-pipes only"
-                )
-            name, conversion = harmless
+            try:
+                name, conversion = file_of_command(line.command)
+            except PrivacyEvalError as error:
+                if allow_pipes:
+                    return _Source(None)
+                refused = f"{where}: a command, which runs with --allow-pipes only"
+                raise PrivacyEvalError(f"{refused} ({error})") from None
         base = Path() if self._base is None else self._base
         path = base / name
         if self._base is None and not path.exists():
@@ -293,12 +298,22 @@ class AudioReader:
         check_inside([path], self._roots, f"{where}: ")
         return _Source(path, conversion)
 
-    def _output(self, line: ScpLine, where: str) -> bytes:
-        """Return the output of a command, cached for other segments of the recording."""
+    def _opened(self, segment: _Segment) -> contextlib.AbstractContextManager[BinaryIO]:
+        """Open a recording: its file, or the output of its command, which is kept for others."""
+        line, source = segment.line, self._sources[segment.line.id]
+        if source.path is not None and not source.conversion:
+            return opened(source.path, segment.where, self._roots)
         if self._piped[0] != line.id:
             self._piped = ("", b"")
-            self._piped = (line.id, _run(str(line.command), self._base or Path(), where))
-        return self._piped[1]
+            if source.path is None:
+                output = command_output(
+                    str(line.command), self._base or Path(), segment.where, _MAX_PIPED_BYTES
+                )
+            else:
+                with opened(source.path, segment.where, self._roots) as file:
+                    output = _converted(file, _Segment(line, segment.where), source.conversion)
+            self._piped = (line.id, output)
+        return io.BytesIO(self._piped[1])
 
 
 @dataclass(frozen=True)
@@ -328,72 +343,14 @@ class AudioFolders:
         return original, anonymized
 
 
-def file_of_command(command: str) -> tuple[str, dict[str, int]] | None:
-    """Recognize a command that decodes or copies one file, which need not be run then.
-
-    Parameters
-    ----------
-    command : str
-        Without the `|` at its end.
-
-    Returns
-    -------
-    (str, dict of str to int) or None
-        The file, and the format that it must have for the output to be the same (`rate`,
-        `bits`, `channels`). None for any other command.
-
-    Examples
-    --------
-    >>> file_of_command("flac -c -d -s 'a b.flac'")
-    ('a b.flac', {})
-    >>> file_of_command("sox a.wav -t wav -r 16000 -b 16 -")
-    ('a.wav', {'bits': 16, 'rate': 16000})
-    >>> file_of_command("sox a.wav -t wav - speed 1.1")
-    """
-    if _SHELL.search(command):
-        return None
-    try:
-        program, *words = shlex.split(command)
-    except ValueError:
-        return None
-    if program == "cat" and len(words) == 1 and not words[0].startswith("-"):
-        return words[0], {}
-    if program == "flac":
-        return _flac_file(words)
-    return _sox_file(words) if program == "sox" else None
-
-
-def _flac_file(words: list[str]) -> tuple[str, dict[str, int]] | None:
-    long = {"--stdout": "c", "--decode": "d", "--silent": "s", "--totally-silent": "s"}
-    files = [word for word in words if not word.startswith("-")]
-    letters = "".join(
-        long.get(w, w[1:] if w[1:2] != "-" else "?") for w in words if w.startswith("-")
-    )
-    right = {"c", "d"} <= set(letters) <= {"c", "d", "s"}
-    return (files[0], {}) if right and len(files) == 1 else None
-
-
-def _sox_file(words: list[str]) -> tuple[str, dict[str, int]] | None:
-    """Recognize `sox FILE -t wav [-r N] [-b N] [-c N] [-e signed-integer] -`."""
-    if len(words) < 4 or words[0].startswith("-") or words[-1] != "-" or len(words) % 2:
-        return None
-    options = dict(zip(words[1:-1:2], words[2:-1:2], strict=True))
-    once = 2 * len(options) == len(words) - 2
-    fixed = options.pop("-t", ""), options.pop("-e", "signed-integer")
-    names = {"-r": "rate", "-b": "bits", "-c": "channels"}
-    supported = once and options.keys() <= names.keys() and fixed == ("wav", "signed-integer")
-    if not (supported and all(re.fullmatch("[1-9][0-9]{0,6}", n) for n in options.values())):
-        return None
-    # sox leaves 16-bit samples alone.
-    return words[0], {"bits": 16} | {names[name]: int(n) for name, n in options.items()}
-
-
 def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Segment]]:
     """Read the segments of recordings."""
-    (names, *others), _ = read_columns(path, ("utterance", "recording", "start", "end"))
+    file, columns = load(path), ("utterance", "recording", "start", "end", "channel")
+    number = len(file.content.lstrip().partition(b"\n")[0].split())
+    (names, *others), _ = read_columns(file, columns[: 5 if number == 5 else 4])
     seen = set()
     fields = (column.tolist() for column in (names, *others))
-    for row, (name, recording, start, end) in enumerate(zip(*fields, strict=True)):
+    for row, (name, recording, start, end, *channel) in enumerate(zip(*fields, strict=True)):
         where = f"{path}:{names.line(row)}: {name}"
         if name in seen:
             raise PrivacyEvalError(f"{where}: duplicate utterance")
@@ -408,25 +365,12 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
             raise PrivacyEvalError(
                 f"{where}: expected seconds, 0 <= start < end, found {start} {end}"
             )
-        line = lines[recording]
-        yield name, _Segment(line, f"{where} ({shorten(line.target)})", *times)
-
-
-def _run(command: str, base: Path, where: str) -> bytes:
-    """Run an allowed command and return its output."""
-    try:
-        with subprocess.Popen(
-            command, shell=True, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-        ) as process:
-            assert process.stdout is not None
-            content = process.stdout.read(_MAX_PIPED_BYTES + 1)
-    except OSError as error:
-        raise PrivacyEvalError(f"{where}: cannot be run ({error.strerror or error})") from error
-    if len(content) > _MAX_PIPED_BYTES:
-        raise PrivacyEvalError(f"{where}: the command prints over {_MAX_PIPED_BYTES} bytes")
-    if process.returncode:
-        raise PrivacyEvalError(f"{where}: the command failed with exit status {process.returncode}")
-    return content
+        if channel and not re.fullmatch("[0-9]{1,3}", channel[0]):
+            raise PrivacyEvalError(
+                f"{where}: expected a channel, 0 for the first, not {channel[0]}"
+            )
+        line, of = lines[recording], int(channel[0]) if channel else None
+        yield name, _Segment(line, f"{where} ({shorten(line.target)})", *times, of)
 
 
 def soundfile() -> ModuleType:
@@ -450,18 +394,44 @@ def soundfile() -> ModuleType:
 
 
 def _read(
-    file: BinaryIO, segment: _Segment, conversion: dict[str, int], mix: bool
+    file: BinaryIO, segment: _Segment, mix: bool, expected: float | None
 ) -> tuple[Audio, list[str]]:
-    """Read an utterance from an open file; also return remarks on it."""
-    with _sound(file, segment.where, conversion) as (audio, header):
+    """Read an utterance from an open file of as many seconds as expected; also return remarks."""
+    with _sound(file, segment.where) as (audio, header):
         samples = _samples(audio, header, segment, mix)
         remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
-        remarks += [MIXED if mix else CHANNELS] if audio.channels > 1 else []
+        several = audio.channels > 1 and segment.channel is None
+        remarks += [MIXED if mix else CHANNELS] if several else []
+        found = audio.frames / audio.samplerate
+        if expected and abs(found - expected) > _OTHER_SECONDS + _OTHER_SHARE * expected:
+            remarks.append(OTHER_LENGTH)
         return Audio(samples, int(audio.samplerate)), remarks
 
 
+def _converted(file: BinaryIO, whole: _Segment, conversion: dict[str, int]) -> bytes:
+    """Convert a recording as its command would, to a WAV file of 16 bits."""
+    with _sound(file, whole.where) as (audio, header):
+        old, new = audio.samplerate, conversion.get("rate", audio.samplerate)
+        if not LOWEST_RATE <= new <= HIGHEST_RATE or audio.frames * new > MAX_SAMPLES * old:
+            raise PrivacyEvalError(f"{whole.where}: conversion to {new} Hz is not supported")
+        chosen = [conversion["channel"]] if "channel" in conversion else range(audio.channels)
+        if "channels" in conversion and len(chosen) > 2:
+            raise PrivacyEvalError(
+                f"{whole.where}: the command mixes {len(chosen)} channels, which runs with "
+                "--allow-pipes only"
+            )
+        channels = [_samples(audio, header, replace(whole, channel=c), False) for c in chosen]
+    samples = np.stack([resample(channel, old, new) for channel in channels], axis=1)
+    if "channels" in conversion:
+        samples = samples.mean(axis=1, dtype=np.float32)
+    rounded = np.rint(samples).clip(-(1 << 15), (1 << 15) - 1).astype(np.int16)
+    output = io.BytesIO()
+    soundfile().write(output, rounded, new, format="WAV", subtype="PCM_16")
+    return output.getvalue()
+
+
 @contextlib.contextmanager
-def _sound(file: BinaryIO, where: str, conversion: dict[str, int]) -> Iterator[tuple[Any, _Header]]:
+def _sound(file: BinaryIO, where: str) -> Iterator[tuple[Any, _Header]]:
     """Open an audio file by the library, after its header and format are checked."""
     library = soundfile()
     with reading(where):
@@ -470,7 +440,7 @@ def _sound(file: BinaryIO, where: str, conversion: dict[str, int]) -> Iterator[t
         target = file if isinstance(file, io.BytesIO) else file.fileno()
         try:
             with library.SoundFile(target, closefd=False) as audio:
-                _check_format(audio, header, conversion, where)
+                _check_format(audio, header, where)
                 yield audio, header
         except (library.SoundFileError, RuntimeError) as error:
             detail = str(error).rpartition(": ")[2]
@@ -528,8 +498,7 @@ def _block_bytes(content: bytes, where: str) -> int:
     raise PrivacyEvalError(f"{where}: damaged WAV file, its format contradicts itself")
 
 
-def _check_format(audio: Any, header: _Header, conversion: dict[str, int], where: str) -> None:
-    decoded = {"rate": audio.samplerate, "channels": audio.channels}
+def _check_format(audio: Any, header: _Header, where: str) -> None:
     if audio.format not in ("WAV", "WAVEX", "FLAC") or audio.subtype not in _SUBTYPES:
         raise PrivacyEvalError(f"{where}: {audio.format} of {audio.subtype} is not supported")
     if not LOWEST_RATE <= audio.samplerate <= HIGHEST_RATE:
@@ -540,13 +509,6 @@ def _check_format(audio: Any, header: _Header, conversion: dict[str, int], where
         raise PrivacyEvalError(
             f"{where}: damaged, found {audio.frames} samples, the header declares {header.frames}"
         )
-    decoded["bits"] = 16 if audio.subtype == "PCM_16" else 0
-    for name, wanted in conversion.items():
-        if decoded[name] != wanted:
-            raise PrivacyEvalError(
-                f"{where}: the command would convert the file to {wanted} ({name}), and runs with "
-                "--allow-pipes only"
-            )
 
 
 def _range(audio: Any, segment: _Segment) -> tuple[int, int | None]:
@@ -577,7 +539,10 @@ def _samples(audio: Any, header: _Header, segment: _Segment, mix: bool) -> Sampl
     start, frames = _range(audio, segment)
     wanted = header.frames if frames is None else frames
     dtype = _SUBTYPES[audio.subtype]
-    mixed = mix and audio.channels > 1
+    mixed = mix and audio.channels > 1 and segment.channel is None
+    channel = segment.channel or 0
+    if channel >= audio.channels:
+        raise PrivacyEvalError(f"{segment.where}: no channel {channel}, the first of which is 0")
     kind = np.dtype("int16" if dtype == "int16" and not mixed else "float32")
     most = MAX_SAMPLES if wanted is None else wanted
     if wanted is not None and wanted > MAX_SAMPLES:
@@ -587,8 +552,7 @@ def _samples(audio: Any, header: _Header, segment: _Segment, mix: bool) -> Sampl
     expected = header.md5 if frames is None else None
     md5 = hashlib.md5(usedforsecurity=False)
     count, step = 0, max(1, _BLOCK_SAMPLES // audio.channels)
-    if start:
-        audio.seek(start)
+    audio.seek(start)
     while count < most:
         block = audio.read(min(step, most - count), dtype, always_2d=True)
         if not len(block):
@@ -597,7 +561,7 @@ def _samples(audio: Any, header: _Header, segment: _Segment, mix: bool) -> Sampl
             md5.update(_flac_bytes(block, header.bits))
         if count + len(block) > samples.size:
             samples = np.concatenate([samples[:count], np.empty(count + len(block), kind)])
-        part = block.mean(axis=1, dtype=np.float32) if mixed else block[:, 0].astype(kind)
+        part = block.mean(axis=1, dtype=np.float32) if mixed else block[:, channel].astype(kind)
         if kind == np.float32:
             with np.errstate(over="ignore", invalid="ignore"):
                 part *= np.float32(_SCALES[dtype])

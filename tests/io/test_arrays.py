@@ -61,5 +61,5 @@ def test_arrays_come_back(save: object) -> None:
     ids=range(12),
 )
 def test_other_contents_are_refused(content: bytes) -> None:
-    with pytest.raises(PrivacyEvalError, match=r"^x\.npz: damaged \("):
+    with pytest.raises(PrivacyEvalError, match=r"^x\.npz: .*damaged: "):
         parse_arrays(content, Path("x.npz"))

@@ -102,7 +102,8 @@ OBJECTS = np.array([_Harmful(), 1, 2], dtype=object)
         ({"a": MATRIX}, r"a: .*shape \(3, 3\)"),
         ({"a": np.float64(1)}, r"a: .*shape \(\)"),
         ({"a": np.zeros(0)}, r"a: .*shape \(0,\)"),
-        ({"a": np.array(["x"])}, "a: .*<U1"),
+        ({"a": np.array(["x"])}, "arrays of text, a, among 1"),
+        ({"ids": np.array(IDS), "x": MATRIX, "sex": np.array(IDS)}, "text, ids, sex, among 3"),
         ({"a": np.array([1j])}, "a: .*complex"),
         ({"a": np.array([0, np.nan])}, "a: 1 of . values are NaN"),
         ({"a": np.array([1e39])}, "a: 1 of . values are NaN"),
@@ -116,7 +117,7 @@ OBJECTS = np.array([_Harmful(), 1, 2], dtype=object)
         ({"ids": np.array(IDS, dtype=object), "x": MATRIX}, "Python objects"),
         ({"ids": np.array([b"a", b"b", b"\xff"]), "x": np.zeros((3, 0))}, r"shape \(3, 0\)"),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_other_archives_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrays: dict[str, Any], message: str
