@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..choices import grouped, without_fraction
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import InputWarning, PrivacyEvalError, abbreviate
 
 # What is said of names that only references, or only predictions have.
 _ONE_SIDED = ("is never predicted ({} references)", "is never a reference ({} predictions)")
@@ -105,6 +106,40 @@ def _may_be_one(*names: str) -> bool:
     """Tell whether two names are one but for case, an abbreviation or the form of a number."""
     short, long = sorted((_CODE.sub("", without_fraction(n).casefold()) for n in names), key=len)
     return short == long or (len(short) > 2 and long.startswith(short))
+
+
+def composed(names: Iterable[str], where: object) -> dict[str, str]:
+    """Map names to their composed form (NFC); macOS decomposes those of files (NFD).
+
+    Parameters
+    ----------
+    where : object
+        Beginning of messages.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Two names have one form.
+
+    Examples
+    --------
+    >>> composed(["Zoe"], "wav")
+    {'Zoe': 'Zoe'}
+    """
+    form = {name: unicodedata.normalize("NFC", name) for name in sorted(names)}
+    if twice := [n for n, count in Counter(form.values()).items() if count > 1]:
+        text = f"names that differ only in Unicode's form (composed or not): {abbreviate(twice)}"
+        raise PrivacyEvalError(f"{where}: {text}; rename one of each")
+    if changed := [form[name] for name in form if form[name] != name]:
+        text = f"{len(changed)} decomposed names, as of macOS, are read as composed ones"
+        warnings.warn(f"{where}: {text}: {abbreviate(changed)}", InputWarning, stacklevel=2)
+    return form
+
+
+def composed_table(table: Mapping[str, str], where: object) -> dict[str, str]:
+    """Return a table with composed names and values, see `composed`."""
+    form = composed(table, where)
+    return {form[name]: unicodedata.normalize("NFC", value) for name, value in table.items()}
 
 
 def look_alike(names: Iterable[str]) -> list[list[str]]:

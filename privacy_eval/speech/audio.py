@@ -17,6 +17,7 @@ import math
 import os
 import re
 import struct
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -193,6 +194,13 @@ class AudioReader:
         """Return the file of an utterance; None if a command writes it."""
         return self._sources[self._segments[utterance].line.id].path
 
+    def whole_file(self, utterance: str) -> Path | None:
+        """Return the file of an utterance; None if it is cut or converted."""
+        segment = self._segments[utterance]
+        source = self._sources[segment.line.id]
+        plain = segment.whole and segment.channel is None and not source.conversion
+        return source.path if plain else None
+
     def files(self, utterances: Iterable[str]) -> dict[str, Path]:
         """Return the files of utterances, without those that a command writes."""
         paths = {name: self.path(name) for name in utterances}
@@ -295,6 +303,9 @@ class AudioReader:
         path = base / name
         if self._base is None and not path.exists():
             path = self._data / name
+        if not os.path.exists(path):  # macOS decomposes names
+            forms = (Path(unicodedata.normalize(form, str(path))) for form in ("NFC", "NFD"))
+            path = next((one for one in forms if os.path.exists(one)), path)
         check_inside([path], self._roots, f"{where}: ")
         return _Source(path, conversion)
 

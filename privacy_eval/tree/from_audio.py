@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ..asv.tree_vectors import BACKEND_FILES
 from ..choices import ENCODERS, LEAST_FOLDS, LEAST_SPEAKERS, grouped
@@ -25,11 +26,12 @@ from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import atomic_path, read_bytes, relative
 from ..io.kaldi_objects import CONTROL
-from ..io.names import look_alike
+from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
 from ..protocol.protocol import ENCODERS_FOLDER
 from ..speech.encoders import EncoderChoice, check_encoders
+from .data_folder import speech_of_data_folder
 from .speech_folder import AUDIO, SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
@@ -39,6 +41,8 @@ ANON_SUFFIX = "_anon"
 EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
 
 _ENROLLMENT, _TRAINING = "speech_enrolls", "speech_train"
+#: Lists in Kaldi's data folders that options name, too.
+_LISTS = {"original": ("utt2spk", "spk2gender", "text"), "training": ("utt2spk",), "anonymized": ()}
 #: Id and title of the trials of all speakers.
 _ALL = "all"
 _EVERYONE = {_ALL: "all"}
@@ -158,7 +162,7 @@ class _Set:
 
 
 def make_tree(tree: Path, source: AudioFolders) -> NewTree:
-    """Write the data folders, trials and protocol of a tree; the audio is not copied.
+    """Write the data folders, trials and protocol of a tree; files of audio are not copied.
 
     Raises
     ------
@@ -169,6 +173,7 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
         cannot hold; other content in the tree; the model of an encoder is missing.
     """
     check_encoders(map(EncoderChoice, source.encoders))
+    source = _of_data_folders(source, tree)
     speech = _evaluated(source)
     sets = _evaluation_sets(speech, source)
     original = dict(speech.audio)
@@ -215,14 +220,28 @@ def make_tree(tree: Path, source: AudioFolders) -> NewTree:
     )
 
 
+def _of_data_folders(source: AudioFolders, tree: Path) -> AudioFolders:
+    """Take speech, and lists that are not named, from Kaldi's data folders among the audio."""
+    for role, lists in _LISTS.items():
+        folder, prefix = getattr(source, role), "training_" * (role == "training")
+        if folder is not None and (folder / "wav.scp").is_file():
+            new: dict[str, Any] = {role: speech_of_data_folder(folder, tree / "audio" / role)}
+            new |= {prefix + name: folder / name for name in lists if (folder / name).is_file()}
+            source = replace(
+                source, **{k: v for k, v in new.items() if k == role or not getattr(source, k)}
+            )
+    return source
+
+
 def _evaluated(source: AudioFolders) -> SpeechFolder:
     """Read the evaluation speech, and what its lists say."""
-    known = () if source.spk2gender is None else read_spk2gender(source.spk2gender)
+    listed = source.spk2gender
+    known = () if listed is None else composed_table(read_spk2gender(listed), listed)
     speech = _speech(source.original, source.utt2spk, source.speaker_level, known)
     if source.spk2gender is not None:
         speech = replace(speech, gender_of=_genders(speech.speaker_of, source.spk2gender))
     if source.text is not None:
-        said = read_transcripts(source.text)
+        said = composed_table(read_transcripts(source.text), source.text)
         missing = [name for name in speech.speaker_of if name not in said]
         refuse(missing, source.text, "no transcript of utterances")
         speech = replace(speech, said=said, remarks=())
@@ -243,7 +262,7 @@ def _speech(
     """Read speech: by its list of speakers, or by its folders."""
     if utt2spk is None:
         return read_speech_folder(folder, level=level, known=known)
-    speaker_of = dict(sorted(read_utt2spk(utt2spk).items()))
+    speaker_of = dict(sorted(composed_table(read_utt2spk(utt2spk), utt2spk).items()))
     paths = _select(_by_stem(folder), speaker_of, folder)
     return SpeechFolder(paths, speaker_of, {}, {}, {}, taken_from=utt2spk.name)
 
@@ -269,7 +288,7 @@ def _data_folders(
 
 def _genders(speaker_of: Mapping[str, str], spk2gender: Path) -> Mapping[str, str]:
     """The gender of every speaker."""
-    gender_of = read_spk2gender(spk2gender)
+    gender_of = composed_table(read_spk2gender(spk2gender), spk2gender)
     speakers = sorted(set(speaker_of.values()))
     refuse([s for s in speakers if s not in gender_of], spk2gender, "no gender of speakers")
     return {s: gender_of[s] for s in speakers}
@@ -385,10 +404,11 @@ def _by_stem(folder: Path) -> dict[str, Path]:
     """The audio below a folder by the stem of its name."""
     files: dict[str, Path] = {}
     twice: list[str] = []
+    form = composed({path.stem for path in audio_files(folder)}, folder)
     for path in audio_files(folder):
-        if path.stem in files:
-            twice.append(f"{files[path.stem]} and {path}")
-        files[path.stem] = path
+        if form[path.stem] in files:
+            twice.append(f"{files[form[path.stem]]} and {path}")
+        files[form[path.stem]] = path
     refuse(twice, folder, "two audio files of one utterance")
     return files
 

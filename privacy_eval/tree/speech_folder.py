@@ -20,6 +20,7 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import read_text
+from ..io.names import composed, composed_table
 from ..io.transcripts import read_transcripts
 
 #: Suffixes of audio files.
@@ -147,11 +148,14 @@ def read_speech_folder(
         raise PrivacyEvalError(f"{folder}: no audio (*{' or *'.join(AUDIO)}) in it")
     table, gender_of = _genders(folder)
     listed = folder / _UTT2SPK
-    of_list = set(read_utt2spk(listed).values()) if listed.is_file() else set[str]()
+    of_list = (
+        {*composed_table(read_utt2spk(listed), listed).values()} if listed.is_file() else set[str]()
+    )
     placed = recognized = _librispeech(paths)
     if level or not placed:
         parts = [path.relative_to(folder).with_suffix("").parts for path in paths]
-        parts = [tuple("_".join(part.split()) for part in names) for names in parts]
+        form = composed({part for names in parts for part in names}, folder)
+        parts = [tuple("_".join(form[part].split()) for part in names) for names in parts]
         level = level or _speaker_level(folder, parts, (of_list, gender_of.keys(), set(known)))
         placed = _by_level(folder, parts, level)
     names = Counter(name for name, _, _ in placed)
@@ -310,7 +314,7 @@ def _genders(folder: Path) -> tuple[Path, dict[str, str]]:
     or up to two folders above."""
     path = folder / _GENDERS
     if path.is_file():
-        return path, read_spk2gender(path)
+        return path, composed_table(read_spk2gender(path), path)
     for place in (folder, *folder.absolute().parents[:2]):
         for name, columns in _TABLES.items():
             if (place / name).is_file():
@@ -343,7 +347,7 @@ def _said(
         tables = [folder / _WORDS]
     words: dict[str, str] = {}
     for table in tables:
-        words |= read_transcripts(table)
+        words |= composed_table(read_transcripts(table), table)
     missing = [name for name in utterances if name not in words]
     if not missing:
         return {name: words[name].strip() for name in utterances}, ()

@@ -2,10 +2,11 @@
 # shellcheck disable=SC2034 # options are passed on by their names
 # Evaluate an anonymizer on real speech, without Kaldi: a folder of recordings in, attacks by real speaker
 # encoders, tables and a report out, on a laptop. The folder has LibriSpeech's layout, or SPEAKER/FILE.wav
-# (also FLAC); where there are more levels of folders, --speaker-level N says which are the speakers, unless
-# file names or a list in the folder do. Enrollment and trials are of different sessions where there are
-# several; the report says what so many speakers can carry. More speech of other speakers (--training) makes
-# attackers stronger, who learn how anonymized voices map to original ones.
+# (also FLAC), or is a data folder of Kaldi's layout with wav.scp and utt2spk, as lhotse exports it; where
+# there are more levels of folders, --speaker-level N says which are the speakers, unless file names or a list
+# in the folder do. Enrollment and trials are of different sessions where there are several; the report says
+# what so many speakers can carry. More speech of other speakers (--training) makes attackers stronger, who
+# learn how anonymized voices map to original ones.
 #
 # Usage: run.sh --speech DIR [--training DIR] [--get-models true] [other options]
 #
