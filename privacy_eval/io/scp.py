@@ -473,8 +473,7 @@ def _parse_target(number: int, name: str, target: str, where: str) -> ScpLine:
             f"{where}: {name}: expected <archive>:<offset>, a number of bytes within the archive, "
             f"maybe with [first:last]; no command that is written to; found {shorten(target)}"
         )
-    position = None if offset is None else int(offset)
-    return ScpLine(number, name, target, None, archive, position, part or "")
+    return ScpLine(number, name, target, None, archive, int(offset) if offset else None, part or "")
 
 
 def _archives(

@@ -64,8 +64,6 @@ _SCALES = {"int16": 1.0, "int32": 2.0**-16, "float32": 2.0**15}
 _STREAM_SIZES = (0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFF024)
 _MAX_OVERSHOOT = 0.5
 _MAX_PIPED_BYTES = 1 << 30
-#: Seconds, and share of the duration, by which reco2dur may differ.
-_OTHER_SECONDS, _OTHER_SHARE = 0.05, 0.01
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,7 @@ class AudioReader:
     def _source(self, line: ScpLine, where: str, allow_pipes: bool) -> _Source:
         name, conversion = line.target, dict[str, int]()
         if line.offset is not None or line.part:
-            raise PrivacyEvalError(f"{where}: audio within an archive is not supported")
+            raise PrivacyEvalError(f"{where}: audio within an archive is not read; name files")
         if line.command is not None:
             try:
                 name, conversion = file_of_command(line.command)
@@ -413,8 +411,8 @@ def _read(
         remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
         several = audio.channels > 1 and segment.channel is None
         remarks += [MIXED if mix else CHANNELS] if several else []
-        found = audio.frames / audio.samplerate
-        if expected and abs(found - expected) > _OTHER_SECONDS + _OTHER_SHARE * expected:
+        found = expected if header.frames is None else header.frames / audio.samplerate
+        if expected and found and abs(found - expected) > 0.05 + 0.01 * expected:
             remarks.append(OTHER_LENGTH)
         return Audio(samples, int(audio.samplerate)), remarks
 
@@ -423,15 +421,13 @@ def _converted(file: BinaryIO, whole: _Segment, conversion: dict[str, int]) -> b
     """Convert a recording as its command would, to a WAV file of 16 bits."""
     with _sound(file, whole.where) as (audio, header):
         old, new = audio.samplerate, conversion.get("rate", audio.samplerate)
-        if not LOWEST_RATE <= new <= HIGHEST_RATE or audio.frames * new > MAX_SAMPLES * old:
-            raise PrivacyEvalError(f"{whole.where}: conversion to {new} Hz is not supported")
         chosen = [conversion["channel"]] if "channel" in conversion else range(audio.channels)
         if "channels" in conversion and len(chosen) > 2:
-            raise PrivacyEvalError(
-                f"{whole.where}: the command mixes {len(chosen)} channels, which runs with "
-                "--allow-pipes only"
-            )
+            what = f"{whole.where}: the command mixes {len(chosen)} channels"
+            raise PrivacyEvalError(f"{what}: choose one, by -map_channel or remix")
         channels = [_samples(audio, header, replace(whole, channel=c), False) for c in chosen]
+    if not LOWEST_RATE <= new <= HIGHEST_RATE or channels[0].size * new > MAX_SAMPLES * old:
+        raise PrivacyEvalError(f"{whole.where}: conversion to {new} Hz is not supported")
     samples = np.stack([resample(channel, old, new) for channel in channels], axis=1)
     if "channels" in conversion:
         samples = samples.mean(axis=1, dtype=np.float32)

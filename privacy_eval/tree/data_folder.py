@@ -36,7 +36,8 @@ def speech_of_data_folder(data: Path, out: Path) -> Path:
         reco2dur says.
     """
     reader = AudioReader(data, mix=True, allow_outside=True)
-    refuse([u for u in reader.ids if "/" in u or u[0] == "."], data, "ids that cannot name a file")
+    odd = [u for u in reader.ids if "/" in u or u[0] == "."]
+    refuse(odd, data, "ids that cannot name a file (write - for /, in utt2spk, too)")
     out.mkdir(parents=True, exist_ok=True)
     names = set()
     for utterance in reader.ids:

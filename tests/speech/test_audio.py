@@ -238,7 +238,7 @@ def test_nothing_is_run_and_segments_are_cut_after_conversion(tmp_path: Path) ->
 def test_more_than_two_channels_are_not_mixed(tmp_path: Path, command: str) -> None:
     """ffmpeg weights those of surround sound."""
     ramp(tmp_path, samples=np.stack([RAMP] * 3, axis=1))
-    with pytest.raises(PrivacyEvalError, match="mixes 3 channels.*--allow-pipes"):
+    with pytest.raises(PrivacyEvalError, match="mixes 3 channels.*choose one"):
         reader_of(tmp_path, f"u {command} |").read("u")
 
 
@@ -456,3 +456,13 @@ def test_golden_edge_files(tmp_path: Path) -> None:
     sizes = {n: a.samples.size for n, a in AudioReader(SPEECH) if n.startswith("edge-s")}
     assert sizes["edge-samples79"] == 79
     assert sizes["edge-silpad"] == 72000
+
+
+def test_a_streamed_file_is_converted_and_has_no_other_length(tmp_path: Path) -> None:
+    content = bytearray(ramp(tmp_path))
+    content[40:44] = struct.pack("<I", 0xFFFFFFFF)
+    write(tmp_path / "a.wav", bytes(content))
+    write(tmp_path / "reco2dur", "u 0.1\nv 0.1\n")
+    reader = reader_of(tmp_path, "u ffmpeg -i a.wav -ar 8000 -f wav - |", "v a.wav")
+    assert [found.samples.size for _, found in reader] == [800, 1600]
+    assert reader.remarks == {}
