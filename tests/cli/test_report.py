@@ -824,7 +824,7 @@ def cut_short(path: Path, results: Path) -> str:
     path.write_bytes(path.read_bytes()[:-30])
     assert before in text
     results.write_text(text.replace(before, digest(path.read_bytes())))
-    return "damaged ("
+    return "not arrays of NumPy, or damaged: "
 
 
 @pytest.mark.usefixtures("few")
