@@ -578,6 +578,8 @@ def _print_versus(
             f"{_name(arguments)} with each of {', '.join(compared)}, which are not compared with "
             "each other"
         )
+    for note in comparison.notes:
+        print(note)
 
 
 def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Comparison:

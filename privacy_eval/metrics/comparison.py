@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..choices import LEVEL
 from ..errors import PrivacyEvalError
 from .caveats import (
     CAVEATS,
@@ -30,6 +31,7 @@ from .confidence import (
     difference_p_value,
     expanded_interval,
     least_replicates,
+    needed_for_tests,
     speaker_bootstrap,
 )
 from .evaluation import Speakers, trial_sides
@@ -117,6 +119,13 @@ class Comparison:
     n_speakers: int
     least_p_value: float
 
+    @property
+    def notes(self) -> list[str]:
+        """A note if no corrected p-value can be significant."""
+        tests = len(self.differences)
+        is_lacking = tests > 1 and tests * self.least_p_value >= 1 - LEVEL
+        return [needed_for_tests(self.n_speakers, tests)] * is_lacking
+
     def is_bound(self, difference: Difference) -> bool:
         """Tell whether the p-values of a difference are bounds, as no smaller ones can be reached.
 
@@ -174,7 +183,7 @@ class Comparison:
         heading = f"{self.n_speakers} speakers, variant {self.variant}"
         caveats = (d.caveat for of_other in self.differences for d in of_other.values())
         reasons = dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None)
-        return "\n\n".join((heading, *tables, *reasons))
+        return "\n\n".join((heading, *tables, *reasons, *self.notes))
 
 
 def compare(

@@ -289,7 +289,7 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
     )
 
 
-def least_replicates(n: int, level: float = 0.95) -> float:
+def least_replicates(n: int, level: float = 0.95, *, tests: int = 1) -> float:
     """Compute the fewest replicates with which `difference_p_value` can fall below 1 - level.
 
     With fewer, `expanded_interval` is the whole range of the replicates, and too narrow.
@@ -299,6 +299,8 @@ def least_replicates(n: int, level: float = 0.95) -> float:
     n : int
         Number of units drawn.
     level : float
+    tests : int
+        Number of tests that p-values are corrected for, as by Holm's method.
 
     Returns
     -------
@@ -307,10 +309,10 @@ def least_replicates(n: int, level: float = 0.95) -> float:
 
     Examples
     --------
-    >>> least_replicates(6), least_replicates(30)
-    (411.0, 53.0)
+    >>> least_replicates(6), least_replicates(30), least_replicates(30, tests=21)
+    (411.0, 53.0, 2820.0)
     """
-    tail = expanded_tail((1 - level) / 2, n)
+    tail = expanded_tail((1 - level) / tests / 2, n)
     return float(math.floor(1 / tail)) if tail > 1e-300 else math.inf
 
 
@@ -333,6 +335,31 @@ def what_is_too_few(needed: float) -> str:
     ('speakers', 'replicates')
     """
     return "speakers" if needed >= MOST_REPLICATES else "replicates"
+
+
+def needed_for_tests(n: int, tests: int) -> str:
+    """Say what a significant difference among several tests needs, by Holm's correction.
+
+    Parameters
+    ----------
+    n : int
+        Number of speakers.
+    tests : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> needed_for_tests(30, 21)
+    'With 30 speakers, significance among all 21 comparisons needs --bootstrap 2820 or more'
+    """
+    needed = least_replicates(n, tests=tests)
+    remedy = f"needs --bootstrap {needed:.0f} or more"
+    if what_is_too_few(needed) == "speakers":
+        remedy = "cannot be reached: compare fewer, or more speakers"
+    return f"With {n} speakers, significance among all {tests} comparisons {remedy}"
 
 
 def expanded_tail(tail: float, n: int) -> float:

@@ -14,6 +14,7 @@ from ..choices import LEVEL, grouped
 from ..metrics import describe
 from ..metrics.caveats import MAX_ORIGINAL_EER
 from ..metrics.comparison import holm, is_weaker, paired_bounds
+from ..metrics.confidence import needed_for_tests
 from ..protocol.protocol import AttackModel, Protocol
 from ..results.arrays import StoredArrays
 from ..results.records import Results, VerificationRecord
@@ -200,12 +201,15 @@ class Tried:
         }
 
     @property
-    def needs_replicates(self) -> bool:
-        """Whether only the number of replicates keeps a pair from being significant among all."""
-        return any(
-            not p.difference.too_few and p.difference.p_value_is_bound and p.p_holm >= 1 - LEVEL
+    def lacking_replicates(self) -> str:
+        """A note if only the number of replicates keeps a pair from being significant among all."""
+        bounds = (
+            p.one.eer.replicates
             for p in self.pairs
+            if not p.difference.too_few and p.difference.p_value_is_bound and p.p_holm >= 1 - LEVEL
         )
+        speakers = [drawn.n_speakers for drawn in bounds if drawn is not None]
+        return needed_for_tests(min(speakers), len(self.pairs)) if speakers else ""
 
     @property
     def lowest_title(self) -> str:

@@ -536,6 +536,11 @@ class Protocol:
         names = (model.training_name("") for model in models if model is not None)
         return self.training_set or next(names, "")
 
+    @cached_property
+    def is_challenge(self) -> bool:
+        """Whether it is a challenge's own, not one of other speech."""
+        return self.name in bundled()
+
     @property
     def is_simulated(self) -> bool:
         """Whether the title says that the data are simulated."""

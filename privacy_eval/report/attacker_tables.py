@@ -19,11 +19,6 @@ from .table import ANSWER, Column, Key, Table, aligned, nonempty
 #: Follows statements that are of a single pair, and do not hold among all pairs.
 _SINGLE = " (this pair alone)"
 
-_MORE = (
-    "Some p-values are bounds (<) that only the number of replicates keeps from being significant "
-    "among all pairs: evaluate with more (--bootstrap)"
-)
-
 _SESSIONS = {"enrolled": "enrolled", "other": "not enrolled"}
 
 
@@ -141,6 +136,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
     """Compare all attackers of a system in pairs, by the same bootstrap replicates."""
     protocol, metric = data.protocol, describe(data.protocol.eer)
     splits = {split: data.tried.get((system, split)) for split in protocol.splits}
+    tried = [row for row in splits.values() if row is not None]
     rows = [
         [
             (
@@ -176,7 +172,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
         notes=(
             "Paired by bootstrap replicate of speakers, two-sided; p (Holm) is adjusted for all "
             f"pairs of the split, after which those with{_SINGLE} are not significant",
-            *[_MORE] * any(row is not None and row.needs_replicates for row in splits.values()),
+            *dict.fromkeys(row.lacking_replicates for row in tried if row.lacking_replicates),
         ),
         title=heading,
     )

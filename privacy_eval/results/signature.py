@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 
 from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
@@ -36,7 +37,8 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
         Version, protocol, variants, bootstrap (replicates of speakers, and seed) and the
         first eight digits of a SHA-256 over the digests of all inputs. What differs
         between records is joined by `+`; missing entries are `none`. Where it is known which
-        x-vector network scores are from, its digest, and whether it is that of the protocol.
+        x-vector network scores are from, its digest, or the name of a pinned encoder, and whether
+        it is that of the protocol.
 
     Examples
     --------
@@ -71,14 +73,15 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
 def network_notes(results: Results) -> list[str]:
     """Describe x-vector networks that are not the protocol's, each with its systems."""
     return [
-        f"ASV model {digest}, {unlike}: {abbreviate(list(systems))}"
-        for (digest, unlike), systems in _networks(results).items()
+        f"Do not compare with published EERs, as the ASV model {name} is {unlike}: "
+        f"{abbreviate(list(systems))}"
+        for (name, unlike), systems in _networks(results).items()
         if unlike
     ]
 
 
 def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
-    """Map the digests of known x-vector networks, each with its mismatch, to their systems."""
+    """Map the names of known x-vector networks, each with its mismatch, to their systems."""
     networks: dict[tuple[str, str], dict[str, None]] = {}
     records: list[_OfVectors]
     records = [*results.verification, *results.similarity, *results.identification]
@@ -89,16 +92,27 @@ def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
 
 
 def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
-    """Return the digest of a record's x-vector network and its mismatch ("" for the protocol's);
-    None if the network is unknown. The record may be untrusted."""
-    digest = str(input_of(record.provenance, "extractor").get("sha256", ""))
+    """Return the name of a record's x-vector network and its mismatch; None if the network is
+    unknown. Only the attacker of a challenge is expected to have a certain one. The record may be
+    untrusted."""
+    source, condition = input_of(record.provenance, "extractor"), record.condition
+    digest = str(source.get("sha256", ""))
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
         return None
+    from ..speech.encoders import pinned_encoder
+
+    stem = PurePath(str(source.get("path", ""))).stem
+    named = stem in {PurePath(a.encoder).stem for a in protocol.attackers if a.encoder}
+    pinned = pinned_encoder(digest)
+    name = pinned or f"{stem} {digest[:8]}" * named or digest[:8]
     model_of = record if isinstance(record, SimilarityRecord) else record.condition
     expected = getattr(protocol.asv_model(model_of.asv_model), "sha256", "")
-    if digest == expected:
-        return digest[:8], ""
-    return digest[:8], "not the protocol's" if expected else "not known to be the challenge's"
+    if digest == expected or not getattr(condition, "is_by_challenge", True):
+        return name, ""
+    if expected:
+        return name, "not the protocol's"
+    unknown = "not the challenge's" if pinned else "not known to be the challenge's"
+    return name, unknown * protocol.is_challenge
 
 
 def _joined(values: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
 from .ge2e import read_ge2e
-from .models import LIBRARIES, load_model, missing_model, missing_packages, model_path
+from .models import LIBRARIES, MODELS, load_model, missing_model, missing_packages, model_path
 from .onnx_encoder import open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
@@ -153,6 +153,29 @@ class EncoderChoice:
         if self.front_end_file is not None:
             return read_front_end(self.front_end_file)
         return FRONT_ENDS[self.front_end] if self.front_end else None
+
+
+def pinned_encoder(identity: str) -> str:
+    """Return the name of the pinned encoder that results name vectors by.
+
+    Parameters
+    ----------
+    identity : str
+        As from `EncoderChoice.identity`.
+
+    Returns
+    -------
+    str
+        "" if it is none of `ENCODERS`.
+
+    Examples
+    --------
+    >>> pinned_encoder("39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e")
+    'ge2e'
+    """
+    digests = {name: MODELS[model].files[0].sha256 for name, model in ENCODERS.items()}
+    names = (n for n, sha256 in digests.items() if EncoderChoice(n).identity(sha256) == identity)
+    return next(names, "")
 
 
 def check_encoders(choices: Iterable[EncoderChoice]) -> None:

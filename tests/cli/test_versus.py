@@ -12,6 +12,7 @@ from support import cli, lines_to
 
 import privacy_eval as pe
 from privacy_eval.metrics import min_dcf, of_kind
+from privacy_eval.metrics.confidence import least_replicates
 
 SPEAKERS = [f"id{n}" for n in range(8)]
 
@@ -102,6 +103,8 @@ def test_versus_as_text(files: list[object], tmp_path: Path) -> None:
     assert "Cllr, bit" not in blocks[-3]  # the same in both variants
     (pairs,) = (line for line in run.out.splitlines() if line.startswith("p (Holm)"))
     assert all(str(name) in pairs for name in (files[2], files[4], third))
+    needed = least_replicates(8, tests=2)
+    assert f"significance among all 2 comparisons needs --bootstrap {needed:.0f} " in run.out
 
 
 def test_the_caveat_of_a_withheld_value_is_named_beside_it(files: list[object]) -> None:

@@ -13,7 +13,11 @@ from support import lines_to
 import privacy_eval as pe
 from privacy_eval.metrics import METRICS, TrialScores, score_metrics, speaker_bootstrap
 from privacy_eval.metrics.comparison import holm, paired_comparison, subtract
-from privacy_eval.metrics.confidence import difference_p_value, expanded_interval
+from privacy_eval.metrics.confidence import (
+    difference_p_value,
+    expanded_interval,
+    least_replicates,
+)
 
 SPEAKERS = [f"s{n}" for n in range(6)]
 OWN = np.repeat(SPEAKERS, 5)
@@ -86,6 +90,10 @@ def test_holm_counts_the_other_systems() -> None:
         adjusted = [of_system[key].p_value_holm for of_system in together.differences]
         assert adjusted == holm(p_values)
     assert "p (Holm)" in repr(together) and "p (Holm)" not in repr(alone)
+    needed = int(least_replicates(together.n_speakers, tests=3))
+    assert together.notes[0] in repr(together) and f"--bootstrap {needed} " in together.notes[0]
+    drawn = {"speakers": (OWN, PAIRS), "bootstrap": needed}
+    assert pe.compare(system(1, 3.0), *others, **drawn).notes == alone.notes == []
 
 
 def test_equal_infinities_do_not_differ() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+import pytest
 from support import B1, imported
 
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.protocol.protocol import AsvModel, Attacker
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
@@ -69,7 +71,7 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     results = with_provenance(imported(B1), inputs={"extractor": {"path": "x", "sha256": A}})
     other = expecting(results, C)
     (note,) = network_notes(other)
-    assert "aaaaaaaa, not the protocol's" in note and results.systems[0] in note
+    assert "aaaaaaaa is not the protocol's" in note and results.systems[0] in note
     assert "not known" in network_notes(results)[0]
     data = ReportData(other, cells_from_results(other))
     tables = {t.name: t.notes for t in system_tables(data, results.systems[0], "")}
@@ -80,3 +82,46 @@ def test_another_network_is_noted_below_the_tables_and_first_in_the_report() -> 
     assert note in dict(front.warnings) and note in remarks
     for part in (expecting(results, A), imported(B1)):
         assert network_notes(part) == []
+
+
+GE2E = "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e"
+
+
+def own_speech(results: Results, encoder: str) -> Results:
+    """Results of somebody's own speech, as attacked by vectors of an encoder."""
+    own = Attacker("cosine", "cosine", scoring="cosine", encoder=encoder)
+    folder = AsvModel("original", own.vectors.folder, backend="cosine")
+    others = [replace(m, backend="cosine") for m in results.protocol.asv_models[1:]]
+    models = (folder, *others)
+    protocol = replace(results.protocol, name="speech", attackers=(own,), asv_models=models)
+    return replace(results, protocol=protocol)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "path", "sha256", "name"),
+    [
+        ("ge2e", "ge2e", GE2E, "ge2e"),
+        ("ge2e-raw", "ge2e-raw", hashlib.sha256(f"{GE2E} ge2e-raw".encode()).hexdigest(), ""),
+        ("/home/me/mine.onnx", "/home/me/mine.onnx", A, "mine aaaaaaaa"),
+        ("exp/models/wespeaker", "exp/models/wespeaker", B, "wespeaker bbbbbbbb"),
+        ("", "exp/models/asv/final.raw", C, "cccccccc"),
+    ],
+)
+def test_encoders_of_own_speech_are_named_without_a_caution(
+    encoder: str, path: str, sha256: str, name: str
+) -> None:
+    """No challenge prescribes a model for speech of one's own."""
+    inputs = {"extractor": {"path": path, "sha256": sha256}}
+    results = own_speech(with_provenance(imported(B1), inputs=inputs), encoder)
+    assert signature(results).endswith(f"|asv:{name or encoder}")
+    assert network_notes(results) == []
+
+
+def test_a_pinned_encoder_in_the_place_of_the_challenges_model_is_named_in_the_caution() -> None:
+    inputs = {"extractor": {"path": "anything", "sha256": GE2E}}
+    results = with_provenance(imported(B1), inputs=inputs)
+    (note,) = network_notes(results)
+    assert "ge2e is not the challenge's" in note and "published" in note
+    first, *rest = results.verification
+    other = replace(first, condition=replace(first.condition, attacker="d-vector"))
+    assert network_notes(replace(results, verification=(other, *rest))) == []

@@ -21,6 +21,7 @@ from support import (
 )
 
 from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
+from privacy_eval.metrics.confidence import least_replicates, needed_for_tests
 from privacy_eval.numbers.attackers import AttackerEer, AttackerPair, Tried
 from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.means import Mean, MeanReplicates
@@ -346,6 +347,28 @@ def test_attackers_are_like_the_strongest_only_by_a_test(too_few: bool) -> None:
     assert row.untested == ({"One"} if too_few else set())
     assert row.is_weaker(one, other) == too_few  # by the EERs where there is no test
     assert ("not tested" in row.how_compared) == too_few
+
+
+@pytest.mark.parametrize(("speakers", "attackers"), [(8, 3), (30, 4)])
+def test_the_replicates_that_all_pairs_need_are_named(speakers: int, attackers: int) -> None:
+    """Exactly so many are enough: with one less, no pair can be significant among all."""
+    tests = attackers * (attackers - 1) // 2
+    needed = int(least_replicates(speakers, tests=tests))
+
+    def tried(replicates: int) -> Tried:
+        every = [of_attacker(f"a{n}", 0.1 * n, "f") for n in range(attackers)]
+        for number, one in enumerate(every):
+            drawn = np.full(replicates, 0.1 * number)
+            cast(Any, one.eer).replicates = MeanReplicates(drawn, speakers, ())
+        return Tried("now", "dev", tuple(every), CONFIG)
+
+    lacking, enough = tried(needed - 1), tried(needed)
+    assert len(lacking.pairs) == tests
+    assert all(p.difference.significant and p.p_holm >= 0.05 for p in lacking.pairs)
+    assert f"{tests} comparisons needs --bootstrap {needed} " in lacking.lacking_replicates
+    assert min(p.p_holm for p in enough.pairs) < 0.05 and not enough.lacking_replicates
+    few = least_replicates(6, tests=21)
+    assert few > 1e9 and "cannot be reached" in needed_for_tests(6, 21)
 
 
 def test_systems_are_ranked_by_the_lowest_eer_as_measured_on_request() -> None:
