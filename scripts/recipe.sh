@@ -156,6 +156,13 @@ conditions_failed() {
     exit 1
 }
 
+# Writes the statement, if it is wanted; it never ends the recipe.
+write_statement() {
+    if [ "$statement" != true ]; then return; fi
+    "$local/report.sh" --config "$config" --statement --out "$out/statement.html" ||
+        log "No statement was written"
+}
+
 # Returns whether there is a listening test to evaluate.
 has_ratings() { [ "$stop_stage" -ge 11 ] && [ -e "$(in_tree "${ratings:-ratings.csv}")" ]; }
 
@@ -173,7 +180,7 @@ show_results() {
         if has_ratings; then reported=11; fi
         # Outputs and the stages that write them.
         for item in results.{txt,json,csv}:8 tables:9 figures:10 subjective:11 \
-            "report.html:$reported"; do
+            "report.html:$reported" statement.html:10; do
             file=${item%:*} number=${item#*:} earlier=""
             if [ "$number" -lt "$stage" ] || [ "$number" -gt "$stop_stage" ] ||
                 { [ "$file" = subjective ] && ! has_ratings; }; then

@@ -58,7 +58,10 @@ class Remedies:
         if error.kind == KEYS and self.access.keys is not None:
             return TEAM
         if error.kind in (KEYS, ENROLLMENT, TRIALS):
-            return stages(self._data_stage(error.name))
+            sources = ["--keys DIR"] * (error.kind == KEYS)
+            if not self.protocol.has_own_scoring:
+                sources.insert(0, stages(self._data_stage(error.name)))
+            return " or ".join(sources)
         if error.kind == VECTORS:
             return self._vectors_source(error.name, suffix, error.folder)
         if error.kind == BACKEND:

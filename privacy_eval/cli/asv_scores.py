@@ -196,7 +196,7 @@ def _refuse_shared(
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
-    from ..stages.access import BACKEND, VECTORS
+    from ..stages.access import BACKEND, KEYS, VECTORS
     from ..stages.asv_scores import make_scores, score_products
     from ..tree.discovery import suffix_hint
     from .inputs import (
@@ -219,10 +219,13 @@ def _stage(arguments: argparse.Namespace) -> int:
     if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
         log(f"privacy-eval: {hint}")
     kinds = {error.kind for error in outcome.missing.values()}
+    if KEYS in kinds:
+        log("privacy-eval: --keys DIR names the folder of the trial keys")
     if VECTORS in kinds:
+        where_from = " (stage 1 prints where to get it)" * (not protocol.has_own_scoring)
         log(
             "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, using "
-            "final.raw of the model folder (stage 1 prints where to get it) or --extractor; or "
+            f"final.raw of the model folder{where_from} or --extractor; or "
             "provide xvector.scp, .npz, .npy, .h5 or speaker_vectors.pt at the path listed above"
         )
     needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)

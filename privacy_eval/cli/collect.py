@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, counted
-from .options import add, add_tree, log, progress
+from .options import add, add_tree, flag, log, progress
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_tree(parser)
     add(parser, "--allow-missing", "--confirm")
+    names = "name speakers who are not of a challenge's data, instead of S1, S2, ..."
+    parser.add_argument("--speaker-names", **flag(names))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         stale,
         lambda results: _remarks(results, out, names),
         confirm=arguments.confirm,
+        speaker_names=arguments.speaker_names,
     )
     outcome = bring_up_to_date([product], inputs)
     outcome.raise_failed()

@@ -122,6 +122,6 @@ def _results_options(verb: str, options: Sequence[Option]) -> list[Option]:
             translated["listening"] = str(out / "subjective")
     if verb == "listening" and recipe.get("system"):
         translated["any-system"] = "true"  # ratings may include systems that are not evaluated
-    replaced = {*translated, *_RENAMED.values(), "ratings"}
+    replaced = {*translated, *_RENAMED.values(), "ratings", "statement"}
     others = [(_RENAMED.get(name, name), v) for name, v in options if name not in replaced]
     return [*translated.items(), *others]

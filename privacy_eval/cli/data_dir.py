@@ -87,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _next(arguments: argparse.Namespace, new: NewTree) -> list[str]:
     """Return the next steps for the user, as lines to print."""
     from ..asv.tree_vectors import BACKEND_FILES
+    from ..protocol.protocol import own_entry
     from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
 
     tree = arguments.out
@@ -94,15 +95,20 @@ def _next(arguments: argparse.Namespace, new: NewTree) -> list[str]:
     needed = [] if arguments.encoders else needed
     missing = [name for name in needed if not (tree / MODEL / name).is_file()]
     recipe = os.path.relpath(ROOT / "recipes/vpc2020/run.sh")
-    command = [recipe, "--tree", str(tree), "--results", "exp", "--conf", PROTOCOL]
+    command = [recipe, "--tree", str(tree), "--results", "exp", "--out", "results"]
+    command += ["--conf", PROTOCOL]
     command += ["--stage", "5"] if new.is_anonymized else ["--stage", "4"]
     command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]
     command += ["--attackers", "all"] if arguments.encoders else []
     command += ["--allow-outside"] if new.is_outside else []
     first = [f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}"]
+    extractor = EXTRACTOR_FILES[0] in missing
     other = (
-        "or, without them, `backend: cosine` at the model in protocol.yaml, and add --extractor "
-        "'COMMAND {in} {out}' to the next command (docs/extractors.md); or begin again with "
-        "--encoders ge2e, whose vectors need nothing trained"
+        f"or, without a back end, put these lines in the place of asv_models in {tree / PROTOCOL}"
+        + ", and --extractor 'COMMAND {in} {out}' into the next command (docs/extractors.md)"
+        * extractor,
+        f"  asv_models: [{{trained_on: original, folder: {MODEL}, backend: cosine}}]",
+        f"  attackers: [{own_entry('cosine')}]",
+        "or begin again with --encoders ge2e, whose vectors need nothing trained",
     )
-    return [*((*first, other) if missing else ()), f"Next: {shlex.join(command)}"]
+    return [*((*first, *other) if missing else ()), f"Next: {shlex.join(command)}"]

@@ -405,19 +405,11 @@ def _position(done: int, total: int, name: str) -> str:
 
 def few_replicates(replicates: int, n_speakers: int) -> list[str]:
     """Return a caveat if intervals over speakers need more bootstrap replicates."""
-    from ..metrics.confidence import least_replicates, what_is_too_few
+    from ..metrics.confidence import least_replicates
+    from ..numbers.coverage import too_few_replicates
 
     least = least_replicates(n_speakers)
-    if replicates >= least:
-        return []
-    if what_is_too_few(least) == "speakers":
-        return [
-            f"too few speakers ({n_speakers}) for a 95 % interval: those printed are too narrow"
-        ]
-    return [
-        f"{replicates} replicates are too few for 95 % intervals with {n_speakers} speakers "
-        f"(needed: at least {least:.0f})"
-    ]
+    return too_few_replicates([least] * (replicates < least))
 
 
 def log_once(text: str, key: str | None = None) -> None:

@@ -63,12 +63,13 @@ def _statement(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..numbers.report_data import read_report_data
     from ..report import statement
+    from ..report.publication import Publication
     from .inputs import report_sources
 
     if arguments.out.suffix not in (".html", ".md"):
         raise UsageError(f"--out: {arguments.out}: expected a name that ends in .html or .md")
     read = [one for file in arguments.evidence for one in read_evidence(file)]
-    data = read_report_data(report_sources(arguments, needed=True))
+    data = Publication(public=True).data(read_report_data(report_sources(arguments, needed=True)))
     systems = len(data.results.systems)
     if not 1 <= systems <= statement.MOST_SYSTEMS:
         raise UsageError(

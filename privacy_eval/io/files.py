@@ -410,7 +410,7 @@ def digest(data: bytes) -> str:
 
 
 @contextlib.contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield a temporary file that replaces `path` when the block succeeds.
 
     A missing folder is created. A symbolic link is replaced, never followed, as it may be
@@ -432,7 +432,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         with _writing(path):
             yield temporary
-            os.chmod(temporary, 0o666 & ~_umask())
+            os.chmod(temporary, mode & ~_umask())
             sweep(path)  # first: once the file is there, it may never be written again
             os.replace(temporary, path)
     finally:
@@ -567,9 +567,9 @@ def relative(path: Path, tree: Path) -> str:
     return Path(os.path.relpath(path, tree)).as_posix()
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
     """Write a UTF-8 file atomically."""
-    with atomic_path(path) as temporary:
+    with atomic_path(path, mode) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -384,6 +384,8 @@ def read_report_data(sources: ReportSources) -> ReportData:
     results = results.selected(sources.systems) if sources.systems else results
     protocol = sources.named_protocol or results.protocol
     protocol = replace(protocol, variant=sources.variant or protocol.variant)
+    if results.speaker_key:  # the protocol's own remarks may name speakers
+        protocol = replace(protocol, remarks=results.protocol.remarks)
     results = results if protocol == results.protocol else results.under(protocol)
     if unknown := [m for m in sources.utility if m not in (expected := utility_metrics())]:
         raise UsageError(f"--utility: no utility {unknown[0]!r}, only {', '.join(expected)}")

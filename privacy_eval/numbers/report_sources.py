@@ -71,10 +71,11 @@ class ReportSources:
         """The results in the files; without any, empty ones."""
         from ..results.json_store import read_results
         from ..results.records import Results
+        from ..results.speaker_numbers import kept_apart
 
         if self.named_protocol is not None and not self.paths:
             return (Results(self.named_protocol),)
-        return tuple(map(read_results, self.paths))
+        return kept_apart(map(read_results, self.paths))
 
     @functools.cached_property
     def published_results(self) -> PublishedResults | None:

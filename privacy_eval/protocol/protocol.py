@@ -631,6 +631,11 @@ class Protocol:
         return plain
 
 
+def own_entry(backend: str) -> str:
+    """Return the entry of a protocol that names the challenge's own attacker, by its back end."""
+    return f"{{id: {backend}, title: {backend} of x-vectors, scoring: {backend}}}"
+
+
 def bundled() -> list[str]:
     """List the names of the bundled protocols."""
     return [name for name in resources("conf", ".yaml") if not name.endswith(_STUDY)]
@@ -808,8 +813,10 @@ def _check_entries(protocol: Protocol) -> None:
         )
     _need(
         not own or not p.asv_models or own[0].scoring == p._own_backend,
-        f"attackers: the challenge's own is {'/'.join(a.id for a in own)}, but the ASV model of "
-        f"the averages ({p.average_attack_model}) has the back end {p._own_backend}",
+        f"attackers: the ASV model of the averages ({p.average_attack_model}) has the back end "
+        f"{p._own_backend}, so the first must be {own_entry(p._own_backend)}, not {own[0].id}"
+        if own
+        else "",
     )
     _check_attackers(p)
     _need(not {m.id for m in p.measures} & {*MEASURED}, "measures: the id has another meaning")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..choices import LEAST_SPEAKERS
+from ..choices import LEAST_SPEAKERS, grouped
 from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.caveats import LEVEL
@@ -22,6 +22,9 @@ from .page import Front
 
 #: Measures that are in tables only.
 _PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808", LEVEL)
+
+#: Where published EERs lie, by how many ends of a system's interval they exceed.
+_PLACES = ("below its interval:", "within it (no difference shown):", "above it:")
 
 #: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
 _ATTACKERS = {
@@ -128,8 +131,8 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     )
     yield (
         "Contents",
-        f"{contents(data)} Speakers are named by their ids; there are no recordings, and the "
-        "file needs no network.",
+        f"{contents(data)} Speakers are {'numbered' if results.speaker_key else 'named by ids'}; "
+        "there are no recordings, and the file needs no network.",
     )
     left_out = sum(r.left_out > 0 for r in results.verification)
     partial = f"trials of {counted(left_out, 'condition')} (see below)" if left_out else ""
@@ -246,6 +249,7 @@ def _sentences(
                 f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
             )
         yield f"{sentence}."
+    yield from _beside_published(data, system)
     yield from by_others
     if errors := _change(data, system, split, "wer"):
         yield f"Words: a recognizer gets {errors} wrong (WER, original \u2192 anonymized)."
@@ -256,6 +260,28 @@ def _sentences(
         )
     yield from _measured(data, system, split)
     yield from _worst(data, system)
+
+
+def _beside_published(data: ReportData, system: str) -> Iterator[str]:
+    """Say what published EERs of the edition, which have no intervals, tell about a system."""
+    ranking, of_edition = data.main_ranking, data.sources.published == data.protocol.name
+    own = next((r for r in ranking.ranked if r.system == system_column(system)), None)
+    published = [r for r in reversed(ranking.ranked) if r.system not in ranking.own]
+    if own is None or not published or not of_edition or ranking.by_strongest:
+        return
+    if own.interval is not None:
+        low, high = own.interval
+        places = grouped(
+            reversed(published), lambda r: _PLACES[(r.value >= low) + (r.value > high)]
+        )
+        names = (f"{w} {abbreviate([r.system for r in of])}" for w, of in places.items())
+        attack = data.protocol.average_attack.phrase
+        yield f"Of published EERs ({attack} attacker), {'; '.join(names)}."
+    if system == data.systems_by_rank[0]:
+        yield (
+            "Published values allow no test: to test a published system, put its scores into the "
+            "same tree, and evaluate both with --bootstrap."
+        )
 
 
 def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:

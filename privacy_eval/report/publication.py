@@ -7,37 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import counted
-
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from ..numbers.report_data import ReportData
-    from ..results.records import (
-        AmountRecord,
-        AttributeRecord,
-        AudioRecord,
-        EmotionRecord,
-        IdentificationRecord,
-        MeasureRecord,
-        RecognitionRecord,
-        Results,
-        SimilarityRecord,
-        VerificationRecord,
-    )
+    from ..results.records import Results
     from .page import Front
-
-    Record = TypeVar(
-        "Record",
-        VerificationRecord,
-        SimilarityRecord,
-        IdentificationRecord,
-        EmotionRecord,
-        RecognitionRecord,
-        MeasureRecord,
-        AmountRecord,
-        AttributeRecord,
-        AudioRecord,
-    )
 
 #: Facts of the first screen that name folders.
 _OF_FOLDERS = ("Results", "Tree")
@@ -66,8 +39,12 @@ class Publication:
         """Return the data that the report shows."""
         if not self.public:
             return data
-        others = tuple(map(_scored, data.others))
-        return replace(data, results=_without_paths(data.results), others=others)
+        from ..results.speaker_numbers import numbered
+
+        results, others = data.results, tuple(map(_record, data.others))
+        if not results.speaker_key and data.sources.paths:
+            results = numbered(results, data.sources.paths[0].parent)
+        return replace(data, results=_without_paths(results), others=others)
 
     def front(self, front: Front) -> Front:
         """Return the first screen that the report shows."""
@@ -80,36 +57,25 @@ class Publication:
 
 def _without_paths(results: Results) -> Results:
     """Return results whose files have the names of their roles, with the same digests."""
+    from ..results.records import RECORD_KINDS
+
     absent = len(results.not_evaluated)
     note = f"{counted(absent, 'note')} of what is missing or was left out, named in the results"
-    return replace(
-        results,
-        verification=tuple(map(_scored, results.verification)),
-        similarity=tuple(map(_record, results.similarity)),
-        identification=tuple(map(_record, results.identification)),
-        emotion=tuple(map(_record, results.emotion)),
-        measures=tuple(map(_record, results.measures)),
-        amounts=tuple(map(_record, results.amounts)),
-        attributes=tuple(map(_record, results.attributes)),
-        audio=tuple(map(_record, results.audio)),
-        recognition=tuple(
-            replace(_record(r), line=replace(r.line, decode="")) for r in results.recognition
-        ),
-        not_evaluated=(note,) if absent else (),
-    )
+    changed: dict[str, Any] = {"not_evaluated": (note,) if absent else ()}
+    changed |= {kind: tuple(map(_record, getattr(results, kind))) for kind in RECORD_KINDS}
+    return replace(results, **changed)
 
 
-def _scored(record: VerificationRecord) -> VerificationRecord:
-    """Return a record whose remarks name no paths either."""
-    parts = (remark.partition(": ") for remark in record.remarks)
-    remarks = tuple(
-        text if "/" in where else f"{where}{colon}{text}" for where, colon, text in parts
-    )
-    return replace(_record(record), remarks=remarks).with_caveats(record.caveats)
-
-
-def _record(record: Record) -> Record:
-    return replace(record, provenance=_provenance(record.provenance))
+def _record(record: Any) -> Any:
+    """Return a record whose provenance, remarks and decoding name no paths."""
+    record, caveats = replace(record, provenance=_provenance(record.provenance)), record.caveats
+    if hasattr(record, "line"):
+        record = replace(record, line=replace(record.line, decode=""))
+    if hasattr(record, "remarks"):
+        parts = (remark.partition(": ") for remark in record.remarks)
+        remarks = (text if "/" in where else where + colon + text for where, colon, text in parts)
+        record = replace(record, remarks=tuple(remarks))
+    return record.with_caveats(caveats)
 
 
 def _provenance(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ carry: whether speech is anonymous in the sense of the law is for others to deci
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..choices import LEAST_SPEAKERS, LEVEL
@@ -86,6 +87,9 @@ _CRITERIA = (
     "guessing gives 50 %); the risk counts a speaker once, by the majority of the recordings, and "
     "is the gain over guessing in relation to certainty.",
 )
+#: What speech may give away, and by what groups may differ.
+_ATTRIBUTES = ("gender", "accent", "age", "health", "origin")
+_GROUPED = ("age", "accent", "language")
 _STYLE = """
 @page { size: A4; margin: 13mm 16mm }
 body { font: 10pt/1.35 Georgia, serif; color: #111; max-width: 48em; margin: 2em auto }
@@ -311,7 +315,10 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         result = f"{out.text}{without}; a rule that knows nothing: {chance:.0f} %"
         yield "singling out", how, result
     if not singled:
-        yield "singling out", "not measured", "nothing can be said"
+        why = {r.singling_out.refused for r in data.results.identification} - {""}
+        how = f"because {'; '.join(sorted(why)) or 'the test sets share no size of a group'}"
+        how = how if data.results.identification else "it needs stage 7 of the recipe"
+        yield "singling out", f"not measured: {how}", "nothing can be said"
     for key, rates in found.items():
         group = group_text(rates.size, mixed=rates.mixed)
         how = f"The right person is found in {group} ({phrases[key]}; {basis_text(rates)})"
@@ -333,7 +340,8 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         how = f"{of.name}: a classifier, trained on {_trained(of)} speech, tells it"
         yield "inference", f"{how} from anonymized speech", result
     if not evidence.attributes:
-        yield "inference", "attributes: not measured", "nothing can be said"
+        how = "attributes: not measured: they need --attribute, such as gender"
+        yield "inference", how, "nothing can be said"
     for system in data.results.systems:
         if recall := _utility(data, system, "uar"):
             how = f"{system}: a classifier tells the emotion from anonymized speech"
@@ -410,8 +418,10 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield f"{one.system}, {one.model.phrase} attacker, EER by test set{which}: {listed}."
     compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, evidence.groups))]
     yield from compared
-    if not compared:
-        yield "Whether such groups, or ages, accents and languages, differ was not tested."
+    columns = [*data.group_columns, *(of.column for of in evidence.groups)]
+    others = ", ".join([*_without(_GROUPED, columns), "other properties"])
+    such = "such groups, or " * (not compared)
+    yield f"Whether {such}groups by {others} differ was not tested (groups in the protocol)."
 
 
 def _compared(of: ComparedGroups) -> str:
@@ -443,10 +453,10 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
     if lengths and not evidence.amounts:
         yield (
             f"Each test has {counted(max(lengths), 'recording')}. How much more an attacker with "
-            "more speech of a person finds was not measured."
+            "more speech of a person finds was not measured (--sentences, such as 1,2,3,5)."
         )
     elif not evidence.amounts:
-        yield "Not measured."
+        yield "Not measured: it needs --sentences, such as 1,2,3,5."
 
 
 def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
@@ -456,12 +466,15 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
     )
     for model in not_evaluated_attacks(data):
         yield f"{model.title} attacker, who {_knowledge(model)}: this one may find more."
-    if not evidence.attributes:
-        yield "Inference of gender, accent, age, health or origin: it may be possible."
+    others = _without(_ATTRIBUTES, [of.name for of in evidence.attributes])
+    yield f"Inference of {', '.join([*others, 'other attributes'])}: it may be possible."
     if not data.identified:
-        yield "Finding a person in a group, and singling out: they may be possible."
-    if not evidence.amounts:
-        yield "Long or repeated recordings of one person: the risk may be higher than measured."
+        yield "Finding a person in a group: it may be possible."
+    if not _singled_out(data):
+        yield "Singling out: it may be possible."
+    most = max((a.lengths[1] for a in evidence.amounts), default=0)
+    longer = f"More than {most} recordings" if most else "Long or repeated recordings"
+    yield f"{longer} of one person: the risk may be higher than measured."
     if not any(r.condition.attacker in data.protocol.word_attackers for r in data.others):
         yield "What is said: names, topics and phrases can identify a person by themselves."
     else:
@@ -485,6 +498,12 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         "Whether the speech counts as anonymous in the sense of the law: these are measurements, "
         "not a legal assessment. No number decides it by itself, neither way."
     )
+
+
+def _without(words: Iterable[str], measured: Iterable[str]) -> list[str]:
+    """List the words that none of the names of what was measured has."""
+    known = {word for name in measured for word in re.split(r"[\W_]+", name.lower())}
+    return [word for word in words if word not in known]
 
 
 def _percent(rate: float, bounds: tuple[float, float] | None = None) -> str:

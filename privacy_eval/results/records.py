@@ -1170,6 +1170,8 @@ class Results:
         or of one.
     confirmations : mapping
         Days by the values, or files of scores, whose caveats it ended.
+    speaker_key : str
+        Id of the key that tells who S1, S2, ... are; "" where speakers are named.
     """
 
     protocol: Protocol
@@ -1186,6 +1188,7 @@ class Results:
     audio: Annotated[tuple[AudioRecord, ...], SPARSE] = ()
     confirmed: Annotated[Mapping[str, str], SPARSE] = field(default_factory=dict)
     confirmations: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
+    speaker_key: Annotated[str, SPARSE] = ""
 
     def __post_init__(self) -> None:
         """Name the attacker in records of before there were several, and add the caveats of records
@@ -1290,8 +1293,9 @@ class Results:
             c = record.condition
             return c.system == system and results_folder in (None, c.results_folder)
 
-        kinds = {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
-        return Results(self.protocol, **kinds, confirmed=self.confirmed)
+        kept: dict[str, Any] = {"confirmed": self.confirmed, "speaker_key": self.speaker_key}
+        kept |= {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
+        return Results(self.protocol, **kept)
 
     def by_challenge(self) -> Results:
         """Return the results without verification by other attackers than the challenge's own."""
@@ -1656,12 +1660,14 @@ def merge(parts: Iterable[Results]) -> Results:
                 raise PrivacyEvalError(
                     f"system {c.system!r}: duplicate {c.name} in two results files"
                 )
+    keys = {part.speaker_key for part in parts}
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
         for name in (*RECORD_KINDS, "not_evaluated")
     }
     # Who confirmed values of one file has not seen those of the others.
     shared = set.intersection(*({*part.confirmed.items()} for part in parts))
-    results = Results(protocol, **combined, confirmed=dict(sorted(shared)))
+    key = keys.pop() if len(keys) == 1 else ""
+    results = Results(protocol, **combined, confirmed=dict(sorted(shared)), speaker_key=key)
     _ = results.described
     return results

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, counted, describe
 from ..io.confine import outside_message
+from ..io.data_dir import read_spk2utt
 from ..io.files import digest, read_text, relative
 from ..io.inputs import Inputs
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
@@ -323,6 +324,7 @@ def results_product(
     remarks: Callable[[Results], Sequence[str]],
     *,
     confirm: Sequence[str] = (),
+    speaker_names: bool = False,
 ) -> Product:
     """Return results.json and the files beside it as a product of everything that they are
     collected from; records are only parsed if any of it has changed.
@@ -337,12 +339,19 @@ def results_product(
         Returns messages for the user, repeated when nothing has changed.
     confirm : sequence of str
         As of `Results.confirm`; those confirmed in an earlier results.json keep their day.
+    speaker_names : bool
+        Name speakers who are not of a challenge's data, instead of numbering them.
     """
     out = experiment.out
 
     def make(*_: object) -> Content:
+        from ..results.speaker_numbers import numbered
+
         results = collect_experiment(experiment, stale)
         results = results.confirm(confirm, confirmed_days(out / "results.json"))
+        if not (speaker_names or results.protocol.is_challenge):
+            lists = sorted((experiment.asv.access.tree / "data").glob("*/spk2utt"))
+            results = numbered(results, out, (s for path in lists for s in read_spk2utt(path)))
         told = tuple(remarks(results))
         folders = vector_folders(experiment.asv)
         commands = extractor_commands(folders, experiment.asv.access.tree)
@@ -358,7 +367,10 @@ def results_product(
         lambda _: {},
         make,
         subject={"version": __version__},
-        options={"collected": _collected_digest(experiment, records, stale, *confirm)},
+        options={
+            "collected": _collected_digest(experiment, records, stale, *confirm),
+            **({"speaker_names": True} if speaker_names else {}),
+        },
     )
 
 

@@ -284,7 +284,8 @@ def scores_and_key(files: ConditionFiles, tree: Path, inputs: Inputs) -> tuple[P
     if key is None:
         tried = ", ".join(relative(path, tree) for path in files.key_candidates)
         raise PrivacyEvalError(
-            f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}"
+            f"{scores}: no trial key for {files.condition.trial_set}; looked for {tried}; "
+            "--keys names another folder"
         )
     return scores, key
 

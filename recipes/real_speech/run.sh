@@ -35,6 +35,19 @@ quality=true          # predict the quality of the trials' speech by DNSMOS
 phones=true           # recognize phones in the trials' speech, and count errors
 attackers=all         # all, challenge, or ids of the protocol
 confirm=              # what is implausible but right: original or a system, or NAME:DATA_SET, blank-separated
+attribute=            # what voices give away of speakers: gender, FILE.csv:COLUMN, blank-separated
+sentences=            # sentences per test, such as 1,2,3,5: error rates by the amount of speech
+distractors=          # data set of additional enrolled speakers for identification, such as speech_train
+recognizer=           # a command that writes transcripts (see local/recognize.sh)
+metric=               # user-defined metrics, NAME=FILE.py:FUNCTION of TrialScores, blank-separated
+utility=              # utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ...
+by_strongest=false    # rank systems by the strongest attacker that was tried
+all_figures=false     # also draw DET curves, ECE profiles, ... of every condition as files
+audio=                # audit all anonymized audio: true, false (default: what x-vectors were made of)
+statement=true        # also write statement.html, for a data protection impact assessment
+speaker_names=false   # name the speakers in results, tables and report, instead of S1, S2, ...
+allow_missing=false   # leave out missing or failing items, and record them in the results
+details=false         # list every item that stages otherwise only count
 bootstrap=1200        # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0                # seed of bootstrap and coefficients
 nj=2                  # number of parallel jobs
@@ -83,6 +96,10 @@ if [ "$stop_stage" -ge 4 ]; then
     made_by=(--anonymizer "$anonymizer")
     if [ "$anonymizer" = mcadams ]; then made_by+=(--variant "$variant" --coefficient "$coefficient"); fi
     if [ -n "$anonymized" ]; then made_by=(); fi
+    for name in attribute sentences distractors recognizer metric utility by_strongest all_figures audio \
+        statement speaker_names allow_missing details; do
+        if [ -n "${!name}" ]; then made_by+=("--${name//_/-}" "${!name}"); fi
+    done
     exec "$recipe/../vpc2020/run.sh" --stage "$((stage > 4 ? stage : 4))" --stop-stage "$stop_stage" \
         --tree "$dir/tree" --results exp --out results --conf protocol.yaml --system "$system" \
         "${made_by[@]}" --attackers "$attackers" --quality "$quality" --phones "$phones" --confirm "$confirm" \

@@ -50,8 +50,11 @@ distractors=         # data set of additional enrolled speakers for identificati
 sentences=           # stage 7: sentences per test, such as 1,2,3,5,10,30: error rates by the amount of speech
 attribute=           # stage 7: what x-vectors give away of speakers: gender, FILE.csv:COLUMN, blank-separated
 confirm=             # what is implausible, or in two submissions, but right: NAME[:DATA_SET], NAME a system, team or original, blank-separated
+statement=false      # stage 10: also write statement.html, for a data protection impact assessment
+speaker_names=false  # name the speakers of data that are not a challenge's, instead of S1, S2, ...
 allow_missing=false  # leave out missing or failing items, and record them in the results
 allow_outside=false  # follow links and paths that lead out of the tree
+allow_pipes=false    # run commands in scp files of x-vectors and speech
 details=false        # list every item that stages otherwise only count
 # --- end of options
 
@@ -103,6 +106,7 @@ fi
 
 if begin 10; then
     "$local/figures.sh" --config "$config"
+    write_statement
     if ! has_ratings; then # otherwise stage 11 writes it
         "$local/report.sh" --config "$config"
     fi

@@ -163,7 +163,7 @@ def test_an_empty_tree(tmp_path: Path) -> None:
     rows = check(Tree(tmp_path))
     scores = items(rows, tree_module.NO_SCORES)
     assert len(scores) == 36 and len(items(rows, tree_module.NO_SIMILARITY)) == 12
-    for what in ("trial keys (stage 1)", "enrollment sets (stage 1)", "back end (stage 1)"):
+    for what in ("trial keys (stage 1 or --keys DIR)", "enrollment sets (stage 1)", "back end (stage 1)"):
         assert all(what in item for item in scores)
     for source in ("stage 1, then stage 5", "stage 4, then stage 5"):
         assert sum(f"x-vectors ({source})" in item for item in scores) == 24
@@ -356,10 +356,10 @@ SCORES, SIMILARITY = tree_module.NO_SCORES, tree_module.NO_SIMILARITY
         (COPY, [], VECTORS, "stage 4, then stage 5", COPY_SCP, (OA, AA), 1),
         (COPY, [*COPIED_SUPERSET, SUPERSET[1]], VECTORS, "stage 5", COPY_SCP, (OA, AA), 1),
         (ORIGINAL, [], VECTORS, "stage 1, then stage 5", ORIGINAL_SCP, (OO,), 1),
-        (ORIGINAL, [], "trial keys", "stage 1", f"data/{TRIALS}/trials", (OO,), 0),
+        (ORIGINAL, [], "trial keys", "stage 1 or --keys DIR", f"data/{TRIALS}/trials", (OO,), 0),
         (ORIGINAL, [], "trial sets", "stage 1", f"data/{TRIALS}/utt2spk", (), 1),
         (ORIGINAL, SUPERSET, VECTORS, "stage 3, then stage 5", ORIGINAL_SCP, (OO,), 1),
-        (ORIGINAL, SUPERSET, "trial keys", "stage 3", f"data/{TRIALS}/trials", (OO,), 0),
+        (ORIGINAL, SUPERSET, "trial keys", "stage 3 or --keys DIR", f"data/{TRIALS}/trials", (OO,), 0),
         (
             [f"data/{ENROLLS}", f"data/{ENROLLS}_anon"],
             [],
@@ -394,7 +394,7 @@ def test_missing_inputs(
 
 def test_stages_3_and_5_create_the_data_folders_named(tree: SpeechTree) -> None:
     change(tree, [*COPY, ORIGINAL[1]], [*SUPERSET, *COPIED_SUPERSET])
-    assert "trial keys (stage 3)" in items(check(tree), SCORES)[0]
+    assert "trial keys (stage 3 or --keys DIR)" in items(check(tree), SCORES)[0]
     assert tree.run("subsets").code == 0
     rows = check(tree)
     assert not any("trial keys" in row["problem"] for row in rows)
@@ -462,7 +462,7 @@ def test_scores_without_a_key(tmp_path: Path) -> None:
     rows = check(tree, code=1)
     first = items(rows, tree_module.NO_KEY)[0]
     tried = f"data/{TRIALS}/trials, data/{TRIALS}/trials.gz"
-    assert first.startswith(f"{OO} (looked for {tried}") and "trial keys (stage 1)" in first
+    assert first.startswith(f"{OO} (looked for {tried}") and "trial keys (stage 1 or --keys DIR)" in first
     assert {(row["conditions"], row["status"]) for row in rows if row["team"]} == {(0, "error")}
     assert summary(tree, "--allow-missing").startswith("not ready: 3 errors")
 

@@ -230,7 +230,7 @@ def test_few_replicates_are_noted(utt2spk: Path) -> None:
     ids = [line.split()[0] for line in utt2spk.read_text().splitlines()]
     utt2spk.write_text("".join(f"{u} {u}\n" for u in ids))
     options = (*FILES, "--utt2spk", utt2spk, "--bootstrap")
-    assert "caveat: 2 replicates are too few" in cli("wer", *options, 2).out
+    assert "caveat: Too few bootstrap replicates" in cli("wer", *options, 2).out
     assert "caveat" not in cli("wer", *options, 3000).out
 
 

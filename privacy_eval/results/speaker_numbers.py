@@ -1,0 +1,96 @@
+"""Numbers in the place of speakers' names, and the key to them, which only its owner can read."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..io.files import write_text
+from ..io.json_text import load_json
+from ..io.schema import from_plain, to_plain
+from .records import RECORD_KINDS, Results
+
+#: The key, beside results.json.
+KEY = "speaker_key.json"
+#: Fields that hold names of speakers, and texts in which they may be.
+_NAMES, _TEXTS = ("speaker", "speakers"), ("remarks", "raw", "not_evaluated")
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A random id, and the speakers by number."""
+
+    id: str = field(default_factory=lambda: secrets.token_hex(4))
+    speakers: Mapping[str, str] = field(default_factory=dict)
+
+
+def numbered(results: Results, folder: Path, others: Iterable[str] = ()) -> Results:
+    """Return results whose speakers are S1, S2, ..., by the key in a folder, which gets the names
+    that it lacks in a random order, as an order by name or a digest would tell something.
+
+    `others`: names that are in texts only.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A key that is damaged, or cannot be written.
+    """
+    path, named = folder / KEY, dict[str, str]()
+    key = from_plain(_Key, load_json(path), str(path)) if path.exists() else _Key()
+    number_of = {name: number for number, name in key.speakers.items()}
+    renamed(results, lambda name: named.setdefault(name, name))
+    for group in (named, others):
+        new = sorted({*group} - number_of.keys())
+        secrets.SystemRandom().shuffle(new)
+        number_of |= {name: f"S{n}" for n, name in enumerate(new, len(number_of) + 1)}
+    key = _Key(key.id, {number: name for name, number in number_of.items()})
+    text = json.dumps(to_plain(key), indent=1, ensure_ascii=False)
+    write_text(path, f"{text}\n", mode=0o600)
+    results = renamed(results, number_of.__getitem__, _replacement(number_of))
+    return replace(results, speaker_key=key.id)
+
+
+def renamed(
+    results: Results, name_of: Callable[[str], str], text_of: Callable[[str], str] = str
+) -> Results:
+    """Return results with other names of speakers, and texts that hold them."""
+
+    def changed(value: Any, entry: str = "") -> Any:
+        if isinstance(value, str):
+            return (name_of if entry in _NAMES else text_of)(value)
+        if isinstance(value, tuple):
+            return tuple(changed(one, entry) for one in value)
+        if isinstance(value, Mapping):
+            return {name: changed(one) for name, one in value.items()}
+        if not is_dataclass(value) or isinstance(value, type):
+            return value
+        names = [f.name for f in fields(value) if f.name in (*_NAMES, *_TEXTS)]
+        return replace(value, **{name: changed(getattr(value, name), name) for name in names})
+
+    parts = (*RECORD_KINDS, "protocol", "not_evaluated")
+    return replace(results, **{part: changed(getattr(results, part)) for part in parts})
+
+
+def kept_apart(parts: Iterable[Results]) -> tuple[Results, ...]:
+    """Return results of several keys, whose S1 are different people, with keys in their names."""
+    parts = tuple(parts)
+    return tuple(
+        renamed(part, f"{{}} ({part.speaker_key})".format)
+        if part.speaker_key and any(part.speaker_key != other.speaker_key for other in parts)
+        else part
+        for part in parts
+    )
+
+
+def _replacement(number_of: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function that replaces names in texts, also at the beginning of utterances' ids:
+    those of digits only there, as they may be other numbers."""
+    names = sorted(number_of, key=len, reverse=True)
+    ends = (re.escape(n) + (r"(?=[-_/.])" if n.isdigit() else r"(?![^\W\d_])") for n in names)
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(ends) or '(?!)'})")
+    return lambda text: pattern.sub(lambda found: number_of[found[0]], text)
