@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import counted
+
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
     from ..results.records import Results

@@ -473,7 +473,7 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
     if not _singled_out(data):
         yield "Singling out: it may be possible."
     most = max((a.lengths[1] for a in evidence.amounts), default=0)
-    longer = f"More than {most} recordings" if most else "Long or repeated recordings"
+    longer = f"More than {most} sentences" if most else "Long or repeated recordings"
     yield f"{longer} of one person: the risk may be higher than measured."
     if not any(r.condition.attacker in data.protocol.word_attackers for r in data.others):
         yield "What is said: names, topics and phrases can identify a person by themselves."

@@ -163,7 +163,11 @@ def test_an_empty_tree(tmp_path: Path) -> None:
     rows = check(Tree(tmp_path))
     scores = items(rows, tree_module.NO_SCORES)
     assert len(scores) == 36 and len(items(rows, tree_module.NO_SIMILARITY)) == 12
-    for what in ("trial keys (stage 1 or --keys DIR)", "enrollment sets (stage 1)", "back end (stage 1)"):
+    for what in (
+        "trial keys (stage 1 or --keys DIR)",
+        "enrollment sets (stage 1)",
+        "back end (stage 1)",
+    ):
         assert all(what in item for item in scores)
     for source in ("stage 1, then stage 5", "stage 4, then stage 5"):
         assert sum(f"x-vectors ({source})" in item for item in scores) == 24
@@ -359,7 +363,15 @@ SCORES, SIMILARITY = tree_module.NO_SCORES, tree_module.NO_SIMILARITY
         (ORIGINAL, [], "trial keys", "stage 1 or --keys DIR", f"data/{TRIALS}/trials", (OO,), 0),
         (ORIGINAL, [], "trial sets", "stage 1", f"data/{TRIALS}/utt2spk", (), 1),
         (ORIGINAL, SUPERSET, VECTORS, "stage 3, then stage 5", ORIGINAL_SCP, (OO,), 1),
-        (ORIGINAL, SUPERSET, "trial keys", "stage 3 or --keys DIR", f"data/{TRIALS}/trials", (OO,), 0),
+        (
+            ORIGINAL,
+            SUPERSET,
+            "trial keys",
+            "stage 3 or --keys DIR",
+            f"data/{TRIALS}/trials",
+            (OO,),
+            0,
+        ),
         (
             [f"data/{ENROLLS}", f"data/{ENROLLS}_anon"],
             [],
@@ -462,7 +474,10 @@ def test_scores_without_a_key(tmp_path: Path) -> None:
     rows = check(tree, code=1)
     first = items(rows, tree_module.NO_KEY)[0]
     tried = f"data/{TRIALS}/trials, data/{TRIALS}/trials.gz"
-    assert first.startswith(f"{OO} (looked for {tried}") and "trial keys (stage 1 or --keys DIR)" in first
+    assert (
+        first.startswith(f"{OO} (looked for {tried}")
+        and "trial keys (stage 1 or --keys DIR)" in first
+    )
     assert {(row["conditions"], row["status"]) for row in rows if row["team"]} == {(0, "error")}
     assert summary(tree, "--allow-missing").startswith("not ready: 3 errors")
 

@@ -19,6 +19,7 @@ from privacy_eval.protocol.protocol import (
     bundled,
     bundled_studies,
     load_protocol,
+    own_entry,
     protocol_from_dict,
 )
 
@@ -390,3 +391,26 @@ def test_invalid_attackers(attackers: list[Plain]) -> None:
     values = {**load_protocol("vpc2020").to_dict(), "attackers": attackers}
     with pytest.raises(PrivacyEvalError, match="attackers|file names"):
         protocol_from_dict(values, "protocol")
+
+
+@pytest.mark.parametrize(
+    ("entries", "wanted"),
+    [
+        ("asv_models: [{trained_on: original, folder: exp/ecapa, backend: cosine}]", "cosine"),
+        ("attackers: [{id: cosine, title: cosine, scoring: cosine}]", "plda"),
+    ],
+)
+def test_an_own_attacker_of_another_back_end_gets_the_entry_to_write(
+    entries: str, wanted: str, tmp_path: Path
+) -> None:
+    (tmp_path / "p.yaml").write_text(
+        f"extends: vpc2020\naverage_attack_model: ignorant\n{entries}\n"
+    )
+    with pytest.raises(PrivacyEvalError, match="must be") as error:
+        load_protocol("p.yaml", base=tmp_path)
+    (entry,) = re.findall(r"\{id: .*?\}", str(error.value))
+    assert entry == own_entry(wanted)
+    kept = "" if entries.startswith("attackers") else entries
+    text = f"extends: vpc2020\naverage_attack_model: ignorant\nattackers: [{entry}]\n{kept}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    assert load_protocol("p.yaml", base=tmp_path).own_attacker == wanted

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support import ANON, ODD_NAME, imported, with_first
@@ -14,7 +16,8 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import METRICS, Label
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.first_screen import contents, front
+from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.report.first_screen import _beside_published, contents, front
 from privacy_eval.report.notes import grouped_cautions, omissions
 from privacy_eval.report.page import Front, Picture, Section, report_page
 from privacy_eval.report.provenance import provenance_tables
@@ -198,3 +201,42 @@ def test_the_best_published_system_under_the_retrained_attacker_is_named() -> No
     assert "semi-informed" in stronger and "M1 leaves the highest of 6: 22.17 %" in stronger
     beside = read_report_data(ReportSources(published="vpc2022"))
     assert "; against" not in front(beside).verdict  # averages are of that attacker
+
+
+@pytest.mark.parametrize(
+    ("interval", "published", "said"),
+    [
+        (
+            (0.3, 0.35),
+            "vpc2024",
+            "below its interval: A, B; within it (no difference shown): C, D;",
+        ),
+        (None, "vpc2024", ""),
+        ((0.3, 0.35), "vpc2022", None),
+        ((0.1, 0.9), "vpc2024", "attacker), within it (no difference shown): A, B, C, D, E."),
+    ],
+)
+def test_what_published_values_say_about_a_system(
+    interval: tuple[float, float] | None, published: str, said: str | None
+) -> None:
+    """Values at the ends are within; a value of another edition says nothing."""
+    eers = {"A": 0.1, "B": 0.2999, "C": 0.3, "D": 0.35, "E": 0.36}
+    others = [SimpleNamespace(system=s, value=v, interval=None) for s, v in eers.items()]
+    own = SimpleNamespace(system="mine", value=0.32, interval=interval)
+    ranked = sorted([*others, own], key=lambda r: -r.value)
+    ranking = SimpleNamespace(ranked=ranked, own={"mine"}, by_strongest=False)
+    data: Any = SimpleNamespace(
+        main_ranking=ranking,
+        sources=SimpleNamespace(published=published),
+        protocol=load_protocol("vpc2024"),
+        systems_by_rank=["mine"],
+    )
+    sentences = list(_beside_published(data, "mine"))
+    if said is None:
+        assert sentences == []
+        return
+    *places, remedy = sentences
+    assert "same tree" in remedy and "--bootstrap" in remedy
+    assert len(places) == bool(said) and all(said in sentence for sentence in places)
+    if said and interval == (0.3, 0.35):
+        assert places[0].endswith("above it: E.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import B1, B2, cli, imported, write, write_outputs
 
-from privacy_eval.metrics.identification import SpeakerLinkage
+from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.statement import Evidence, statement_parts
@@ -139,7 +139,49 @@ def test_evidence_of_other_verbs(results: Path, tmp_path: Path) -> None:
     assert "average recall 61 % [47, 74], of original speech 90 %" in text
     assert "0.11 [0.00, 0.35]" in text
     assert "With 30 sentences instead of 1, the right person is found 55 % instead of 22 %" in text
-    assert "Inference of gender" not in text
+    assert "Inference of accent, age, health, origin, other attributes: it may" in text
+    assert "More than 30 sentences of one person" in text and "Long or repeated" not in text
+    assert "Finding a person in a group: it may" in text and "Singling out: it may" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "left"),
+    [
+        ((), ["gender", "accent", "age", "health", "origin"]),
+        (("language", "speaker-age"), ["gender", "accent", "health", "origin"]),
+        (("speakers_Accent", "gender", "mood"), ["age", "health", "origin"]),
+    ],
+)
+def test_a_reservation_loses_the_attributes_that_were_measured(
+    names: tuple[str, ...], left: list[str], results: Path, tmp_path: Path
+) -> None:
+    files: list[object] = []
+    for name in names:
+        files += ["--evidence", write(tmp_path / f"{name}.json", json.dumps(ATTRIBUTES))]
+    text = statement(results, tmp_path / "s.md", *files)
+    (line,) = re.findall(r"\* Inference of (.*): it may", text)
+    assert line.split(", ") == [*left, "other attributes"]
+
+
+def test_singling_out_that_was_refused_says_why() -> None:
+    results = imported(B1, system="B1")
+    why = "1 enrolled speakers have the 10 tests needed"
+    refused = SinglingOutCurve(n_speakers=1, refused=why)
+    (record,) = (
+        IdentificationRecord(
+            *(r.condition, (2, 5), (0.5, 0.2), (), 1, 1, 300, 8, 5, 0, 0), singling_out=refused
+        )
+        for r in results.verification
+        if (r.condition.attack_model, r.place()) == ("ignorant", ("libri", "test", "f"))
+    )
+    results = replace(results, identification=(record,))
+    data = ReportData(results, cells_from_results(results))
+    parts = {part.title: part for part in statement_parts(data, Evidence())}
+    rows = next(part.rows for title, part in parts.items() if "criteria" in title)
+    assert [row[1] for row in rows if row[0] == "singling out"] == [f"not measured: because {why}"]
+    untested = parts[NOT_TESTED].items
+    assert "Singling out: it may be possible." in untested
+    assert not any("Finding a person" in item for item in untested)
 
 
 def test_groups_of_metrics(results: Path, tmp_path: Path) -> None:

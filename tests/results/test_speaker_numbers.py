@@ -1,0 +1,118 @@
+"""Speakers are numbered, by a key that only its owner can read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import B1, imported
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.metrics.wer import SpeakerSums
+from privacy_eval.results.json_store import read_results, to_json
+from privacy_eval.results.outputs import output_files
+from privacy_eval.results.records import MeasureRecord, Results, SimilarityRecord, merge
+from privacy_eval.results.speaker_numbers import KEY, kept_apart, numbered, renamed
+from privacy_eval.tree.conditions import MeasureCondition, SetCondition
+
+NAMES = ("Wagenbach", "o'Neil-2", "Эмиль", "jo", "1089", "anna_m")
+TRIAL_SET = ("libri_dev_trials_f", "libri", "dev", "f")
+
+
+def results_of(names: tuple[str, ...] = NAMES) -> Results:
+    """Results that name speakers in every place that may."""
+    speakers = tuple(
+        SpeakerSimilarity(name, 0.1 * n, 0.5, 0.5, 0.5, None, 0.2) for n, name in enumerate(names)
+    )
+    of_set = SetCondition("B1", "", *TRIAL_SET)
+    similarity = SimilarityRecord(of_set, "original", {"exact": {"deid": 0.3}}, speakers=speakers)
+    counts, sums = tuple(range(1, len(names) + 1)), tuple(map(float, range(1, len(names) + 1)))
+    measured = MeasureRecord(
+        MeasureCondition("B1", "", *TRIAL_SET, "anonymized"),
+        "quality",
+        {"dnsmos_ovrl": 1.0},
+        len(names),
+        speakers={"dnsmos_ovrl": SpeakerSums(names, counts, sums, 10, 0)},
+    )
+    results = imported(B1, system="B1")
+    protocol = replace(results.protocol, remarks=(f"speakers look alike: {names[0]}, x",))
+    return replace(
+        results,
+        protocol=protocol,
+        similarity=(similarity,),
+        measures=(measured,),
+        not_evaluated=tuple(f"no vector of 1089 utterances: {n}-7_1, {n}_2" for n in names),
+    )
+
+
+def test_no_output_has_a_name_and_the_key_is_its_owners(tmp_path: Path) -> None:
+    results = numbered(results_of(), tmp_path)
+    assert (tmp_path / KEY).stat().st_mode & 0o777 == 0o600
+    key = json.loads((tmp_path / KEY).read_text())["speakers"]
+    assert sorted(key) == [f"S{n}" for n in range(1, 7)] and sorted(key.values()) == sorted(NAMES)
+    for name, text in output_files(results).items():
+        found = [n for n in NAMES if n in text.replace("of 1089 utterances", "")]
+        assert not [n for n in found if n != "jo" or "jo-" in text], name
+    number_of = {name: number for number, name in key.items()}
+    of_set = results.similarity[0].speakers
+    assert [s.speaker for s in of_set] == [number_of[n] for n in NAMES]
+    assert [s.deid for s in of_set] == [s.deid for s in results_of().similarity[0].speakers]
+    assert results.not_evaluated[0] == (
+        f"no vector of 1089 utterances: {number_of['Wagenbach']}-7_1, {number_of['Wagenbach']}_2"
+    )
+
+
+def test_the_same_speakers_keep_their_numbers_and_new_ones_follow(tmp_path: Path) -> None:
+    first = to_json(numbered(results_of(NAMES[:4]), tmp_path))
+    key = (tmp_path / KEY).read_text()
+    assert to_json(numbered(results_of(NAMES[:4]), tmp_path)) == first
+    assert (tmp_path / KEY).read_text() == key
+    numbered(results_of(), tmp_path, ["of texts only"])
+    more = json.loads((tmp_path / KEY).read_text())["speakers"]
+    assert {n: more[n] for n in json.loads(key)["speakers"]} == json.loads(key)["speakers"]
+    assert {more["S5"], more["S6"]} == set(NAMES[4:]) and more["S7"] == "of texts only"
+
+
+def test_numbers_tell_nothing_of_names(tmp_path: Path) -> None:
+    """Neither their order nor a digest: every key has an order of its own."""
+    orders = set()
+    for number in range(20):
+        numbered(results_of(), tmp_path / str(number))
+        key = json.loads((tmp_path / str(number) / KEY).read_text())
+        orders.add(tuple(key["speakers"].values()))
+    assert len(orders) > 10
+
+
+def test_results_are_read_back_with_the_id_of_their_key(tmp_path: Path) -> None:
+    results = numbered(results_of(), tmp_path)
+    (tmp_path / "results.json").write_text(to_json(results))
+    read = read_results(tmp_path / "results.json")
+    assert read.speaker_key == results.speaker_key == read.of("B1").speaker_key != ""
+    assert "speaker_key" not in json.loads(to_json(results_of()))
+
+
+def test_numbers_of_two_keys_are_different_people(tmp_path: Path) -> None:
+    one = numbered(results_of(), tmp_path / "a")
+    other = numbered(results_of(), tmp_path / "b")
+    assert kept_apart([one, one]) == (one, one)
+    of_one, of_other = (
+        {s.speaker for s in r.similarity[0].speakers} for r in kept_apart([one, other])
+    )
+    assert not of_one & of_other
+    assert f"S1 ({one.speaker_key})" in of_one
+    named = results_of()
+    assert kept_apart([named, named]) == (named, named)
+    assert merge([named]).speaker_key == ""
+    back = renamed(one, json.loads((tmp_path / "a" / KEY).read_text())["speakers"].__getitem__)
+    assert back.similarity == named.similarity and back.measures == named.measures
+
+
+@pytest.mark.parametrize("text", ["{}x", "[]", '{"id": 5, "speakers": {}}', '{"speakers": 3}'])
+def test_a_damaged_key_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / KEY).write_text(text)
+    with pytest.raises(PrivacyEvalError, match=KEY):
+        numbered(results_of(), tmp_path)
+    assert (tmp_path / KEY).read_text() == text
