@@ -271,9 +271,7 @@ def _beside_published(data: ReportData, system: str) -> Iterator[str]:
         return
     if own.interval is not None:
         low, high = own.interval
-        places = grouped(
-            reversed(published), lambda r: _PLACES[(r.value >= low) + (r.value > high)]
-        )
+        places = grouped(published, lambda r: _PLACES[(r.value >= low) + (r.value > high)])
         names = (f"{w} {abbreviate([r.system for r in of])}" for w, of in places.items())
         attack = data.protocol.average_attack.phrase
         yield f"Of published EERs ({attack} attacker), {'; '.join(names)}."
