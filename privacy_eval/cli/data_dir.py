@@ -102,11 +102,10 @@ def _next(arguments: argparse.Namespace, new: NewTree) -> list[str]:
     command += ["--attackers", "all"] if arguments.encoders else []
     command += ["--allow-outside"] if new.is_outside else []
     first = [f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}"]
-    extractor = EXTRACTOR_FILES[0] in missing
+    command_too = ", and --extractor 'COMMAND {in} {out}' into the next command"
     other = (
         f"or, without a back end, put these lines in the place of asv_models in {tree / PROTOCOL}"
-        + ", and --extractor 'COMMAND {in} {out}' into the next command (docs/extractors.md)"
-        * extractor,
+        f"{command_too * (EXTRACTOR_FILES[0] in missing)} (docs/extractors.md)",
         f"  asv_models: [{{trained_on: original, folder: {MODEL}, backend: cosine}}]",
         f"  attackers: [{own_entry('cosine')}]",
         "or begin again with --encoders ge2e, whose vectors need nothing trained",

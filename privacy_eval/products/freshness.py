@@ -242,11 +242,6 @@ class Outcome:
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def has_work(self) -> bool:
-        """Whether there is work to do, or anything missing or failed to report."""
-        return bool(self.made or self.missing or self.failed)
-
     def raise_failed(self) -> None:
         """Raise the first failure as an error, where nothing is of use without all products."""
         for message in self.failed.values():

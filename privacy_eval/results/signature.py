@@ -93,8 +93,8 @@ def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
 
 def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
     """Return the name of a record's x-vector network and its mismatch; None if the network is
-    unknown. Only the attacker of a challenge is expected to have a certain one. The record may be
-    untrusted."""
+    unknown. Encoders that a protocol of other speech names are the expected ones. The record may
+    be untrusted."""
     source, condition = input_of(record.provenance, "extractor"), record.condition
     digest = str(source.get("sha256", ""))
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
@@ -112,7 +112,7 @@ def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
     if expected:
         return name, "not the protocol's"
     unknown = "not the challenge's" if pinned else "not known to be the challenge's"
-    return name, unknown * protocol.is_challenge
+    return name, unknown * (protocol.is_challenge or not (pinned or named))
 
 
 def _joined(values: Iterable[str]) -> str:

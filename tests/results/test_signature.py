@@ -104,7 +104,6 @@ def own_speech(results: Results, encoder: str) -> Results:
         ("ge2e-raw", "ge2e-raw", hashlib.sha256(f"{GE2E} ge2e-raw".encode()).hexdigest(), ""),
         ("/home/me/mine.onnx", "/home/me/mine.onnx", A, "mine aaaaaaaa"),
         ("exp/models/wespeaker", "exp/models/wespeaker", B, "wespeaker bbbbbbbb"),
-        ("", "exp/models/asv/final.raw", C, "cccccccc"),
     ],
 )
 def test_encoders_of_own_speech_are_named_without_a_caution(
@@ -115,6 +114,13 @@ def test_encoders_of_own_speech_are_named_without_a_caution(
     results = own_speech(with_provenance(imported(B1), inputs=inputs), encoder)
     assert signature(results).endswith(f"|asv:{name or encoder}")
     assert network_notes(results) == []
+
+
+def test_a_network_that_the_protocol_does_not_name_stays_a_caution() -> None:
+    inputs = {"extractor": {"path": "exp/models/asv/final.raw", "sha256": C}}
+    results = own_speech(with_provenance(imported(B1), inputs=inputs), "ge2e")
+    assert "cccccccc (not known" in signature(results)
+    assert "not known to be the challenge's" in network_notes(results)[0]
 
 
 def test_a_pinned_encoder_in_the_place_of_the_challenges_model_is_named_in_the_caution() -> None:

@@ -115,13 +115,15 @@ OPTIONS = {
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys audio recognizer quality phones phone-reference attackers "
-    "distractors sentences attribute confirm allow-missing allow-outside allow-pipes details",
+    "distractors sentences attribute confirm statement speaker-names allow-missing allow-outside "
+    "allow-pipes details",
     "vpc2024": "stage stop-stage tree results out conf nj cmd system encoder extractor front-end "
     "anon-suffix "
     "all-figures conventional whiskers metric published table-style shown-variant shown-system "
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys recognizer audio quality phones phone-reference attackers "
-    "distractors sentences attribute confirm allow-missing allow-outside details",
+    "distractors sentences attribute confirm statement speaker-names allow-missing allow-outside "
+    "allow-pipes details",
     "demo": "dir seed nj bootstrap attackers stage stop-stage",
 }
 
