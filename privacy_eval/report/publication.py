@@ -42,10 +42,12 @@ class Publication:
             return data
         from ..results.speaker_numbers import numbered
 
-        results, others = data.results, tuple(map(_record, data.others))
-        if not results.speaker_key and data.sources.paths:
-            results = numbered(results, data.sources.paths[0].parent)
-        return replace(data, results=_without_paths(results), others=others)
+        whole = replace(data.results, verification=(*data.results.verification, *data.others))
+        if not whole.speaker_key and data.sources.paths:
+            whole = numbered(whole, data.sources.paths[0].parent)
+        whole = _without_paths(whole)
+        others = tuple(r for r in whole.verification if not r.condition.is_by_challenge)
+        return replace(data, results=whole.by_challenge(), others=others)
 
     def front(self, front: Front) -> Front:
         """Return the first screen that the report shows."""

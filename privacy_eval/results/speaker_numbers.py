@@ -48,9 +48,10 @@ def numbered(results: Results, folder: Path, others: Iterable[str] = ()) -> Resu
         new = sorted({*group} - number_of.keys())
         secrets.SystemRandom().shuffle(new)
         number_of |= {name: f"S{n}" for n, name in enumerate(new, len(number_of) + 1)}
-    key = _Key(key.id, {number: name for name, number in number_of.items()})
-    text = json.dumps(to_plain(key), indent=1, ensure_ascii=False)
-    write_text(path, f"{text}\n", mode=0o600)
+    if len(number_of) > len(key.speakers):
+        key = _Key(key.id, {number: name for name, number in number_of.items()})
+        text = json.dumps(to_plain(key), indent=1, ensure_ascii=False)
+        write_text(path, f"{text}\n", mode=0o600)
     results = renamed(results, number_of.__getitem__, _replacement(number_of))
     return replace(results, speaker_key=key.id)
 

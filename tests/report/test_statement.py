@@ -12,7 +12,9 @@ from support import B1, B2, cli, imported, write, write_outputs
 
 from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
-from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.numbers.report_data import ReportData, read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.report.publication import Publication
 from privacy_eval.report.statement import Evidence, statement_parts
 from privacy_eval.results.records import IdentificationRecord
 
@@ -246,3 +248,21 @@ def test_many_systems_need_a_choice(tmp_path: Path) -> None:
     run = cli("report", "--results", *paths, *options)
     assert (run.code, "not 4 systems" in run.err) == (2, True)
     assert cli("report", "--results", *paths, "--system", "S2", *options).code == 0
+
+
+def test_a_public_report_keeps_caveats_that_follow_from_other_attackers(tmp_path: Path) -> None:
+    """Numbering makes all records anew, those of the words alone among them."""
+    results = imported(B1, system="B1")
+    own = next(r for r in results.verification if r.condition.attack_model == "ignorant")
+    condition = replace(own.condition, attacker="words")
+    better = {variant: {"eer": 0.01} for variant in own.metrics}
+    words = replace(own, condition=condition, metrics=better)
+    whole = replace(results, verification=(*results.verification, words))
+    assert any("words" in reason for r in whole.verification for reason in r.caveats.values())
+    write_outputs(whole, tmp_path)
+    data = read_report_data(ReportSources((tmp_path / "results.json",)))
+    public = Publication(public=True).data(data)
+    assert [r.caveats for r in public.results.verification] == [
+        r.caveats for r in data.results.verification
+    ]
+    assert [r.condition for r in public.others] == [words.condition]
