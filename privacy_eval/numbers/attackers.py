@@ -203,11 +203,8 @@ class Tried:
     @property
     def lacking_replicates(self) -> str:
         """A note if only the number of replicates keeps a pair from being significant among all."""
-        bounds = (
-            p.one.eer.replicates
-            for p in self.pairs
-            if not p.difference.too_few and p.difference.p_value_is_bound and p.p_holm >= 1 - LEVEL
-        )
+        tested = [p for p in self.pairs if not p.difference.too_few and p.p_holm >= 1 - LEVEL]
+        bounds = [p.one.eer.replicates for p in tested if p.difference.p_value_is_bound]
         speakers = [drawn.n_speakers for drawn in bounds if drawn is not None]
         return needed_for_tests(min(speakers), len(self.pairs)) if speakers else ""
 

@@ -43,17 +43,11 @@ def too_few_replicates(least: Iterable[float]) -> list[str]:
 
     `least`: the numbers of replicates that are needed, where there are fewer.
     """
-    most = max(least, default=0.0)
-    if not most:
-        return []
-    if what_is_too_few(most) == "speakers":
-        note = (
-            f"Too few speakers for a {100 * LEVEL:g} % interval: those printed are too narrow, "
-            "even widened"
-        )
-    else:
-        note = (
-            f"Too few bootstrap replicates for {100 * LEVEL:g} % with so few speakers (needed: "
-            f"at least {most:.0f}): intervals are too narrow"
-        )
-    return [note]
+    most, level = max(least, default=0.0), f"{100 * LEVEL:g} %"
+    notes = {
+        "speakers": f"Too few speakers for a {level} interval: those printed are too narrow, even "
+        "widened",
+        "replicates": f"Too few bootstrap replicates for {level} with so few speakers (needed: at "
+        f"least {most:.0f}): intervals are too narrow",
+    }
+    return [notes[what_is_too_few(most)]] * bool(most)

@@ -814,9 +814,7 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         not own or not p.asv_models or own[0].scoring == p._own_backend,
         f"attackers: the ASV model of the averages ({p.average_attack_model}) has the back end "
-        f"{p._own_backend}, so the first must be {own_entry(p._own_backend)}, not {own[0].id}"
-        if own
-        else "",
+        f"{p._own_backend}, so the first must be {own_entry(p._own_backend)}",
     )
     _check_attackers(p)
     _need(not {m.id for m in p.measures} & {*MEASURED}, "measures: the id has another meaning")

@@ -135,12 +135,11 @@ def sessions_table(data: ReportData, system: str) -> RecordTable[VerificationRec
 def pairs_table(data: ReportData, system: str) -> Table:
     """Compare all attackers of a system in pairs, by the same bootstrap replicates."""
     protocol, metric = data.protocol, describe(data.protocol.eer)
-    splits = {split: data.tried.get((system, split)) for split in protocol.splits}
-    tried = [row for row in splits.values() if row is not None]
+    tried = [row for s in protocol.splits if (row := data.tried.get((system, s))) is not None]
     rows = [
         [
             (
-                protocol.split_title(split),
+                protocol.split_title(row.split),
                 pair.one.title,
                 pair.other.title,
                 f"{metric.format(tested.value)} "
@@ -149,10 +148,10 @@ def pairs_table(data: ReportData, system: str) -> Table:
                 p_value_text(tested, pair.p_holm),
                 _statement(pair),
             )
-            for pair in (row.pairs if row is not None else ())
+            for pair in row.pairs
             for tested in (pair.difference,)
         ]
-        for split, row in splits.items()
+        for row in tried
     ]
     heading = "Attackers compared in pairs"
     return Table(

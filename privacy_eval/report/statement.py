@@ -87,9 +87,8 @@ _CRITERIA = (
     "guessing gives 50 %); the risk counts a speaker once, by the majority of the recordings, and "
     "is the gain over guessing in relation to certainty.",
 )
-#: What speech may give away, and by what groups may differ.
+#: What speech may give away.
 _ATTRIBUTES = ("gender", "accent", "age", "health", "origin")
-_GROUPED = ("age", "accent", "language")
 _STYLE = """
 @page { size: A4; margin: 13mm 16mm }
 body { font: 10pt/1.35 Georgia, serif; color: #111; max-width: 48em; margin: 2em auto }
@@ -419,7 +418,7 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
     compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, evidence.groups))]
     yield from compared
     columns = [*data.group_columns, *(of.column for of in evidence.groups)]
-    others = ", ".join([*_without(_GROUPED, columns), "other properties"])
+    others = ", ".join([*_without(("age", "accent", "language"), columns), "other properties"])
     such = "such groups, or " * (not compared)
     yield f"Whether {such}groups by {others} differ was not tested (groups in the protocol)."
 

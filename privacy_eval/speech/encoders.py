@@ -173,9 +173,8 @@ def pinned_encoder(identity: str) -> str:
     >>> pinned_encoder("39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e")
     'ge2e'
     """
-    digests = {name: MODELS[model].files[0].sha256 for name, model in ENCODERS.items()}
-    names = (n for n, sha256 in digests.items() if EncoderChoice(n).identity(sha256) == identity)
-    return next(names, "")
+    of = {EncoderChoice(n).identity(MODELS[m].files[0].sha256): n for n, m in ENCODERS.items()}
+    return of.get(identity, "")
 
 
 def check_encoders(choices: Iterable[EncoderChoice]) -> None:

@@ -342,7 +342,7 @@ def results_product(
     speaker_names : bool
         Name speakers who are not of a challenge's data, instead of numbering them.
     """
-    out = experiment.out
+    out, chosen = experiment.out, (*confirm, *["--speaker-names"] * speaker_names)
 
     def make(*_: object) -> Content:
         from ..results.speaker_numbers import numbered
@@ -367,10 +367,7 @@ def results_product(
         lambda _: {},
         make,
         subject={"version": __version__},
-        options={
-            "collected": _collected_digest(experiment, records, stale, *confirm),
-            **({"speaker_names": True} if speaker_names else {}),
-        },
+        options={"collected": _collected_digest(experiment, records, stale, *chosen)},
     )
 
 
