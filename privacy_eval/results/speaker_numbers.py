@@ -17,8 +17,9 @@ from .records import RECORD_KINDS, Results
 
 #: The key, beside results.json.
 KEY = "speaker_key.json"
-#: Fields that hold names of speakers, and texts in which they may be.
-_NAMES, _TEXTS = ("speaker", "speakers"), ("remarks", "raw", "not_evaluated")
+#: Fields that hold names of speakers, and those of texts in which they may be.
+_NAMES = ("speaker", "speakers")
+_TEXTS = ("remarks", "raw", "not_evaluated", "provenance")
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,10 @@ def renamed(
     def changed(value: Any, entry: str = "") -> Any:
         if isinstance(value, str):
             return (name_of if entry in _NAMES else text_of)(value)
-        if isinstance(value, tuple):
-            return tuple(changed(one, entry) for one in value)
+        if isinstance(value, tuple | list):
+            return type(value)(changed(one, entry) for one in value)
+        if isinstance(value, Mapping) and entry == "provenance":
+            return dict(_of_input(*item, text_of, changed) for item in value.items())
         if isinstance(value, Mapping):
             return {name: changed(one) for name, one in value.items()}
         if not is_dataclass(value) or isinstance(value, type):
@@ -75,6 +78,16 @@ def renamed(
 
     parts = (*RECORD_KINDS, "protocol", "not_evaluated")
     return replace(results, **{part: changed(getattr(results, part)) for part in parts})
+
+
+def _of_input(
+    role: str, of_role: Any, text_of: Callable[[str], str], changed: Callable[[Any, str], Any]
+) -> tuple[str, Any]:
+    """Change an entry of provenance; a file of one speaker may be named like them, so it has no
+    path."""
+    if text_of(role) != role and isinstance(of_role, Mapping):
+        of_role = {name: one for name, one in of_role.items() if name != "path"}
+    return text_of(role), changed(of_role, "provenance")
 
 
 def kept_apart(parts: Iterable[Results]) -> tuple[Results, ...]:
@@ -90,8 +103,9 @@ def kept_apart(parts: Iterable[Results]) -> tuple[Results, ...]:
 
 def _replacement(number_of: Mapping[str, str]) -> Callable[[str], str]:
     """Return a function that replaces names in texts, also at the beginning of utterances' ids:
-    those of digits only there, as they may be other numbers."""
+    those of digits only there or after "speaker", as they may be other numbers."""
     names = sorted(number_of, key=len, reverse=True)
-    ends = (re.escape(n) + (r"(?=[-_/.])" if n.isdigit() else r"(?![^\W\d_])") for n in names)
+    of_digits = r"(?:(?<=speaker ){0}(?!\d)|{0}(?=[-_/.]))"
+    ends = (of_digits.format(n) if n.isdigit() else rf"{re.escape(n)}(?![^\W\d_])" for n in names)
     pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(ends) or '(?!)'})")
     return lambda text: pattern.sub(lambda found: number_of[found[0]], text)
