@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         inputs=experiment.asv.access.inputs,
     )
     if not any(c.scores for system in experiment.systems for c in system.conditions):
-        source = "the challenge's own evaluation or stage 5 computes them"
+        source = "stage 5 or the challenge's own evaluation computes them"
         log(f"privacy-eval: warning: no condition has scores yet: {source}")
     wanted = options.bootstrap or options.groups
     unaligned = without_intervals(experiment.systems) if wanted else []

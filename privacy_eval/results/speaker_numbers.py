@@ -68,7 +68,12 @@ def renamed(
         if isinstance(value, tuple | list):
             return type(value)(changed(one, entry) for one in value)
         if isinstance(value, Mapping) and entry == "provenance":
-            return dict(_of_input(*item, text_of, changed) for item in value.items())
+            # A file of one speaker may be named like them: its path is left out.
+            files = {
+                r: of for r, of in value.items() if isinstance(of, Mapping) and text_of(r) != r
+            }
+            bare = {role: {"sha256": of.get("sha256", "")} for role, of in files.items()}
+            return {text_of(role): changed(of, entry) for role, of in {**value, **bare}.items()}
         if isinstance(value, Mapping):
             return {name: changed(one) for name, one in value.items()}
         if not is_dataclass(value) or isinstance(value, type):
@@ -78,16 +83,6 @@ def renamed(
 
     parts = (*RECORD_KINDS, "protocol", "not_evaluated")
     return replace(results, **{part: changed(getattr(results, part)) for part in parts})
-
-
-def _of_input(
-    role: str, of_role: Any, text_of: Callable[[str], str], changed: Callable[[Any, str], Any]
-) -> tuple[str, Any]:
-    """Change an entry of provenance; a file of one speaker may be named like them, so it has no
-    path."""
-    if text_of(role) != role and isinstance(of_role, Mapping):
-        of_role = {name: one for name, one in of_role.items() if name != "path"}
-    return text_of(role), changed(of_role, "provenance")
 
 
 def kept_apart(parts: Iterable[Results]) -> tuple[Results, ...]:
