@@ -269,7 +269,6 @@ def summary_table(test: ListeningTest) -> Table:
         tuple(map(tuple, groups.values())),
         headings=tuple(map(Label, groups)),
         notes=tuple(notes),
-        fit="shrunk",
     )
 
 

@@ -54,7 +54,6 @@ def attackers_table(data: ReportData) -> Table | None:
         bold=frozenset(bold),
         bold_means="the strongest attacker of the row",
         notes=tuple(attacker_notes(rows, data)),
-        fit="shrunk",
         section=ANSWER,
         front=True,
     )
@@ -128,7 +127,7 @@ def sessions_table(data: ReportData, system: str) -> RecordTable[VerificationRec
             *notes_of_values((of.values for r in records for of in r.sessions.values()), ["eer"]),
         ),
         title=heading,
-        fit="as is",
+        turned=False,
     )
 
 

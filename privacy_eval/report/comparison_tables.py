@@ -132,7 +132,7 @@ def submissions_table(published: PublishedSystems) -> Table | None:
             "Developed from: a baseline, or none of these (other); deadline: the first or second "
             "one of the challenge; anonymized training data: also submitted by the team",
         ),
-        fit="landscape",
+        turned=True,
         section=PUBLISHED,
     )
 
@@ -194,7 +194,7 @@ def table_of_systems(
         columns=(*table.columns, *system_columns(cells, systems, own=own, turned=not upright)),
         highlight_means="submitted systems; the others are published",
         colour_means=f"Names by the baseline that systems were developed from: {colours}",
-        fit="shrunk" if upright or lines > _MOST_TURNED_ROWS else "landscape",
+        turned=not upright and lines <= _MOST_TURNED_ROWS,
     )
 
 

@@ -141,7 +141,7 @@ def attribute_table(results: Results, title: str) -> Table:
         tuple(columns),
         nonempty(rows),
         notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats)),
-        fit="landscape",
+        turned=True,
         section=INFERENCE,
         title="By data set",
     )

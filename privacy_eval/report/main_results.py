@@ -82,7 +82,6 @@ def main_results_table(data: ReportData) -> Table | None:
         columns,
         tuple(tuple(group) for group in rows if group),
         notes=tuple(notes),
-        fit="shrunk",
         section=ANSWER,
         front=True,
     )

@@ -63,7 +63,6 @@ def ranking_table(ranking: Ranking) -> Table:
         columns,
         tuple(tuple(group) for group in (ranked, unranked) if group),
         notes=tuple(notes),
-        fit="shrunk",
         section=SIDE_BY_SIDE,
         title=_title(ranking),
     )

@@ -10,7 +10,7 @@ from typing import Generic
 from ..numbers.groups import OfSet, by_trial_set
 from ..protocol.protocol import Protocol
 from ..tree.conditions import TrialCondition
-from .table import Column, Fit, Key, Table, nonempty
+from .table import Column, Key, Table, nonempty
 
 _TRIAL_SET = (
     Column("Trial set", align="l", sparse=True),
@@ -37,7 +37,7 @@ class RecordTable(Generic[OfSet]):
         Whether rows name the attack model, and any attacker other than the challenge's own.
     flag : callable
         Mark appended to the name of the attack model.
-    notes, section, title, fit
+    notes, section, title, turned
         As of `Table`.
     """
 
@@ -52,7 +52,7 @@ class RecordTable(Generic[OfSet]):
     notes: Sequence[str] = ()
     section: str = ""
     title: str = ""
-    fit: Fit = "landscape"
+    turned: bool = True
 
     def table(self) -> Table:
         """Make the table; without records it has no rows."""
@@ -77,7 +77,7 @@ class RecordTable(Generic[OfSet]):
             notes=tuple(self.notes),
             section=self.section,
             title=self.title,
-            fit=self.fit,
+            turned=self.turned,
         )
 
     def _rows(self, record: OfSet) -> Iterator[Key]:

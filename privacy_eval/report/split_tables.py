@@ -12,7 +12,7 @@ from ..metrics import NOT_AVAILABLE
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.records import VerificationRecord
 from .notes import caveat_notes, evaluated_note, interval_notes
-from .table import Column, Fit, Key, Table, nonempty
+from .table import Column, Key, Table, nonempty
 
 LETTER = {speech: speech[0] for speech in SPEECH}
 
@@ -49,7 +49,8 @@ class SplitTable:
         addition to `n/a`.
     section : str
         Of the report, if not that of the system.
-    fit : str
+    turned : bool
+        As of `Table`.
     """
 
     protocol: Protocol
@@ -68,7 +69,7 @@ class SplitTable:
     notes: Sequence[str] = ()
     tells_nothing: Mapping[str, str] = field(default_factory=dict)
     section: str = ""
-    fit: Fit = "as is"
+    turned: bool = False
 
     def table(self) -> Table:
         """Make the table: the first split's block, the condition's columns, then the other
@@ -114,7 +115,7 @@ class SplitTable:
                 *self.notes,
                 *(f"Left out: {counted(n, 'row')} with {why}" for why, n in left_out.items()),
             ),
-            fit=self.fit,
+            turned=self.turned,
             section=self.section,
             title=self.title,
         )

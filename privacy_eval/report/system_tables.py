@@ -212,7 +212,6 @@ def _verification(
     title, with_values = caption, {key[0] for key, texts in cells.items() if any(texts)}
     if len(with_values) == 1:
         title += f", {protocol.split_name(*with_values)}"
-    has_intervals = not resampled.isdisjoint(keys)
     return SplitTable(
         protocol,
         name,
@@ -227,7 +226,6 @@ def _verification(
         metrics=keys,
         resampled=resampled,
         tells_nothing=tells_nothing,
-        fit="shrunk" if has_intervals else "as is",
     )
 
 
@@ -308,7 +306,7 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
         notes=["Attackers beside the challenge's own are in the table of attackers"]
         if data.others
         else [],
-        fit="landscape",
+        turned=True,
     )
 
 
@@ -503,7 +501,7 @@ def speakers_table(results: Results, title: str) -> RecordTable[SimilarityRecord
         rows,
         by_attack=False,
         section=LEAST_PROTECTED,
-        fit="as is",
+        turned=False,
     )
 
 
@@ -558,7 +556,7 @@ def attack_table(data: ReportData, system: str) -> Table:
     )
     rows = nonempty(groups.values())
     caption = f"{heading}: {system}."
-    return Table("attacks", caption, columns, rows, notes=notes, fit="shrunk", title=heading)
+    return Table("attacks", caption, columns, rows, notes=notes, title=heading)
 
 
 def mean_text(mean: Mean) -> str:

@@ -9,7 +9,6 @@ from typing import Literal, TypeVar
 from ..metrics.registry import NO_WIDTH, NO_WIDTH_NOTE, Label
 
 Style = Literal["challenge", "booktabs"]
-Fit = Literal["as is", "shrunk", "landscape"]
 
 Item = TypeVar("Item")
 
@@ -113,9 +112,8 @@ class Table:
         More notes below the table.
     comment : str
         Comment after the table in LaTeX and Markdown sources: how the results were made.
-    fit : str
-        LaTeX layout of the challenge's style if the page is too small: unchanged ("as is"; many
-        rows make a `longtable`), or the table is "shrunk", or also in "landscape".
+    turned : bool
+        In landscape in the challenge's style.
     """
 
     name: str
@@ -129,7 +127,7 @@ class Table:
     colour_means: str = ""
     notes: tuple[str, ...] = ()
     comment: str = ""
-    fit: Fit = "as is"
+    turned: bool = False
     section: str = ""
     title: str = ""
     exact: Mapping[tuple[int, int], str] = field(default_factory=dict)

@@ -141,7 +141,6 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
         tuple(columns),
         tuple(tuple(map(tuple, group)) for group in groups),
         headings=tuple(headings),
-        fit="shrunk",
         notes=(
             threshold_note(data, split),
             *overestimates(data, [split], [protocol.average_attack]),

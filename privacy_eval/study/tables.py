@@ -186,7 +186,6 @@ def _discrete(rows: Sequence[Row], variant: str) -> Table:
             "Printed: as in the comparative study of metrics",
             *map(note_of, caveats.values()),
         ),
-        fit="shrunk",
     )
 
 
@@ -205,7 +204,6 @@ def _gaussian(rows: Sequence[Row], variant: str) -> Table:
         "Gaussian scores: smallest and largest value over all combinations of deviations.",
         (*aligned("l", "Case"), *aligned("r", "Sets"), *map(_column, metrics)),
         (tuple(lines),),
-        fit="shrunk",
     )
 
 
@@ -233,7 +231,7 @@ def _clusters(rows: Sequence[Row]) -> Table:
         ),
         (tuple(lines),),
         notes=("The formula: 1/2 [x log2(1 + 1/x) + log2(1 + x)]",),
-        fit="landscape",
+        turned=True,
     )
 
 
@@ -258,7 +256,7 @@ def _attacks(speech: str, rows: Sequence[Row], variant: str) -> Table:
         "linkage.",
         tuple(columns),
         tuple(groups),
-        fit="landscape",
+        turned=True,
     )
 
 
@@ -338,7 +336,6 @@ def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: st
             "ZEBRA's individual disclosure has no population value: it grows with the number of "
             "trials, up to its ceiling",
         ),
-        fit="shrunk",
     )
 
 
@@ -423,7 +420,6 @@ def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: s
         f"Bias and standard deviation of {experiment.replicates} estimates by numbers of trials.",
         tuple(columns),
         tuple(tuple(map(line, group)) for _, group in groups),
-        fit="shrunk",
     )
 
 

@@ -148,7 +148,7 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
         assert table.out.count(f" & {value} [") == 1
         of_other = pe.METRICS[key].format(other["exact"][key]["value"], detailed=True)
         assert f" & {of_other} [" in table.out
-    assert table.out.count(r"\begin{tabular}") == table.out.count(r"\begin{table") == 1
+    assert table.out.count("\n\\privacyevaltable{") == 1
     text = cli(*options)
     bounds = [row["p_value_is_bound"] for row in rows]
     assert (bounds[:2], {*bounds[2:]} <= {"yes", "no"}) == (["", ""], True)

@@ -511,7 +511,7 @@ def many(systems: int) -> Cells:
 def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
     cells: Cells, tmp_path: Path
 ) -> None:
-    tables = [t for t in comparison_tables(Means(cells, PROTOCOL)) if t.fit == "landscape"]
+    tables = [t for t in comparison_tables(Means(cells, PROTOCOL)) if t.turned]
     for table in tables:
         (tmp_path / f"{table.name}.tex").write_text(to_latex(table, "challenge"))
     document = latex_document("x", [[f"{table.name}.tex"] for table in tables])

@@ -197,7 +197,7 @@ def test_the_five_papers_compile_in_one_article(written: dict[str, Path], tmp_pa
     for name, folder in written.items():
         text = (folder / "paper.tex").read_text()
         assert text.startswith("% needs \\usepackage{booktabs}\n")
-        (tmp_path / f"{name}.tex").write_text(text.replace("{tab:paper", f"{{tab:{name}"))
+        (tmp_path / f"{name}.tex").write_text(text.replace("table{paper", f"table{{{name}"))
     well_set_paper(tmp_path)
 
 

@@ -547,10 +547,7 @@ LATEX_CASES = {
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 @pytest.mark.parametrize("case", LATEX_CASES)
 def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
-    files = write(LATEX_CASES[case](), tmp_path, style=style, only="latex")
-    assert any(r"\begin{longtable}" in p.read_text() for p in files) is (
-        (case, style) == ("long", "challenge")
-    )
+    write(LATEX_CASES[case](), tmp_path, style=style, only="latex")
     log = compiled(tmp_path, runs=2)
     wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert [w for w in wide if w > 1.0] == []

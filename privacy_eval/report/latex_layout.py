@@ -1,0 +1,116 @@
+"""The layout of a table in LaTeX, as far as it does not depend on the document: which columns are
+beside one another, and where rows may be continued on another page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from .latex_text import latex_cell
+from .table import Table, marked_cells
+
+#: Width of the text of a two-column paper, and of the space between columns, in quads of a small
+#: font; most lines between two places where a table may be continued.
+_TEXT, _GAP, _LINES = 56.0, 0.5, 10
+
+#: Widths of letters in quads, of Computer Modern.
+_NARROW, _WIDE = "ijlt.,:;'|![]()I/ ", "mwMW%@&+="
+
+
+class Layout:
+    """A table: the widths of its columns in quads, its parts and blocks."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.widths = [self._column_width(c) for c in range(len(table.columns))]
+        self.width = self._whole(range(len(self.widths)))
+        least = {n: self._longest_word(n) for n, c in enumerate(table.columns) if c.wrap}
+        slack = sum(max(0.0, self.widths[n] - word) for n, word in least.items())
+        share = min(1.0, max(0.0, self.width - _TEXT) / slack) if slack else 0.0
+        for n, word in least.items():
+            self.widths[n] -= share * max(0.0, self.widths[n] - word)
+
+    def _column_width(self, column: int) -> float:
+        described = self.table.columns[column]
+        if described.wrap:
+            return described.wrap
+        rows = enumerate(self.table.rows)
+        cells = (_width(row[column], (n, column) in self.table.bold) for n, row in rows)
+        title = _width(described.title) + (0.8 if described.highlight else 0.0)
+        return max(title, *cells, 0.0)
+
+    def _longest_word(self, column: int) -> float:
+        texts = [self.table.columns[column].title, *(row[column] for row in self.table.rows)]
+        return max(_width(word) for text in texts for word in [*text.split(), ""])
+
+    def _whole(self, columns: Sequence[int]) -> float:
+        return sum(self.widths[c] + _GAP for c in columns)
+
+    def parts(self) -> list[list[int]]:
+        """Divide the columns evenly into what fits beside those that identify a row."""
+        titles = self.table.columns
+        fixed = [0]
+        while len(fixed) < len(titles) and titles[len(fixed)].align == "l":
+            fixed.append(len(fixed))
+        others = list(range(len(fixed), len(titles)))
+        if self.width <= _TEXT or not others or any(column.wrap for column in titles):
+            return [[*fixed, *others]]
+        room = max(_TEXT - self._whole(fixed), _TEXT / 4)
+        for number in range(2, len(others)):
+            parts = self._fill(others, room, self._whole(others) / number)
+            if len(parts) <= number:
+                return [[*fixed, *part] for part in parts]
+        return [[*fixed, column] for column in others]
+
+    def _fill(self, columns: Sequence[int], room: float, even: float) -> list[list[int]]:
+        """Divide columns into parts that fit, each of about the width `even`."""
+        parts: list[list[int]] = [[]]
+        for column in columns:
+            part = parts[-1]
+            if part and (self._whole([*part, column]) > room or self._whole(part) >= even):
+                parts.append([])
+            parts[-1].append(column)
+        return parts
+
+    def blocks(self, columns: Sequence[int]) -> Iterator[tuple[int | None, int, list[str]]]:
+        """Yield the rows that stay together: their group, None for the rest of one, their number of
+        lines, and the rows. The first one repeats what identifies it."""
+        sparse, whole = (
+            list(marked_cells(self.table, latex_cell, r"\textbf{{{}}}".format, sparse=sparse))
+            for sparse in (True, False)
+        )
+        named = [n for n, c in enumerate(self.table.columns) if c.sparse]
+        number = 0
+        for index, group in enumerate(self.table.groups):
+            block: tuple[int | None, int, list[str]] = (index, 0, [])
+            heights = [self._height(row) for row in group]
+            divided, above = sum(heights) > _LINES, group[0] if group else ()
+            for row, height in zip(group, heights, strict=True):
+                another = bool(named) and row[named[0]] != above[named[0]]
+                if divided and block[1] >= (_LINES // 2 if another else _LINES):
+                    yield block
+                    block = (None, 0, [])
+                cells = (sparse if block[2] else whole)[number]
+                line = " & ".join(cells[c] for c in columns)
+                # \\ would take these for its own argument and star.
+                block[2].append(("{}" if line[:1] in ("[", "*") else "") + line + r" \\")
+                block = (block[0], block[1] + height, block[2])
+                above, number = row, number + 1
+            yield block
+
+    def _height(self, row: Sequence[str]) -> int:
+        lines = (
+            math.ceil(1.1 * _width(cell) / width)
+            for cell, width, column in zip(row, self.widths, self.table.columns, strict=True)
+            if column.wrap
+        )
+        return max(1, *lines, 1)
+
+
+def _width(text: str, bold: bool = False) -> float:
+    """Estimate the width of a text in quads."""
+    widths = (
+        0.31 if c in _NARROW else 0.85 if c in _WIDE else 0.72 if c.isupper() else 0.52
+        for c in text
+    )
+    return sum(widths) * (1.15 if bold else 1.0)
