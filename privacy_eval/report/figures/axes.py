@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from matplotlib import rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 
 from ...metrics import Evaluation, TrialScores, evaluate, score_curves, withholding_caveat
@@ -14,7 +16,7 @@ from ...metrics.caveats import IMPLAUSIBLE_MARK
 from ...metrics.pav import FloatArray
 from . import style
 from .det import Line, det_panel
-from .draw import draw_legend, draw_panel
+from .draw import TITLE, draw_legend, draw_panel
 from .ece import Profile, profile_panel
 from .linkability import linkability_panel
 from .plot import Curve, Panel, Plot
@@ -30,6 +32,7 @@ _Systems = Mapping[str, tuple[Evaluation, _Arrays]]
 #: Systems drawn so far, and what marks their lines.
 _drawn: WeakKeyDictionary[Axes, _Systems] = WeakKeyDictionary()
 _DRAWN = "privacy_eval"
+_panels: WeakKeyDictionary[Axes, Panel] = WeakKeyDictionary()
 
 
 def plot_det(
@@ -155,13 +158,43 @@ def _plot(describe: Callable[[_Systems], Panel], systems: _Systems, axes: Axes |
         axes = pyplot.subplots(layout="constrained")[1]
     if describe is not _densities:  # which has one system
         systems = _with_earlier(systems, axes)
-    panel = describe(systems)
-    others = set(axes.lines)
-    draw_panel(axes, panel)
+    panel = _beside_others(_in_users_colours(describe(systems)), axes)
+    others, inside = set(axes.lines), describe is _det
+    draw_panel(axes, panel, style.NAME if inside else TITLE)
     for line in set(axes.lines) - others:
         line.set_gid(_DRAWN)
-    draw_legend(axes, panel.curves, inside=describe is _det)
+    draw_legend(axes, inside=inside)
+    _panels[axes] = panel
     return axes
+
+
+def _in_users_colours(panel: Panel) -> Panel:
+    """Draw what is black in the colour of text, and the rest in the colours of a style that has
+    other ones than matplotlib's own."""
+    cycles = (settings["axes.prop_cycle"].by_key() for settings in (rcParams, rcParamsDefault))
+    colours, default = (cycle.get("color", []) for cycle in cycles)
+    fixed = {"black": rcParams["text.color"], "#000000": rcParams["text.color"]}
+    others = dict.fromkeys(c.colour for c in panel.curves if c.colour not in (*fixed, style.GREY))
+    if colours != default and colours:
+        fixed |= dict(zip(others, itertools.cycle(colours), strict=False))
+    curves = (replace(c, colour=fixed.get(c.colour, c.colour)) for c in panel.curves)
+    return replace(panel, curves=tuple(curves))
+
+
+def _beside_others(panel: Panel, axes: Axes) -> Panel:
+    """Widen the limits, and add ticks, to those of other axes that share them."""
+    changes: dict[str, Any] = {}
+    for axis in ("x", "y"):
+        shared = getattr(axes, f"get_shared_{axis}_axes")().get_siblings(axes)
+        others = [one for one in shared if one is not axes and one.has_data()]
+        limits = [getattr(one, f"get_{axis}lim")() for one in others]
+        ends = [end for pair in (getattr(panel, f"{axis}_limits"), *limits) for end in pair]
+        ticks = {*getattr(panel, f"{axis}_ticks")}.union(
+            *(getattr(_panels[one], f"{axis}_ticks") for one in others if one in _panels)
+        )
+        changes[f"{axis}_limits"] = min(ends), max(ends)
+        changes[f"{axis}_ticks"] = tuple(sorted(ticks))
+    return replace(panel, **changes)
 
 
 def _with_earlier(systems: _Systems, axes: Axes) -> _Systems:

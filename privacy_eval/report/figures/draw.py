@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from typing import Any
 
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
@@ -14,7 +15,7 @@ from . import style
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
 from .style import NAME, SIDE, escape_mathtext, shorten_name
 
-_TITLE, _NOTE = 80, 60  # characters that fit
+TITLE, _NOTE = 80, 60  # characters that fit
 _MARKER_SIZE = 4.5
 
 
@@ -28,7 +29,7 @@ def draw(plot: Plot) -> Canvas:
 def draw_into(canvas: Canvas, plot: Plot) -> None:
     """Draw a plot on an empty matplotlib figure."""
     if plot.title:
-        canvas.suptitle(escape_mathtext(plot.title, _TITLE))
+        canvas.suptitle(escape_mathtext(plot.title, TITLE))
     for axes, panel in style.panels(canvas, plot.rows):
         draw_panel(axes, panel)
         if plot.legend == "below":
@@ -47,40 +48,48 @@ def _legend(owner: Canvas | Axes, plot: Plot, curves: Any, **options: Any) -> No
     style.legend(owner, map(_handle, entries), [_text(c, limit) for c in entries], **options)
 
 
-def draw_legend(axes: Axes, curves: Iterable[Curve], *, inside: bool) -> None:
-    """Draw the legend of the curves inside their axes, where it hides least, or below."""
-    entries = legend_entries(curves)
+def draw_legend(axes: Axes, *, inside: bool) -> None:
+    """Draw the legend of all that is labelled on the axes, inside them, where it hides least, or
+    below."""
     place: dict[str, Any] = {"loc": "best", "framealpha": 0.8}
     if not inside:
         place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "frameon": False}
         place["ncols"] = 2
-    labels = [_text(c, NAME if inside else _TITLE) for c in entries]
-    style.legend(axes, map(_handle, entries), labels, fontsize=style.SMALL_FONT, **place)
+    axes.legend(fontsize=style.SMALL_FONT, **place)
 
 
-def draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw the curves, ticks and titles of a panel."""
+def draw_panel(axes: Axes, panel: Panel, longest: int = 0) -> None:
+    """Draw the curves, ticks and titles of a panel; curves are labelled for a legend of the axes
+    with names of at most `longest` characters, if there is any."""
     right = axes.twinx() if any(c.right for c in panel.curves) else axes
     if right is not axes:
         right.set_ylim(0, 1.05)
         right.spines["right"].set_visible(True)
         if panel.right_label:
-            right.set_ylabel(panel.right_label)
+            right.set_ylabel(style.built_in(panel.right_label))
         else:
             right.set_yticklabels([])
     for number, curve in enumerate(panel.curves):
         on = right if curve.right else axes
+        label: dict[str, Any] = {}
+        if longest and (curve.name or curve.note):
+            label = {"label": re.sub("^_", " _", _text(curve, longest))}  # "_" hides it
         if curve.fill:
             base = 0 if curve.base is None else curve.base
-            on.fill_between(curve.x, curve.y, base, color=curve.colour, alpha=0.3, linewidth=0)
+            on.fill_between(
+                curve.x, curve.y, base, color=curve.colour, alpha=0.3, linewidth=0, **label
+            )
             continue
+        shown = {**_mark_options(curve), "markevery": []} if label else {}  # in the legend only
+        shown |= {"color": curve.colour, "linestyle": curve.line_style, "linewidth": curve.width}
+        if curve.right and label:
+            axes.plot([], [], **shown, **label)
         on.plot(
             curve.x,
             curve.y,
-            color=curve.colour,
-            linestyle=curve.line_style,
-            linewidth=curve.width,
             zorder=2 + number / 1000,
+            **shown,
+            **(label if on is axes else {}),
         )
         if curve.marker_points.size:
             on.plot(*curve.marker_points.T, zorder=3 + number / 1000, **_mark_options(curve))
@@ -89,11 +98,11 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
     for axis, ticks in ((axes.xaxis, panel.x_ticks), (axes.yaxis, panel.y_ticks)):
         if ticks:
             axis.set_ticks([at for at, _ in ticks], [text for _, text in ticks])
-    axes.set_xlabel(panel.x_label)
+    axes.set_xlabel(style.built_in(panel.x_label))
     side = f"{escape_mathtext(panel.side_title, SIDE)}\n" if panel.side_title else ""
-    axes.set_ylabel(f"{side}{panel.y_label}")
+    axes.set_ylabel(f"{side}{style.built_in(panel.y_label)}")
     if panel.title or panel.title_math:
-        axes.set_title(f"{escape_mathtext(panel.title, _TITLE)}{panel.title_math}")
+        axes.set_title(f"{escape_mathtext(panel.title, TITLE)}{style.built_in(panel.title_math)}")
     if panel.square:
         axes.set_box_aspect(1)
         axes.set_anchor("E")  # next to the legend
@@ -107,7 +116,7 @@ def _mark_options(curve: Curve) -> dict[str, Any]:
         linestyle="none",
         marker=curve.marker or "none",
         markersize=1.6 * _MARKER_SIZE if star else _MARKER_SIZE,
-        markeredgecolor=curve.colour if star else "white",
+        markeredgecolor=curve.colour if star else rcParams["axes.facecolor"],
         markeredgewidth=0.4,
     )
 

@@ -31,6 +31,7 @@ from matplotlib.textpath import text_to_path
 from ...io.files import digest
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 from ...protocol.protocol import Protocol
+from ..latex_text import escape_latex
 
 #: Widths in inches: a column, and a whole page, of a two-column paper.
 COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
@@ -162,11 +163,23 @@ def escape_mathtext(text: str, limit: int = NAME) -> str:
     50%_team & \\$x\\$
     """
     line = "".join(c if c.isprintable() else " " for c in text)
+    if matplotlib.rcParams["text.usetex"]:
+        return escape_latex(shorten_name(line, limit))
     glyphs = _glyphs()
     line = "".join(
         c if ord(c) in glyphs else f"[U+{ord(c):04X}]" for c in shorten_name(line, limit)
     )
     return line.replace("$", r"\$")
+
+
+def built_in(text: str) -> str:
+    """Return a built-in label as matplotlib draws it, by LaTeX or not."""
+    return for_latex(text) if matplotlib.rcParams["text.usetex"] else text
+
+
+def for_latex(text: str) -> str:
+    """Convert a built-in label from mathtext to LaTeX."""
+    return text.replace("%", r"\%")
 
 
 def shorten_name(text: str, limit: int = NAME) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from ...metrics.pav import FloatArray
 from ..latex_text import escape_latex
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
-from .style import SIDE, shorten_name
+from .style import SIDE, for_latex, shorten_name
 
 #: Maximum number of points of a curve; a histogram of 100 bins has 2 per bin.
 MOST_POINTS = 204
@@ -40,6 +40,7 @@ _BEGIN = r"""% Alone: pdflatex. Within a document: \usepackage{pgfplots} and \in
 \begin{document}
 \def\privacyevalend{\end{document}}
 \fi
+\usetikzlibrary{babel}
 \begin{tikzpicture}"""
 _END = r"""\end{tikzpicture}%
 \ifdefined\privacyevalend\expandafter\privacyevalend\fi"""
@@ -135,7 +136,7 @@ def _axes(panel: Panel, place: str, colours: dict[str, str], legend: list[str]) 
         _AXIS,
         "axis lines=left, axis line style={-}, grid=major, grid style={black!15}",
         f"{_limits('x', panel.x_limits)}, {_limits('y', panel.y_limits)}",
-        f"xlabel={{{_label(panel.x_label)}}}, ylabel={{{side}{_label(panel.y_label)}}}",
+        f"xlabel={{{for_latex(panel.x_label)}}}, ylabel={{{side}{for_latex(panel.y_label)}}}",
     ]
     if panel.title or panel.title_math:
         options.append(f"title={{{escape_latex(panel.title)}{panel.title_math}}}")
@@ -148,7 +149,9 @@ def _axes(panel: Panel, place: str, colours: dict[str, str], legend: list[str]) 
     on_right = [_curve(c, panel, colours) for c in panel.curves if c.right]
     lines = _axis([*options, *legend[:1]], [*legend[1:], *on_left])
     if on_right:
-        label = f"ylabel={{{_label(panel.right_label)}}}" if panel.right_label else "yticklabels={}"
+        label = (
+            f"ylabel={{{for_latex(panel.right_label)}}}" if panel.right_label else "yticklabels={}"
+        )
         right = (
             f"axis y line*=right, axis x line=none, {_limits('y', _RIGHT_LIMITS)}, "
             f"{_limits('x', panel.x_limits)}, {label}"
@@ -197,8 +200,3 @@ def _points(x: FloatArray, y: FloatArray) -> str:
 
 def _limits(axis: str, limits: Limits) -> str:
     return f"{axis}min={limits[0]:.6g}, {axis}max={limits[1]:.6g}"
-
-
-def _label(text: str) -> str:
-    """Convert a label from mathtext to LaTeX."""
-    return text.replace("%", r"\%")
