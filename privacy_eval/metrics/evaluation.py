@@ -79,6 +79,9 @@ class Evaluation:
         notes = "".join(f"<li>{reason}</li>" for reason in self.caveats.values())
         return f"<p>{self._heading()}</p>{self._table('html')}<ul>{notes}</ul>"
 
+    def _repr_latex_(self) -> str:
+        return self._table("latex_longtable")
+
     def _heading(self) -> str:
         trials = f"{self.n_target} target and {self.n_nontarget} nontarget trials"
         return f"{trials}, variant {self.variant}"

@@ -75,17 +75,19 @@ def to_text(table: Table) -> str:
 
 def to_csv(table: Table) -> str:
     """Write the header and the rows; headings of groups are a first column, bounds of intervals
-    columns of their own."""
-    titles: list[str] = []
-    for column in table.columns:
-        bounds = [f"{column.title} {end}" for end in ("low_95", "high_95") if column.interval]
-        titles += [marked_title(column), *bounds]
+    and categories of disclosure columns of their own."""
     cells = [
         [table.exact.get((number, column), cell) for column, cell in enumerate(row)]
         for number, row in enumerate(table.rows)
     ]
+    titles: list[str] = []
+    graded = []
+    for number, column in enumerate(table.columns):
+        graded.append(any(_GRADED.match(row[number]) for row in cells))
+        further = ["low_95", "high_95"] * column.interval + ["category"] * graded[-1]
+        titles += [marked_title(column), *(f"{column.title} {word}" for word in further)]
     rows = [
-        [text for pair in zip(table.columns, row, strict=True) for text in _parts(*pair)]
+        [text for of in zip(table.columns, row, graded, strict=True) for text in _parts(*of)]
         for row in cells
     ]
     if not table.headings:
@@ -95,14 +97,22 @@ def to_csv(table: Table) -> str:
     return csv_text([["Block", *titles], *named])
 
 
-def _parts(column: Column, cell: str) -> tuple[str, ...]:
-    """Separate a value from the bounds of its interval, in a column with intervals."""
+def _parts(column: Column, cell: str, graded: bool) -> list[str]:
+    """Separate a value from the bounds of its interval and from its category, in a column with
+    any."""
+    found = _GRADED.match(cell) if graded else None
+    tag = found[2] if found else ""
+    cell = f"{found[1]}{found[3]}" if found else cell
     if not column.interval:
-        return (cell,)
+        return [cell, *[tag] * graded]
     value, _, rest = cell.partition(" [")
     bounds, _, mark = rest.partition("]")
     low, _, high = ("" if f"[{bounds}]" == NO_WIDTH else bounds).partition(", ")
-    return value + mark, low, high
+    return [value + mark, low, high, *[tag] * graded]
+
+
+#: A worst-case disclosure with its category.
+_GRADED = re.compile(r"([\d.]+|inf) ([0A-F])((?:\W.*)?)$")
 
 
 def to_html(table: Table) -> Markup:

@@ -1392,7 +1392,8 @@ class Results:
         ]
 
     def to_frame(self) -> Any:
-        """Make a pandas DataFrame of `to_rows`.
+        """Make a pandas DataFrame of `to_rows`: what is blank there is missing (`isna`), and counts
+        are integers.
 
         Raises
         ------
@@ -1403,7 +1404,10 @@ class Results:
             import pandas
         except ImportError as error:
             raise missing_library("data frames", "pandas") from error
-        return pandas.DataFrame(self.to_rows(), columns=list(CSV_COLUMNS))
+        rows = [{k: None if v == "" else v for k, v in row.items()} for row in self.to_rows()]
+        return pandas.DataFrame(rows, columns=list(CSV_COLUMNS)).astype(
+            dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
+        )
 
     def __repr__(self) -> str:
         numbers = {kind: len(getattr(self, kind)) for kind in RECORD_KINDS}
@@ -1412,6 +1416,12 @@ class Results:
         return f"Results({self.protocol.name}: {systems}; records: {', '.join(counts) or 'none'})"
 
     def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{self._table('html')}"
+
+    def _repr_latex_(self) -> str:
+        return self._table("latex_longtable")
+
+    def _table(self, form: str) -> str:
         """Make a table of the EERs of anonymized speech."""
         from tabulate import tabulate
 
@@ -1429,8 +1439,7 @@ class Results:
             and r.condition.is_by_challenge
             and eer.key in r.values(variant)
         ]
-        table = tabulate(rows, headers="keys", tablefmt="html", disable_numparse=True)
-        return f"<p>{html.escape(repr(self))}</p>{table}"
+        return tabulate(rows, headers="keys", tablefmt=form, disable_numparse=True)
 
 
 #: Columns of results.csv.
@@ -1441,6 +1450,9 @@ CSV_COLUMNS = tuple(
         "unit value low_95 high_95 caveat"
     ).split()
 )
+
+_COUNTS = ("n_target", "n_nontarget", "trials_without_score", "scores_without_trial")
+_NUMBERS = ("value", "low_95", "high_95")
 
 #: Kinds of records by the field of `Results` that holds them.
 RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
