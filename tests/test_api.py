@@ -153,6 +153,29 @@ def test_results_give_the_rows_of_the_csv_and_escape_names() -> None:
     assert "&lt;b&gt;" in html and "<table>" in html and "<b>" not in html
 
 
+def test_notebooks_have_tables_in_latex() -> None:
+    """What nbconvert writes into a PDF: a row per value, names escaped."""
+    results, result = imported(B1, system="a_b%"), pe.evaluate([3, 5, 7, 8], [1, 2, 4, 6])
+    for shown, rows in ((results, results._repr_html_().count("<td>") // 4), (result, None)):
+        latex = shown._repr_latex_()
+        assert latex.startswith(r"\begin{longtable}") and latex.count(r" \\") > 5
+        assert rows is None or latex.count(r"a\_b\%") == rows > 5
+
+
+def test_frames_have_one_kind_of_blank_and_integer_counts() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    results = imported(B1, system="x")
+    frame, rows = results.to_frame(), results.to_rows()
+    for name, column in frame.items():
+        assert list(column.isna()) == [row[name] in (None, "") for row in rows]
+    for name in ("n_target", "n_nontarget", "trials_without_score", "scores_without_trial"):
+        assert frame[name].dtype == pandas.Int64Dtype()
+    assert all(frame[name].dtype == "float64" for name in ("value", "low_95", "high_95"))
+    assert frame["n_target"].dropna().tolist() == [
+        row["n_target"] for row in rows if row["n_target"] is not None
+    ]
+
+
 def test_the_script_of_the_docs_prints_intervals_and_plots(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(to_json(imported(B1)), encoding="utf-8")
     script = [sys.executable, ROOT / "docs" / "notebook.py", "results.json"]

@@ -112,7 +112,7 @@ def _parts(column: Column, cell: str, graded: bool) -> list[str]:
 
 
 #: A worst-case disclosure with its category.
-_GRADED = re.compile(r"([\d.]+|inf) ([0A-F])((?:\W.*)?)$")
+_GRADED = re.compile(r"([\d.]+|inf) ([0A-F])([^\w\s]*(?: \[.*)?)$")
 
 
 def to_html(table: Table) -> Markup:

@@ -422,6 +422,16 @@ def test_csv_has_every_cell_and_flags_in_its_header_only() -> None:
     ]
 
 
+def test_categories_are_columns_of_their_own_in_csv() -> None:
+    columns = (Column("Data", align="l"), Column("B1"), Column("B2", interval=True), Column("x"))
+    rows = (("a B", "2.940 C", "1.5 A [1.0, inf]", "1 A x"), ("b", "0.5?", "0.7 0*", ""))
+    assert list(csv.reader(io.StringIO(to_csv(Table("t", "c", columns, (rows,)))))) == [
+        ["Data", "B1", "B1 category", "B2", "B2 low_95", "B2 high_95", "B2 category", "x"],
+        ["a B", "2.940", "C", "1.5", "1.0", "inf", "A", "1 A x"],
+        ["b", "0.5?", "", "0.7*", "", "", "0", ""],
+    ]
+
+
 def test_a_comment_is_in_sources_only_and_stays_one() -> None:
     odd = replace(flagged(), comment="boot:1\n\\input{x} --> <script>")
     assert to_latex(odd).splitlines()[-1] == r"% boot:1 \input{x} --> <script>"

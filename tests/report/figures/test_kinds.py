@@ -247,3 +247,22 @@ def test_tex_compiles_alone_and_within_a_document(
     )
     log = compiled(tmp_path, "paper.tex")
     assert f"({len(names) + 1} pages" in log  # the text after the figures is there too
+
+
+@pytest.mark.skipif(not has_pgfplots(), reason="pdflatex with pgfplots is not installed")
+@pytest.mark.parametrize("active", ["=", ":;!?", "<>", '"'], ids=["tr", "fr", "es", "de"])
+def test_tex_compiles_in_languages_with_active_characters(
+    active: str, data: dict[str, ReportData], tmp_path: Path
+) -> None:
+    """Characters that TikZ reads are active, as babel makes them in a language."""
+    (written,) = write(first("det", data), tmp_path, ["tex"])
+    lines = "".join(
+        rf"\begingroup\lccode126={ord(c)} \lowercase{{\endgroup\protected\def~}}{{\string{c}}}"
+        for c in active
+    )
+    lines += "".join(rf"\catcode{ord(c)} 13 " for c in active)
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass{article}\\usepackage{pgfplots}\n"
+        f"\\begin{{document}}\n{lines}\\input{{{written.name}}}The end.\n\\end{{document}}\n"
+    )
+    compiled(tmp_path, "paper.tex")
