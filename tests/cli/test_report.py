@@ -276,6 +276,9 @@ def test_blanks_and_numbers_are_those_of_records_and_published_tables(beside: Pa
             title, _, model = heading.partition(" \u2013 ")
             metric, attack = TITLES[title], attacks[model.rpartition(" ")[0]] if model else None
             for system, text in zip(header[3:], cells, strict=True):
+                if system.endswith(" category"):
+                    assert text in ("", *"0ABCDEF")
+                    continue
                 text = text.removesuffix("\u00a7") if system == "Orig" else text
                 of = "original" if system == "Orig" and attack else attack
 
