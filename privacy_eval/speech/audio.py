@@ -1,11 +1,12 @@
-"""Audio of data folders: WAV and FLAC files, utterance by utterance.
+"""Audio of data folders: WAV, FLAC, MP3 and Ogg files, utterance by utterance.
 
 The `wav.scp` of a data folder names a file per recording, or a command; `segments` may cut
 recordings into utterances. Of a command that decodes a file, the file is read, and converted as the
 command says; no command is run unless that is asked for.
 
 Samples are on the scale of 16-bit integers, as Kaldi's features expect: int16 where the file has at
-most 16 bits, float32 otherwise.
+most 16 bits, float32 otherwise. The content of a file tells its format, whatever
+its name ends in.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ OTHER_LENGTH = (
 )
 
 _BLOCK_SAMPLES = 1 << 20
+#: Decoded beyond full scale where it was loud; as integers, the library would turn that around.
+_COMPRESSED = ("MPEG_LAYER_III", "VORBIS", "OPUS")
 _SUBTYPES = {
     "PCM_16": "int16",
     "PCM_U8": "int16",
@@ -57,7 +60,37 @@ _SUBTYPES = {
     "PCM_32": "int32",
     "FLOAT": "float32",
     "DOUBLE": "float32",
+    **dict.fromkeys(("ULAW", "ALAW"), "int16"),
+    **dict.fromkeys(_COMPRESSED, "float32"),
 }
+#: How an audio file begins; the formats that are read, first.
+_BEGINNINGS = {
+    "WAV": rb"RIFF....WAVE",
+    "FLAC": rb"fLaC",
+    "Ogg": rb"OggS",
+    "MP3": rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]|ID3",
+    "NIST SPHERE": rb"NIST_1A",
+    "MPEG-4": rb"....ftyp(?!hei|hev|mif1|msf1|avi[fs]|crx)",
+    "AAC": rb"\xff[\xf0\xf1\xf8\xf9]|ADIF",
+    "AMR": rb"#!AMR",
+    "Windows Media": rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11",
+    "AIFF": rb"FORM....AIF[FC]",
+    "AU": rb"\.snd",
+    "CAF": rb"caff",
+    "Matroska": rb"\x1a\x45\xdf\xa3",
+    "WAV of 64 bits": rb"(RF64|BW64)....WAVE|riff.{20}wave",
+    "MPEG": rb"\xff[\xe4\xe5\xf4\xf5\xfc\xfd]",
+    "WavPack": rb"wvPk",
+    "Monkey's Audio": rb"MAC ",
+    "Voice": rb"Creative Voice File",
+}
+READ = tuple(_BEGINNINGS)[:4]
+#: In errors of what ffmpeg reads and this package does not.
+CONVERTED = "convert it: ffmpeg -i FILE -sample_fmt s16 FILE.flac"
+#: Codes of uncompressed WAV files, in their headers.
+_CODES = (1, 3, 6, 7, 0xFFFE)
+#: Part of a file's length that a decoder may leave, as tags or padding.
+_SLACK = 0.05
 #: Factor from the library's sample scale to that of 16-bit integers.
 _SCALES = {"int16": 1.0, "int32": 2.0**-16, "float32": 2.0**15}
 #: Placeholder sizes in headers that were written by streaming programs.
@@ -243,8 +276,8 @@ class AudioReader:
         Raises
         ------
         PrivacyEvalError
-            With file, line and utterance: a file that is missing, damaged, truncated, neither
-            WAV nor FLAC, too long; a segment beyond its end; samples that are not finite.
+            With file, line and utterance: a file that is missing, damaged, truncated, of another
+            format, too long; a segment beyond its end; samples that are not finite.
         """
         segment = self._segments[utterance]
         with self._opened(segment) as file:
@@ -402,12 +435,65 @@ def soundfile() -> ModuleType:
     return checked
 
 
+def kind_of_audio(head: bytes) -> str:
+    """Tell the format of an audio file by how it begins.
+
+    Parameters
+    ----------
+    head : bytes
+        The first 32 bytes.
+
+    Returns
+    -------
+    str
+        "" of anything else.
+
+    Examples
+    --------
+    >>> kind_of_audio(b"OggS\\0"), kind_of_audio(b"Once upon a time")
+    ('Ogg', '')
+    """
+    found = (n for n, how in _BEGINNINGS.items() if re.match(how, head, re.DOTALL))
+    return next(found, "")
+
+
+def read_recording(path: Path) -> tuple[Audio, Audio, int]:
+    """Read a file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    averaged, first : Audio
+        Of the average of its channels, and of the first.
+    channels : int
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `AudioReader.read`.
+    """
+    segment = _Segment(ScpLine(1, path.stem, str(path)), str(path))
+    with opened(path, path) as file:
+        audio, remarks = _read(file, segment, False, None)
+        if CHANNELS not in remarks:
+            return audio, audio, 1
+        mixed, _ = _read(file, segment, True, None)
+        with _sound(file, str(path)) as (opened_file, _):
+            return mixed, audio, int(opened_file.channels)
+
+
 def _read(
     file: BinaryIO, segment: _Segment, mix: bool, expected: float | None
 ) -> tuple[Audio, list[str]]:
     """Read an utterance from an open file of as many seconds as expected; also return remarks."""
     with _sound(file, segment.where) as (audio, header):
         samples = _samples(audio, header, segment, mix)
+        if audio.format == "MP3" and segment.whole and file.tell() < (1 - _SLACK) * header.size:
+            read = f"read to {file.tell() / header.size:.0%} only, without its length"
+            raise PrivacyEvalError(f"{segment.where}: {read}; {CONVERTED}")
         remarks = [NOT_16_BIT] if audio.subtype != "PCM_16" else []
         several = audio.channels > 1 and segment.channel is None
         remarks += [MIXED if mix else CHANNELS] if several else []
@@ -466,7 +552,16 @@ def _read_header(file: BinaryIO, where: str) -> _Header:
         frames, md5 = packed & ((1 << 36) - 1), start[26:42]
         bits = (packed >> 36 & 31) + 1
         return _Header(size, frames or None, md5 if any(md5) else None, bits)
-    raise PrivacyEvalError(f"{where}: neither WAV nor FLAC")
+    kind = kind_of_audio(start)
+    if kind in READ[2:]:
+        return _Header(size)
+    problem = "truncated" if kind else f"no audio (read are {', '.join(READ)})"
+    problem = problem if size else "an empty file"
+    raise PrivacyEvalError(
+        f"{where}: {kind} audio, which is not read; {CONVERTED}"
+        if kind not in ("", *READ)
+        else f"{where}: {problem}"
+    )
 
 
 def _wav_frames(file: BinaryIO, size: int, where: str) -> int | None:
@@ -499,15 +594,19 @@ def _wav_frames(file: BinaryIO, size: int, where: str) -> int | None:
 def _block_bytes(content: bytes, where: str) -> int:
     """Return the bytes per frame; refuse an inconsistent format."""
     if len(content) == 16:
-        _, channels, rate, per_second, block, bits = struct.unpack("<HHIIHH", content)
+        code, channels, rate, per_second, block, bits = struct.unpack("<HHIIHH", content)
+        if code not in _CODES:
+            raise PrivacyEvalError(f"{where}: WAV of coding {code} is not supported; {CONVERTED}")
         if block == channels * -(-bits // 8) > 0 and per_second == rate * block:
             return int(block)
     raise PrivacyEvalError(f"{where}: damaged WAV file, its format contradicts itself")
 
 
 def _check_format(audio: Any, header: _Header, where: str) -> None:
-    if audio.format not in ("WAV", "WAVEX", "FLAC") or audio.subtype not in _SUBTYPES:
-        raise PrivacyEvalError(f"{where}: {audio.format} of {audio.subtype} is not supported")
+    formats = ("WAV", "WAVEX", "FLAC", "MP3", "OGG")
+    if audio.format not in formats or audio.subtype not in _SUBTYPES:
+        what = f"{audio.format} of {audio.subtype}"
+        raise PrivacyEvalError(f"{where}: {what} is not supported; {CONVERTED}")
     if not LOWEST_RATE <= audio.samplerate <= HIGHEST_RATE:
         raise PrivacyEvalError(
             f"{where}: {audio.samplerate} Hz, expected {LOWEST_RATE} to {HIGHEST_RATE}"
@@ -572,11 +671,15 @@ def _samples(audio: Any, header: _Header, segment: _Segment, mix: bool) -> Sampl
         if kind == np.float32:
             with np.errstate(over="ignore", invalid="ignore"):
                 part *= np.float32(_SCALES[dtype])
+            if audio.subtype in _COMPRESSED:
+                np.clip(part, -32768, 32767, out=part)
             if not np.isfinite(part).all():
                 raise PrivacyEvalError(f"{segment.where}: samples that are NaN or infinite")
         samples[count : count + len(block)] = part
         count += len(block)
-    if wanted is not None and count < wanted:
+    least = (1 - _SLACK) * audio.frames if frames is None and wanted is None else wanted or 0
+    if count < least:
+        wanted = wanted or audio.frames
         raise PrivacyEvalError(f"{segment.where}: truncated, {count} of {wanted} samples")
     if wanted is None and len(audio.read(1, dtype)):
         raise PrivacyEvalError(f"{segment.where}: over {MAX_SAMPLES} samples")

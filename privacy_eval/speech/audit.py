@@ -121,11 +121,13 @@ def audit_utterance(audio: Audio, original: Audio | None) -> AuditedUtterance:
     samples, problems = audio.samples, {}
     if not samples.size:
         return AuditedUtterance("", "", {EMPTY: ""}, seconds=0.0)
-    clipped = _clipped(samples)
+    clipped = clipped_share(samples)
     seconds = samples.size / audio.rate
     if float(np.abs(samples).max()) <= 1:
         problems[SILENT] = ""
-    if clipped >= LEAST_CLIPPED and (original is None or clipped > 2 * _clipped(original.samples)):
+    if clipped >= LEAST_CLIPPED and (
+        original is None or clipped > 2 * clipped_share(original.samples)
+    ):
         problems[CLIPPED] = f"{clipped:.1%} of the samples"
     ratio, raw = None, None
     if original is not None and original.samples.size:
@@ -166,7 +168,7 @@ def file_tags(content: bytes) -> dict[str, str]:
     if content[:4] == b"RIFF":
         tags = dict(_wav_tags(content))
     else:
-        tags = dict(_flac_tags(content))
+        tags = dict(_flac_tags(content) if content[:4] == b"fLaC" else ())
     return {name: text for name, text in tags.items() if name.upper() not in _HARMLESS_TAGS}
 
 
@@ -220,7 +222,18 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace").rstrip("\0")
 
 
-def _clipped(samples: Samples) -> float:
+def clipped_share(samples: Samples) -> float:
+    """Return the share of samples at full scale.
+
+    Parameters
+    ----------
+    samples : int16 or float array, shape (N,)
+
+    Returns
+    -------
+    float
+        0 of no samples.
+    """
     return float(np.mean(np.abs(samples.astype(np.float32)) >= _FULL_SCALE)) if samples.size else 0
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,10 @@ from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
 from ..protocol.protocol import ENCODERS_FOLDER
 from ..speech.encoders import EncoderChoice, check_encoders
+from ..speech.recordings import Recording
 from .data_folder import speech_of_data_folder
-from .speech_folder import AUDIO, SpeechFolder, audio_files, read_speech_folder, refuse
+from .recordings import Row, choose, left_out, with_copies
+from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
 PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"
@@ -109,6 +111,8 @@ class AudioFolders:
         Speaker encoders in place of an extractor: `ge2e`, `ge2e-raw`, `d-vector` or ONNX files.
     speaker_level : int, optional
         Level of the folders that are the speakers, 1 for the first, where no list names them.
+    allow_unusable : float
+        Percent of the recordings that may be left out, as later stages cannot use them.
     """
 
     original: Path
@@ -122,6 +126,7 @@ class AudioFolders:
     text: Path | None = None
     encoders: tuple[str, ...] = ()
     speaker_level: int | None = None
+    allow_unusable: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -161,62 +166,69 @@ class _Set:
     list: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def make_tree(tree: Path, source: AudioFolders) -> NewTree:
+#: Looks at recordings, and is told which are used.
+Look = Callable[[Sequence[Path]], Mapping[Path, Recording]]
+Tell = Callable[[Sequence[Row]], None]
+
+
+def make_tree(
+    tree: Path, source: AudioFolders, look: Look | None = None, tell: Tell | None = None
+) -> NewTree:
     """Write the data folders, trials and protocol of a tree; files of audio are not copied.
+
+    Parameters
+    ----------
+    look, tell : callable, optional
+        Look at all recordings; list all of them, before any error says that too many are unusable.
 
     Raises
     ------
     PrivacyEvalError
         An utterance without audio or, if a list is named, without transcript, audio of no
-        utterance, two files of one utterance, a speaker with too few utterances or without gender,
-        trials of only one speaker, training speech of an evaluated speaker; a path that a wav.scp
-        cannot hold; other content in the tree; the model of an encoder is missing.
+        utterance, a speaker with too few utterances or without gender, trials of only one speaker,
+        training speech of an evaluated speaker; a path that a wav.scp cannot hold; other content in
+        the tree; the model of an encoder is missing; too many recordings that cannot be used.
     """
     check_encoders(map(EncoderChoice, source.encoders))
     source = _of_data_folders(source, tree)
-    speech = _evaluated(source)
-    sets = _evaluation_sets(speech, source)
-    original = dict(speech.audio)
-    taken = {"speakers": speech}
-    training: Mapping[str, str] = {}
+    speech, training = _evaluated(source), None
     if source.training is not None:
-        other = _speech(source.training, source.training_utt2spk, source.speaker_level)
-        training = other.speaker_of
+        training = _speech(source.training, source.training_utt2spk, source.speaker_level)
         file = source.training_utt2spk or source.training
-        shared = sorted({*speech.speaker_of.values()} & {*training.values()})
+        shared = sorted({*speech.speaker_of.values()} & {*training.speaker_of.values()})
         refuse(shared, file, "training speakers who are evaluated, too")
-        shared = sorted(speech.speaker_of.keys() & training)
+        shared = sorted(speech.speaker_of.keys() & training.speaker_of)
         refuse(shared, file, "training utterances evaluated, too")
-        original |= other.audio
-        sets[_TRAINING] = _Set(training)
-        taken["training speakers"] = other
-    audio: dict[str, Mapping[str, Path]] = {"": original}
-    is_informed = bool(training)
+    folders = [speech] if training is None else [speech, training]
+    audio: dict[str, Mapping[str, Path]] = {"": {u: p for f in folders for u, p in f.audio.items()}}
     if source.anonymized is not None:
-        anonymized = _anonymized(source, source.speaker_level or speech.level)
-        is_informed = not training.keys().isdisjoint(anonymized)
-        needed = {**speech.speaker_of, **training} if is_informed else speech.speaker_of
-        audio[ANON_SUFFIX] = _select(anonymized, needed, source.anonymized)
-
+        audio[ANON_SUFFIX] = _anonymized(source, source.speaker_level or speech.level)
     tree = Path(os.path.abspath(tree))
-    files = _data_folders(sets, speech, audio, tree)
-    files |= _model_files(source)
-    caveats = [caveat for folder in taken.values() for caveat in folder.caveats]
-    alike = look_alike(sorted({*speech.speaker_of.values()}))
-    if source.anonymized and source.anonymized.absolute() == source.original.absolute():
-        caveats.append("--anonymized is the folder of --original: nothing is anonymized")
-    caveats += [f"speakers look alike: {', '.join(group)}" for group in alike]
-    remarks = (*caveats, *_remarks(speech, sets))
-    files[PROTOCOL] = _protocol(source, speech, sets, is_informed, remarks).encode()
+    _files(tree, source, folders, audio)  # before any work: what cannot be evaluated
+    rows, audio = _rows(source, folders, audio, look)
+    rows, copies = with_copies(rows)
+    if tell is not None:
+        tell(rows)
+    lost, remarks = left_out(rows, source.allow_unusable, (source.enroll or 1) + 1, tree)
+    if copies:
+        same = f"{counted(copies, 'recording')} with the samples of another one"
+        remarks.append(f"{same}: remove them, as copies are linked whoever speaks")
+    folders = [_without(folder, lost) for folder in folders]
+    sets, files = _files(tree, source, folders, audio)
+    remarks += _caveats(source, folders) + [*_remarks(folders[0], sets)]
+    is_informed = _TRAINING in sets and f"data/{_TRAINING}{ANON_SUFFIX}/wav.scp" in files
+    is_informed |= _TRAINING in sets and source.anonymized is None
+    files[PROTOCOL] = _protocol(source, folders[0], sets, is_informed, tuple(remarks)).encode()
     everything = [path for paths in audio.values() for path in paths.values()]
+    taken = zip(("speakers", "training speakers"), folders, strict=False)
     return NewTree(
         _write(tree, files, source),
         {n: (len(set(s.speaker_of.values())), len(s.speaker_of)) for n, s in sets.items()},
         source.anonymized is not None,
-        bool(training),
+        _TRAINING in sets,
         bool(paths_outside(everything, [tree])),
-        (*remarks, *speech.remarks),
-        tuple(f"{what} {folder.speakers}" for what, folder in taken.items()),
+        (*remarks, *folders[0].remarks),
+        tuple(f"{what} {folder.speakers}" for what, folder in taken),
     )
 
 
@@ -231,6 +243,63 @@ def _of_data_folders(source: AudioFolders, tree: Path) -> AudioFolders:
                 source, **{k: v for k, v in new.items() if k == role or not getattr(source, k)}
             )
     return source
+
+
+def _caveats(source: AudioFolders, folders: Sequence[SpeechFolder]) -> list[str]:
+    """Say what to check of speakers and folders."""
+    caveats = [caveat for folder in folders for caveat in folder.caveats]
+    alike = look_alike(sorted({*folders[0].speaker_of.values()}))
+    if source.anonymized and source.anonymized.absolute() == source.original.absolute():
+        caveats.append("--anonymized is the folder of --original: nothing is anonymized")
+    return caveats + [f"speakers look alike: {', '.join(group)}" for group in alike]
+
+
+def _files(
+    tree: Path,
+    source: AudioFolders,
+    folders: Sequence[SpeechFolder],
+    audio: Mapping[str, Mapping[str, Path]],
+) -> tuple[dict[str, _Set], dict[str, bytes]]:
+    """Design the data folders; return them and the files of the tree but the protocol."""
+    sets = _evaluation_sets(folders[0], source)
+    sets |= {name: _Set(of.speaker_of) for name, of in zip((_TRAINING,), folders[1:], strict=False)}
+    return sets, _data_folders(sets, folders[0], audio, tree) | _model_files(source)
+
+
+def _rows(
+    source: AudioFolders,
+    folders: Sequence[SpeechFolder],
+    audio: Mapping[str, Mapping[str, Path]],
+    look: Look | None,
+) -> tuple[list[Row], dict[str, Mapping[str, Path]]]:
+    """Look at all recordings; return them, and the chosen ones by suffix and utterance."""
+    places = filter(None, (source.original, source.training, source.anonymized))
+    alike = {first: paths for place in places for first, paths in audio_files(place).items()}
+    of_speech = [p for paths in audio.values() for p in paths.values()]
+    seen = look([p for first in of_speech for p in alike[first]]) if look else {}
+    chosen = {suffix: choose(paths, alike, seen) for suffix, paths in audio.items()}
+    speaker_of = {u: s for folder in folders for u, s in folder.speaker_of.items()}
+    training = {u for folder in folders[1:] for u in folder.speaker_of}
+    copies = chosen.get(ANON_SUFFIX, {})
+    needs_copies = bool(training & copies.keys())
+    for u in speaker_of if source.anonymized else ():
+        if u not in copies and (needs_copies or u not in training):
+            copies[u] = chosen[""][u][0], Recording("no anonymized copy")
+    for u, (path, _) in copies.items():
+        if u not in speaker_of:
+            copies[u] = path, Recording("no original recording of this name")
+    rows = [
+        Row(path, u, speaker_of.get(u, ""), one, u in training)
+        for of in chosen.values()
+        for u, (path, one) in of.items()
+    ]
+    return rows, {s: {u: path for u, (path, _) in of.items()} for s, of in chosen.items()}
+
+
+def _without(folder: SpeechFolder, lost: Collection[str]) -> SpeechFolder:
+    """Leave utterances out."""
+    speaker_of = {u: s for u, s in folder.speaker_of.items() if u not in lost}
+    return replace(folder, speaker_of=speaker_of)
 
 
 def _evaluated(source: AudioFolders) -> SpeechFolder:
@@ -416,7 +485,7 @@ def _by_stem(folder: Path) -> dict[str, Path]:
 def _select(files: Mapping[str, Path], needed: Mapping[str, str], folder: Path) -> dict[str, Path]:
     """Return the audio of the needed utterances; refuse missing and unknown ones."""
     missing = [utterance for utterance in needed if utterance not in files]
-    refuse(missing, folder, f"no audio (<id>{' or <id>'.join(AUDIO)}) of utterances")
+    refuse(missing, folder, "no audio, named <id>.wav or .flac, of utterances")
     refuse([stem for stem in files if stem not in needed], folder, "audio of unknown utterances")
     return {utterance: files[utterance] for utterance in needed}
 

@@ -19,12 +19,11 @@ from pathlib import Path
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
-from ..io.files import read_text
+from ..io.files import opened, read_text
 from ..io.names import composed, composed_table
 from ..io.transcripts import read_transcripts
-
-#: Suffixes of audio files.
-AUDIO = (".wav", ".flac")
+from ..speech.audio import kind_of_audio
+from ..speech.recordings import SUFFIXES
 
 #: Tables of corpora: what separates their columns, and which of them is the gender.
 _TABLES = {"SPEAKERS.TXT": ("|", 1), "speaker-info.txt": (None, 2)}
@@ -106,8 +105,9 @@ class SpeechFolder:
         return *self.recurring, *[f"check that these are speakers: {abbreviate(odd)}"] * bool(odd)
 
 
-def audio_files(folder: Path) -> list[Path]:
-    """List the audio below a folder; hidden files are skipped.
+def audio_files(folder: Path) -> dict[Path, list[Path]]:
+    """List the recordings below a folder: files with the content or a suffix of audio; hidden ones
+    are skipped. Each is mapped to all with the same name but for what follows its dot.
 
     Raises
     ------
@@ -120,8 +120,20 @@ def audio_files(folder: Path) -> list[Path]:
     for at, folders, names in os.walk(folder):
         folders.sort()
         visible = (Path(at, name) for name in sorted(names) if not name.startswith("."))
-        files += (path for path in visible if path.suffix.lower() in AUDIO)
-    return files
+        files += filter(_is_audio, visible)
+    alike = grouped(files, lambda path: (path.parent, path.stem))
+    return {paths[0]: paths for paths in alike.values()}
+
+
+def _is_audio(path: Path) -> bool:
+    """Tell audio by its name, or by how it begins."""
+    if path.suffix.lower() in SUFFIXES:
+        return True
+    try:
+        with opened(path, path) as file:
+            return bool(kind_of_audio(file.read(32)))
+    except PrivacyEvalError:
+        return False
 
 
 def read_speech_folder(
@@ -143,9 +155,9 @@ def read_speech_folder(
         files of one utterance; the same utterance from several microphones; a damaged list;
         speakers without gender in a list.
     """
-    paths = audio_files(folder)
+    paths = list(audio_files(folder))
     if not paths:
-        raise PrivacyEvalError(f"{folder}: no audio (*{' or *'.join(AUDIO)}) in it")
+        raise PrivacyEvalError(f"{folder}: no audio in it")
     table, gender_of = _genders(folder)
     listed = folder / _UTT2SPK
     of_list = (

@@ -2,10 +2,11 @@
 # shellcheck disable=SC2034 # options are passed on by their names
 # Evaluate an anonymizer on real speech, without Kaldi: a folder of recordings in, attacks by real speaker
 # encoders, tables and a report out, on a laptop. The folder has LibriSpeech's layout, or SPEAKER/FILE.wav
-# (also FLAC), or is a data folder of Kaldi's layout with wav.scp and utt2spk, as lhotse exports it; where
-# there are more levels of folders, --speaker-level N says which are the speakers, unless file names or a list
-# in the folder do. Enrollment and trials are of different sessions where there are several; the report says
-# what so many speakers can carry. More speech of other speakers (--training) makes attackers stronger, who
+# (also FLAC, MP3, Ogg), or is a data folder of Kaldi's layout with wav.scp and utt2spk, as lhotse exports it;
+# where there are more levels of folders, --speaker-level N says which are the speakers, unless file names or a
+# list in the folder do. Stage 3 looks at every recording first, and lists those that later stages cannot use in
+# DIR/tree/recordings.csv. Enrollment and trials are of different sessions where there are several; the report
+# says what so many speakers can carry. More speech of other speakers (--training) makes attackers stronger, who
 # learn how anonymized voices map to original ones.
 #
 # Usage: run.sh --speech DIR [--training DIR] [--get-models true] [other options]
@@ -25,6 +26,7 @@ dir=                  # folder of tree and results (default: work beside this sc
 spk2gender=           # gender of every speaker (default: from the folder, else unknown)
 text=                 # what is said, as Kaldi's text (default: from the folder, else unknown)
 enroll=               # enrollment utterances per speaker (default: half of them)
+allow_unusable=5      # percent of the recordings that may be left out: damaged, silent, too short, unknown format
 encoders="ge2e d-vector" # speaker encoders that attack, the first for averages: ge2e, ge2e-raw, d-vector, FILE.onnx
 get_models=false      # download missing models (privacy-eval get-model), else only name the commands
 anonymizer=mcadams    # mcadams (baseline B2), or a command (see local/anonymize.sh)
@@ -86,7 +88,7 @@ fi
 
 if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
     design=(--original "$speech" --encoders "$encoders")
-    for name in speaker_level utt2spk anonymized training training_utt2spk spk2gender text enroll; do
+    for name in speaker_level utt2spk anonymized training training_utt2spk spk2gender text enroll allow_unusable nj; do
         if [ -n "${!name}" ]; then design+=("--${name//_/-}" "${!name}"); fi
     done
     privacy-eval data-dir "${design[@]}" --out "$dir/tree"

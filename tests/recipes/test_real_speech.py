@@ -18,7 +18,7 @@ from model_support import (
     needs_soxr,
     needs_webrtcvad,
 )
-from support import ROOT, Run, cli, run_program
+from support import ROOT, Run, cli, recording_to, run_program
 
 from privacy_eval.speech import models
 
@@ -181,10 +181,8 @@ def test_models_are_checked_without_downloading_them(tmp_path: Path) -> None:
 @needs_onnxruntime
 def test_levels_and_lists_of_speakers_are_handed_on(tmp_path: Path) -> None:
     for place, name in (("in/x/a", "a1"), ("in/x/a", "a2"), ("in/x/b", "b1"), ("in/x/b", "b2")):
-        (tmp_path / place).mkdir(parents=True, exist_ok=True)
-        (tmp_path / place / f"{name}_.wav").touch()
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/u.wav").touch()
+        recording_to(tmp_path / place / f"{name}_.wav")
+    recording_to(tmp_path / "other/u.wav")
     (tmp_path / "list").write_text("u t\n")
     (tmp_path / "lists").write_text("".join(f"{s}{n}_ {s}\n" for s in "ab" for n in "12"))
     (tmp_path / "e.onnx").touch()

@@ -345,16 +345,16 @@ DAMAGED = {
     "cut": (lambda c: c[:-100], "truncated"),
     "without samples": (lambda c: c[:36], "truncated"),
     "within the header": (lambda c: c[:20], "truncated"),
-    "empty": (lambda c: b"", "neither WAV nor FLAC"),
-    "a mark of FLAC": (lambda c: b"fLaC", "neither WAV nor FLAC"),
-    "text": (lambda c: b"RIFF is a word", "neither WAV nor FLAC"),
+    "empty": (lambda c: b"", "an empty file"),
+    "a mark of FLAC": (lambda c: b"fLaC", "truncated"),
+    "text": (lambda c: b"RIFF is a word", "no audio"),
     "more samples than bytes": (lambda c: patched(c, 40, b"\xff\xff\xff\x70"), "truncated"),
     "samples of no size": (lambda c: patched(c, 40, b"\0\0\0\0"), "damaged"),
     "fewer samples than bytes": (lambda c: patched(c, 40, b"\x10\0\0\0"), "damaged"),
     "another rate": (lambda c: patched(c, 24, b"\x40\x1f"), "contradicts itself"),
     "other channels": (lambda c: patched(c, 22, b"\2"), "contradicts itself"),
     "no channels": (lambda c: patched(c, 22, b"\0"), "contradicts itself"),
-    "another format": (lambda c: patched(c, 20, b"\x55"), "damaged or not supported|contradicts"),
+    "another format": (lambda c: patched(c, 20, b"\x55"), "not supported|contradicts"),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support import ODD_NAME, Run, cli, lines_to, snapshot
+from support import ODD_NAME, Run, cli, lines_to, recording_to, snapshot
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.tree.from_audio import PROTOCOL
@@ -29,9 +29,7 @@ class Audio:
     def add(self, folder: str, utterances: Iterable[str]) -> None:
         for number, name in enumerate(utterances):
             kind = "wav" if number % 2 else "FLAC"
-            path = self.root / folder / name[0] / f"{name}.{kind}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            recording_to(self.root / folder / name[0] / f"{name}.{kind}")
 
     def train(self) -> tuple[str, Path, str, Path]:
         """Training speech of another speaker."""
@@ -170,15 +168,16 @@ def test_a_tree_is_kept_and_completed_but_never_overwritten(audio: Audio) -> Non
 def spoil(audio: Audio, how: str) -> None:
     original, utt2spk = audio.root / "original", audio.root / "utt2spk"
     if how == "no audio":
-        (audio.root / "anonymized/c/c3.FLAC").unlink()
+        for path in (audio.root / "anonymized/c").glob("c[34]*"):
+            path.unlink()
     elif how == "two files":
-        (original / "a1.wav").touch()
+        recording_to(original / "a1.wav")
     elif how == "unknown":
-        (original / "zz.wav").touch()
+        recording_to(original / "zz.wav")
     elif how == "one utterance":
         lines_to(utt2spk, [*utt2spk.read_text().splitlines(), "e1 e"])
         lines_to(audio.root / "spk2gender", [f"{s} f" for s in "abcde"])
-        (original / "e1.wav").touch()
+        recording_to(original / "e1.wav")
     elif how == "duplicate":
         lines_to(utt2spk, [*utt2spk.read_text().splitlines(), "a1 b"])
     elif how == "no gender":
@@ -192,7 +191,7 @@ def spoil(audio: Audio, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "named"),
     [
-        ("no audio", ["anonymized", "c3", "1"]),
+        ("no audio", ["2 of 20 recordings", "--allow-unusable"]),
         ("two files", ["a1.wav", "a1.FLAC"]),
         ("unknown", ["original", "zz"]),
         ("one utterance", ["utt2spk", ": e"]),
@@ -207,7 +206,7 @@ def test_what_cannot_be_evaluated_is_refused(audio: Audio, how: str, named: list
     done = audio.by_gender()
     assert done.code == 1
     assert all(piece in done.err for piece in named)
-    assert not audio.tree.exists()
+    assert not (audio.tree / PROTOCOL).exists() and not (audio.tree / "data").exists()
 
 
 def test_speakers_with_too_few_utterances_are_counted(audio: Audio) -> None:
