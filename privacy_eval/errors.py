@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -29,6 +30,10 @@ class UsageError(PrivacyEvalError):
 
 class ChangedError(PrivacyEvalError):
     """A file changed while it was read."""
+
+
+class MissingLibraryError(PrivacyEvalError):
+    """A package or model is not installed that not all uses need."""
 
 
 class InputWarning(UserWarning):
@@ -69,11 +74,13 @@ def located(where: object) -> Iterator[None]:
     """
     try:
         yield
+    except MissingLibraryError:
+        raise
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{where}: {error}") from error
 
 
-def missing_library(what: str, package: str, why: object = "") -> PrivacyEvalError:
+def missing_library(what: str, package: str, why: object = "") -> MissingLibraryError:
     """Return the error that a library is missing, with the command that installs it into the
     environment in use.
 
@@ -83,7 +90,30 @@ def missing_library(what: str, package: str, why: object = "") -> PrivacyEvalErr
     'HDF5 files need h5py: ...python... -m pip install h5py'
     """
     command = f"{shlex.quote(sys.executable)} -m pip install {package}"
-    return PrivacyEvalError(f"{what} need {package}: {command}{f' ({why})' if why else ''}")
+    return MissingLibraryError(f"{what} need {package}: {command}{f' ({why})' if why else ''}")
+
+
+#: What no run needs, and what is left out where it is missing or broken.
+OPTIONAL = {
+    "pdflatex": "tables.pdf",
+    "matplotlib": "figures",
+    "kaldialign": "word errors of transcripts",
+    "onnxruntime": "predicted quality",
+    "hama": "phone errors",
+    "soundfile": "measures and audits of audio",
+}
+
+
+@contextmanager
+def optional(name: str, where: object) -> Iterator[None]:
+    """Warn of what cannot be made, as an optional package is missing or broken."""
+    try:
+        yield
+    except PrivacyEvalError:
+        raise
+    except Exception as error:
+        text = f"{where}: without {OPTIONAL[name]}, as {name} is missing or broken"
+        warnings.warn(f"{text} ({describe(error)})", InputWarning, stacklevel=3)
 
 
 def in_job() -> bool:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compile tables.tex of a tables folder to tables.pdf, if pdflatex is installed and the PDF is not
-# current. On failure, the LaTeX log is kept as tables.log.
+# current. TeX is optional: if it fails, a warning says so, and its log is kept as tables.log.
 #
 # Usage: compile_tables.sh FOLDER
 set -euo pipefail
@@ -44,7 +44,9 @@ compile() {
         # Whatever a table contains, no program is run and no user file is read. With a fixed date,
         # equal tables give identical files.
         export openin_any=p openout_any=p SOURCE_DATE_EPOCH=0 FORCE_SOURCE_DATE=1
-        exec pdflatex -halt-on-error -interaction=nonstopmode -no-shell-escape tables.tex
+        limit=()
+        if command -v timeout >/dev/null; then limit=(timeout "${TEX_SECONDS:-600}"); fi
+        exec ${limit[@]+"${limit[@]}"} pdflatex -halt-on-error -interaction=nonstopmode -no-shell-escape tables.tex
     ) </dev/null >"$work/output.txt" 2>&1
 }
 # Run twice: column widths and page numbers come from the first run.
@@ -56,9 +58,10 @@ if ! { compile && compile; }; then
     fi
     # Do not leave a PDF of other tables than those beside it.
     rm -f -- "$folder/tables.pdf" "$stamp"
-    say "pdflatex failed on $folder/tables.tex. The last lines of $folder/tables.log:"
+    say "warning: pdflatex failed, so there is no $folder/tables.pdf (the .tex files are complete). The last
+lines of $folder/tables.log:"
     tail -n 20 -- "$folder/tables.log" | sed 's/^/    /' >&2
-    exit 1
+    exit 0
 fi
 # Copy into the folder, then rename: the PDF is complete under its final name.
 new=$(mktemp "$folder/.tables.pdf.XXXXXX")

@@ -86,16 +86,60 @@ limit_jobs() {
         log "Running $nj jobs: this machine has $processors processors"
     fi
 }
+# Registers this run in the output folder. Beside a run with other options it ends: the results would be
+# of both. A run that is gone leaves its file, which the next one removes.
+register() {
+    local others other host pid script since options mine
+    mine=$(sed -E '/^--(stage|stop-stage|nj|cmd|details)=/d' "$config")
+    registered=$out/.run.${HOSTNAME:-here}.$$
+    printf '%s\n' "${HOSTNAME:-here}" "$$" "$0" "$(date '+%Y-%m-%d %H:%M:%S')" "$mine" >"$registered"
+    shopt -s nullglob
+    others=("$out"/.run.*)
+    shopt -u nullglob
+    for other in "${others[@]}"; do
+        if [ "$other" = "$registered" ]; then continue; fi
+        { read -r host && read -r pid && read -r script && read -r since; } <"$other" 2>/dev/null || continue
+        options=$(sed 1,4d "$other")
+        if [ "$host" = "${HOSTNAME:-here}" ] && ! runs "$pid" "$script"; then
+            rm -f -- "$other"
+        elif [ "$options" != "$mine" ] && [ ! "$registered" -ot "$other" ]; then
+            fail "$out: another run with other options writes there since $since: process $pid on $host \
+($script ${options//$'\n'/ }). Wait for it, or choose another --out; if it is gone, remove $other"
+        fi
+    done
+}
+# Returns whether a process of this machine is a script.
+runs() {
+    if [ -d /proc/self ]; then
+        [ -r "/proc/$1/cmdline" ] && [[ $(tr '\0' ' ' <"/proc/$1/cmdline") == *"$2"* ]]
+    else
+        kill -0 "$1" 2>/dev/null
+    fi
+}
+# Removes the failures of an earlier run of the stages of this one.
+forget_failures() {
+    local number names
+    if [ "$stage" -gt 0 ]; then rm -f -- "$out/failed/check.txt"; fi
+    while IFS='|' read -r number names _; do
+        if [ "$number" -gt 0 ] && [ "$number" -ge "$stage" ] && [ "$number" -le "$stop_stage" ]; then
+            for names in ${names//,/ }; do rm -f -- "$out/failed/$names.txt"; done
+        fi
+    done <<<"$stages"
+}
 # Records the options of this run; stages 0 and 1 write nothing.
 record_options() {
     if [ "$1" -lt 2 ] || [ ! -s "$config" ] || [ ! -d "$(in_tree "$results")" ]; then return; fi
     mkdir -p -- "$out"
+    if [ -z "$registered" ]; then
+        register
+        forget_failures
+    fi
     cp -- "$config" "$out/.options.conf.$$"
     mv -f -- "$out/.options.conf.$$" "$out/options.conf"
 }
 
 # On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
-live=false running="" bold="" plain="" config="" logged=""
+live=false registered="" running="" bold="" plain="" config="" logged=""
 if [ -t 1 ] && [ -t 2 ]; then
     live=true
     if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
@@ -133,27 +177,17 @@ finish() {
     running=""
 }
 # Jobs end with 3 if the output cannot be written.
-trap 'code=$?; finish; rm -f -- "$config" "$logged"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
+trap 'code=$?; finish; rm -f -- "$config" "$logged" "$registered"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 
 failed=false
-# Ends the recipe after failed privacy metrics, unless it may go on without these conditions.
-conditions_failed() {
-    # Interrupted, no runner, or the output cannot be written.
-    if [ "$1" -gt 125 ] || [ "$1" -eq 3 ]; then exit "$1"; fi
+# Runs a script of a stage. What it could not make is its own failure: the run goes on without it, and
+# ends with 1. A stage that cannot begin ends the run.
+try() {
+    local code=0 verb=${1##*/}
+    "$@" || code=$?
+    if [ "$code" -eq 0 ]; then return; fi
+    if [ "$code" -ne 1 ] || [ ! -s "$out/failed/${verb%.sh}.txt" ]; then exit "$code"; fi
     failed=true
-    if [ "$allow_missing" = true ]; then
-        log "Continuing without the conditions that failed (--allow-missing)"
-        return
-    fi
-    log "Stage 6 failed for some conditions, named in $out/log; those that succeeded are kept." \
-        "To continue without the failed ones: --stage 6 --allow-missing"
-    if [ -e "$out/results.json" ]; then
-        log "Note: the results and tables in $out are those of an earlier run"
-    fi
-    finish
-    log "To list them again by team: privacy-eval check --config $(printf %q "$out/options.conf")"
-    privacy-eval check --config "$config" || true # its exit code is that of the failed conditions
-    exit 1
 }
 
 # Writes the statement, if it is wanted; it never ends the recipe.
@@ -165,6 +199,19 @@ write_statement() {
 
 # Returns whether there is a listening test to evaluate.
 has_ratings() { [ "$stop_stage" -ge 11 ] && [ -e "$(in_tree "${ratings:-ratings.csv}")" ]; }
+
+# Names what failed in this run: collect names all that the stages before it could not make.
+show_failures() {
+    local files=("$out"/failed/*.txt) lines
+    if [ -s "$out/failed/collect.txt" ]; then
+        files=("$out/failed/collect.txt")
+        if [ -s "$out/failed/listening.txt" ]; then files+=("$out/failed/listening.txt"); fi
+    fi
+    lines=$(sort -u -- "${files[@]}" | LC_ALL=C tr -d '\000-\010\013-\037\177')
+    log "Done, but $(wc -l <<<"$lines") failed, and averages that lack a value are blank. Mend these, then" \
+        "run the recipe again (--allow-missing averages what is there); all: $out/failed"
+    sed -e 's/^/    /' -e 10q <<<"$lines" | cut -c 1-300 >&2
+}
 
 # Ends with the main results, and where everything is.
 show_results() {
@@ -190,7 +237,7 @@ show_results() {
         done
     fi
     if [ "$failed" = true ]; then
-        log "Done, but without the conditions that failed in stage 6: see $out/log"
+        show_failures
         exit 1
     fi
     if [ "$stop_stage" -ge 8 ] && [ -s "$out/left_out.txt" ]; then

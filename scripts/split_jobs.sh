@@ -58,11 +58,11 @@ watch() {
             }' >&2
     done
 }
+for ((number = 1; number <= nj; number++)); do
+    rm -f -- "$log_dir/$name.$number.log" # left by an earlier run
+done
 watcher=""
 if [ -t 2 ]; then
-    for ((number = 1; number <= nj; number++)); do
-        rm -f -- "$log_dir/$name.$number.log" # left by an earlier run
-    done
     watch &
     watcher=$!
 fi
@@ -106,6 +106,18 @@ failure() {
 
 code=0
 run || code=$?
+case $code in
+    0 | 129 | 130 | 143) ;; # interrupted
+    *)
+        if ! compgen -G "$log_dir/$name.*.log" >/dev/null; then
+            printf 'split_jobs.sh: the job runner (--cmd) ended with exit code %d and started no job: %s\n' \
+                "$code" "$cmd" >&2
+            printf 'Try it alone: %s JOB=1:1 JOB.log true. On this machine alone: --cmd run_jobs.sh\n' \
+                "$cmd" >&2
+            exit "$((code > 125 ? code : 126))"
+        fi
+        ;;
+esac
 if [ "$code" -gt 125 ]; then exit "$code"; fi
 if [ "$code" -ne 0 ]; then exit "$(failure)"; fi
 total

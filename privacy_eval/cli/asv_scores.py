@@ -201,6 +201,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     from ..tree.discovery import suffix_hint
     from .inputs import (
         chosen_attackers,
+        exit_code,
         load_asv_systems,
         log_if_not_applicable,
         log_notes,
@@ -215,6 +216,7 @@ def _stage(arguments: argparse.Namespace) -> int:
         return 0
     log_notes(asv.notes)
     outcome = make_scores(asv, run_settings(arguments), attackers)
+    needed = {n: e for n, e in outcome.missing.items() if e.kind.startswith((VECTORS, BACKEND))}
     code = report_outcome(arguments, outcome, "score files")
     if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
         log(f"privacy-eval: {hint}")
@@ -228,7 +230,9 @@ def _stage(arguments: argparse.Namespace) -> int:
             f"final.raw of the model folder{where_from} or --extractor; or "
             "provide xvector.scp, .npz, .npy, .h5 or speaker_vectors.pt at the path listed above"
         )
-    needed = any(kind.startswith((VECTORS, BACKEND)) for kind in kinds)
-    if needed and not arguments.allow_missing:
-        log("privacy-eval: --allow-missing continues without them")
-    return 1 if needed and not arguments.allow_missing else code
+    if not needed or arguments.allow_missing:
+        return code
+    log("privacy-eval: --allow-missing continues without them")
+    if outcome.made or outcome.current or outcome.kept:  # else there is nothing to go on with
+        exit_code(arguments, {name: str(error) for name, error in needed.items()})
+    return 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
 from ..stages.recipe import STAGES, recipe_of, stage_number
-from .options import HelpFormatter, add, add_tree, log, one_of, path
+from .options import HelpFormatter, add, add_tree, log, one_of, output_folder, path
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -65,7 +65,6 @@ def _add_recipe_options(parser: argparse.ArgumentParser) -> None:
 
 def _check_values(options: argparse.Namespace) -> int:
     """Log what does not exist, and return the exit code."""
-    from ..io.confine import refuse_symlinks_below
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
     from .inputs import chosen_attackers
@@ -98,8 +97,7 @@ def _check_values(options: argparse.Namespace) -> int:
         return 2
     if options.stage > stage_number("asv_scores") and not results.is_dir():
         raise PrivacyEvalError(f"{results}: no such folder; --results is relative to --tree")
-    out = tree / (options.out or options.results / "privacy_eval")
-    refuse_symlinks_below(out, results)
+    output_folder(options)
     _log_external_results(options)
     return 0
 
@@ -144,7 +142,7 @@ def _log_external_results(options: argparse.Namespace) -> None:
     """Log that the results to show were not made by this user."""
     from ..results.record_files import made_by_user
 
-    path = options.tree / (options.out or options.results / "privacy_eval") / "results.json"
+    path = output_folder(options) / "results.json"
     if options.stage > stage_number("collect") and path.exists() and not made_by_user(path):
         log(
             f"privacy-eval: warning: {path} was not made by this user's recipe, and is shown as "

@@ -6,7 +6,7 @@ import argparse
 import textwrap
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, counted
+from ..errors import PrivacyEvalError, abbreviate, counted
 from .options import add, add_tree, flag, log, progress
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from ..results.records import Results
 
+_SHOWN = 10  # lines logged where there is nothing to write
 _OF_SYSTEM = 2  # lines logged of each system
+_FAILED = "failed: "
 _LINE = 200  # longest line logged; left_out.txt has the full text
 
 EXAMPLE = "--tree baseline --results exp"
@@ -37,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         record_products,
         results_product,
     )
-    from .inputs import load_experiment, log_notes, log_unsigned
+    from .inputs import exit_code, load_experiment, log_notes, log_unsigned
 
     experiment = load_experiment(arguments)
     out, inputs, records = experiment.out, experiment.asv.access.inputs, record_products(experiment)
@@ -55,9 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = bring_up_to_date([product], inputs)
     outcome.raise_failed()
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
-    log_notes(notes)
+    failed = [note.removeprefix(_FAILED) for note in notes if note.startswith(_FAILED)]
+    code = exit_code(arguments, dict.fromkeys(failed, ""))
+    if failed:
+        log(f"privacy-eval: {counted(len(failed), 'result')} failed: {abbreviate(failed)}")
+    log_notes(note for note in notes if not note.startswith(_FAILED))
     print(f"{out}: {summary}" + ", current" * bool(outcome.current))
-    return 0
+    return code
 
 
 def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]:
@@ -71,7 +77,7 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
     from ..numbers.comparability import comparability_notes
     from ..report.notes import caveat_notes
 
-    remarks = []
+    remarks = [f"{_FAILED}{line}" for line in results.failures]
     for system, lines in _by_system(results.not_evaluated, systems).items():
         shown = lines if len(lines) <= _OF_SYSTEM + 1 else lines[:_OF_SYSTEM]
         remarks += [f"left out: {textwrap.shorten(n, _LINE, placeholder=' ...')}" for n in shown]
@@ -80,9 +86,11 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
     notes = [*caveat_notes(results.verification), *comparability_notes(results)]
     remarks += [f"warning: {note}" for note in notes]
     if not results.verification:
-        for remark in remarks:
+        for remark in remarks[:_SHOWN]:
             log(f"privacy-eval: {remark}")
-        raise PrivacyEvalError(f"{out}: no evaluated conditions; nothing written")
+        raise PrivacyEvalError(
+            f"{out}: no evaluated conditions; nothing written (stage 6 evaluates them)"
+        )
     counts = (
         counted(len(results.systems), "system"),
         counted(len(results.verification), "condition"),

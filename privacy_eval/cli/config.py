@@ -118,7 +118,8 @@ def _results_options(verb: str, options: Sequence[Option]) -> list[Option]:
         # Without stage 11, that of an earlier run may be of other results.
         stop = recipe.get("stop-stage", "")
         is_earlier = stop.isdecimal() and int(stop) < stage_number("listening")
-        if ratings.exists() and (out / "subjective").is_dir() and not is_earlier:
+        is_there = (out / "subjective").is_dir() and not (out / "failed/listening.txt").exists()
+        if ratings.exists() and is_there and not is_earlier:
             translated["listening"] = str(out / "subjective")
     if verb == "listening" and recipe.get("system"):
         translated["any-system"] = "true"  # ratings may include systems that are not evaluated

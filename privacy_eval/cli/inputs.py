@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import DEMO_MARKER, grouped
 from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
-from ..io.confine import refuse_symlinks_below
 from ..io.inputs import Inputs
 from ..io.names import look_alike
+from ..products.failures import record_failures
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
@@ -27,7 +28,7 @@ from ..tree.discovery import (
 )
 from ..tree.editions import teams_without_systems
 from .jobs import Jobs
-from .options import beginnings, fill, log, log_once, progress
+from .options import LOGGED, beginnings, fill, log, log_once, output_folder, progress
 
 if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
@@ -49,11 +50,10 @@ def load_systems(
     protocol = load_protocol(arguments.conf, base=tree)
     protocol = protocol.simulated() if (tree / DEMO_MARKER).is_file() else protocol
     results = tree / arguments.results
-    out = tree / (arguments.out or arguments.results / "privacy_eval")
+    out = output_folder(arguments)
     if not needed and not results.exists():
         log(f"privacy-eval: {results}: does not exist yet (results folder){parent_hint(tree)}")
         return [], protocol, out
-    refuse_symlinks_below(out, results)
     systems = find_systems(
         tree,
         results,
@@ -315,7 +315,16 @@ def report_outcome(
         "failed": outcome.failed,
     }
     print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
-    return 1 if outcome.failed else 0
+    return exit_code(arguments, outcome.failed)
+
+
+def exit_code(arguments: argparse.Namespace, failed: Mapping[str, str]) -> int:
+    """Return the exit code of a stage, and record what failed in it for those that follow."""
+    if not vars(arguments).get("job"):  # what fails in a job fails again in the stage
+        more = LOGGED in os.environ or vars(arguments).get("recorded", False)  # than of this run
+        record_failures(output_folder(arguments), arguments.verb, failed, more=more)
+        arguments.recorded = True
+    return 1 if failed else 0
 
 
 def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -> None:

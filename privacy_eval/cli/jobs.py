@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.confine import refuse_symlinks_below
 from ..version import ROOT
-from .options import log
+from .options import log, output_folder
 
 #: Exit codes of scripts/split_jobs.sh: the output cannot be written; a job was killed; above:
 #: interrupted, or no runner.
@@ -54,14 +53,14 @@ class Jobs:
 
     def _run(self, n_products: int) -> bool:
         arguments = self.arguments
-        log_dir = arguments.log_dir or _log_folder(arguments)
+        log_dir = arguments.log_dir or output_folder(arguments) / "log"
         number = min(arguments.nj, n_products)
         options = [f"--log-dir={log_dir}", f"--cmd={arguments.cmd}", f"--nj={number}"]
         code = run_script("scripts/split_jobs.sh", arguments.verb, *options, "--", *arguments.words)
         killed = code == _KILLED
-        if code > _LAST_FAILURE or code == OUTPUT_ERROR or not (self.finish or killed):
+        if code > _LAST_FAILURE or code == OUTPUT_ERROR or not (self.finish or code):
             raise SystemExit(code)
-        if code:  # failures in a job occur again here, where they are logged and counted
+        if code and (self.finish or killed):  # failures in a job occur again here
             one_by_one = ", one by one, as jobs were killed" if killed else ""
             log(f"privacy-eval: doing the remaining work of these jobs{one_by_one}")
         arguments.after_jobs = True
@@ -88,13 +87,6 @@ def run_script(name: str, *words: str) -> int:
             check=False,
         ).returncode
     return code if code >= 0 else 128 - code
-
-
-def _log_folder(arguments: argparse.Namespace) -> Path:
-    """Return the log folder of a stage over a tree; refuse symlinks within the results."""
-    out: Path = arguments.tree / (arguments.out or arguments.results / "privacy_eval")
-    refuse_symlinks_below(out, arguments.tree / arguments.results)
-    return out / "log"
 
 
 @contextlib.contextmanager

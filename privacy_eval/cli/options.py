@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 from ..choices import FIGURE_FORMATS as FIGURE_FORMATS
 from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
+from ..io.confine import refuse_symlinks_below
 
 T = TypeVar("T")
 
 #: Environment variable: file of the messages that a run of a recipe has logged, see `log_once`.
-_LOGGED = "PRIVACY_EVAL_LOGGED"
+LOGGED = "PRIVACY_EVAL_LOGGED"
 
 #: A container of options: a parser, or one `Usage` of its verb.
 Options = Any
@@ -269,6 +270,14 @@ def fill(kind: type[T], arguments: argparse.Namespace, **others: Any) -> T:
     return kind(**{name: values[name] for name in names})
 
 
+def output_folder(arguments: argparse.Namespace) -> Path:
+    """Return the output folder of a stage over a tree; refuse symlinks within the results."""
+    results = arguments.tree / arguments.results
+    out: Path = arguments.tree / arguments.out if arguments.out else results / "privacy_eval"
+    refuse_symlinks_below(out, results)
+    return out
+
+
 def add_tree(options: Options, common: Options = None) -> None:
     """Add the options for a tree, its results, systems and outputs.
 
@@ -418,7 +427,7 @@ def log_once(text: str, key: str | None = None) -> None:
 
     `key`: what makes it the same message; by default the text.
     """
-    file = os.environ.get(_LOGGED)
+    file = os.environ.get(LOGGED)
     if file is None or in_job():
         log(text)
         return

@@ -40,9 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate, counted, missing_library
+    from ..products.freshness import LIBRARY
     from ..stages.privacy_metrics import evaluate_tree
     from ..stages.transcripts import without_intervals
-    from .inputs import load_experiment, log_items, metric_options, run_settings
+    from .inputs import exit_code, load_experiment, log_items, metric_options, run_settings
 
     if not runs_as_stage(arguments):
         return metrics.run(arguments)
@@ -73,16 +74,19 @@ def run(arguments: argparse.Namespace) -> int:
     log_items(arguments, "rebuilt", rebuilt)
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
+    for name, error in outcome.missing.items():
+        if error.kind == LIBRARY:
+            log(f"privacy-eval: warning: {name}: {error}")
     _log_remarks(arguments, outcome.notes)
     counts = (
         f"{counted(len(outcome.made), 'condition')} computed, "
         f"{len(outcome.current)} current, {len(outcome.failed)} failed"
     )
-    if arguments.cmd and not arguments.job:  # to stdout, as the sum of its jobs
+    if arguments.cmd and not (arguments.job or outcome.failed):  # to stdout, as the sum of its jobs
         print(counts)
     else:
         log(f"privacy-eval: {counts}")
-    return 1 if outcome.failed else 0
+    return exit_code(arguments, outcome.failed)
 
 
 def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:

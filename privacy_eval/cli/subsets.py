@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import counted
     from ..protocol.protocol import load_protocol
     from ..stages.subsets import make_subsets
-    from .inputs import load_asv_systems, log_items, tree_access
+    from .inputs import exit_code, load_asv_systems, log_items, tree_access
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     suffixes = [""]
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:
                 log(f"privacy-eval: {data}: no data set with suffix {suffix!r}")
-    outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
+    outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes, partial=True)
     log_items(arguments, "data folders: notes", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
     print(
@@ -47,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         f"{len(outcome.current)} current, {len(outcome.kept)} external, "
         f"{len(outcome.missing)} missing a source"
     )
-    return 0
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
+    return exit_code(arguments, outcome.failed)
 
 
 def _not_made(

@@ -195,6 +195,12 @@ class Cells:
         return (*notes, *self.unlike_sources)
 
     @functools.cached_property
+    def failed(self) -> set[str]:
+        """The columns of systems of which something failed; any system has original speech."""
+        columns = {system_column(s) for of in self.results for s in of.failed}
+        return columns | {ORIGINAL_COLUMN} if columns else columns
+
+    @functools.cached_property
     def measures(self) -> list[str]:
         """The measures of speech that have values."""
         present = {key.metric for key in self.values}

@@ -70,7 +70,7 @@ class Mean:
     missing : tuple of str
         Names of the parts without a value, or why the parts cannot be averaged.
     withheld : tuple of str
-        Names of the parts that must be neither ranked nor averaged.
+        Names of the parts that must be neither ranked nor averaged, or that failed.
     means : Means or None
         Where the parts have bootstrap replicates.
     """
@@ -166,6 +166,8 @@ def mean_of_keys(cells: Cells, metric: str, weights: Mapping[CellKey, float]) ->
     names = {key: f"{key.data_set} {key.gender}".strip() for key in weights}
     missing = [name for key, name in names.items() if key not in present]
     withheld = tuple(names[key] for key, cell in present.items() if cell.withheld)
+    if present and not withheld and any(key.system in cells.failed for key in weights):
+        withheld = tuple(missing)
     if conflict := conflicting_originals(cells, weights):
         missing.append(conflict)
     values = [] if withheld else [(weights[key], cell.value) for key, cell in present.items()]

@@ -176,9 +176,10 @@ def rankings(
         return [] if whole.is_empty else [whole]
     if shared is None:
         return [whole]
-    part = rank(
-        replace(means, protocol=shared), metric=metric, attack_model=attack_model, split=split
-    )
+    failed = means.cells.failed & whole.unranked.keys()  # nobody gains by what failed
+    ranked = tuple(s for s in means.cells.systems if s not in failed)
+    of_shared = replace(means, protocol=shared, cells=replace(means.cells, systems=ranked))
+    part = rank(of_shared, metric=metric, attack_model=attack_model, split=split)
     named = ", ".join(d.title for d in shared.data_sets)
     if shared.genders != means.protocol.genders:
         named += f" ({', '.join(shared.genders.values())})"

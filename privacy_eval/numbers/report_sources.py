@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,13 +103,8 @@ class ReportSources:
 
     @property
     def files(self) -> str:
-        """Names of the results files, and their day; "" without any."""
-        made = [path.stat().st_mtime for path in self.paths if path.exists()]
-        if not made:
-            return ""
-        day = datetime.fromtimestamp(max(made), timezone.utc).strftime("%Y-%m-%d")
-        names = [f"{path.absolute().parent.name}/{path.name}" for path in self.paths]
-        return f"{abbreviate(names)} of {day}"
+        """Names of the results files; "" without any."""
+        return abbreviate([f"{p.absolute().parent.name}/{p.name}" for p in self.paths])
 
     def subject(self) -> dict[str, object]:
         """Return what products made from these sources depend on."""

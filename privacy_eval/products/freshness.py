@@ -10,6 +10,7 @@ edited since, are external: a guarded product is then kept.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hmac
 import json
@@ -25,9 +26,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import OutputError, PrivacyEvalError, UsageError, describe, in_job
+from ..errors import (
+    MissingLibraryError,
+    OutputError,
+    PrivacyEvalError,
+    UsageError,
+    describe,
+    in_job,
+)
 from ..io.confine import refuse_symlinks
-from ..io.files import atomic_path, digest, relative, sweep, write_text
+from ..io.files import atomic_path, digest, locked_folder, relative, sweep, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
@@ -54,6 +62,8 @@ def is_safe_name(name: str) -> bool:
     return _SAFE_NAME.fullmatch(name) is not None
 
 
+#: Kind of a missing input: a library.
+LIBRARY = "library"
 #: Progress callback: number of finished products, total, name of the current one.
 Progress = Callable[[int, int, str], None]
 
@@ -290,6 +300,8 @@ class Product:
         Returns missing inputs, without reading any file.
     seconds : Path, optional
         File that tells the seconds of making it; no part of the product, as they differ.
+    optional : bool
+        Without a library that it needs it is missing, and has not failed.
     """
 
     name: str
@@ -307,6 +319,7 @@ class Product:
     within: Path | None = None
     absent: Callable[[], Sequence[MissingInput]] = tuple
     seconds: Path | None = None
+    optional: bool = False
 
     @property
     def key(self) -> str:
@@ -400,12 +413,20 @@ class Product:
         return names
 
     def write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
-        """Write files and fingerprint; remove other files of an earlier version.
+        """Write files and fingerprint; remove other files of an earlier version, and of another
+        run that writes at the same time.
 
         Files left by a killed run are rebuilt, not treated as external. Files that already have
         the content, for example from a concurrent run, are not touched, so that readers never
         find them missing.
         """
+        folder = self.note.parent
+        with contextlib.suppress(OSError):  # reported by the first file
+            folder.mkdir(parents=True, exist_ok=True)
+        with locked_folder(folder.resolve()) if folder.is_dir() else contextlib.nullcontext():
+            self._write(inputs, content, made_of)
+
+    def _write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:
         stored = self.read_fingerprint()
         folder = self.note.parent
         files = {relative(path, folder): digest(data) for path, data in content.files.items()}
@@ -641,6 +662,8 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
     except MissingInput as error:
         return Outcome(missing={name: error})
     except Exception as error:
+        if product.optional and isinstance(error, MissingLibraryError | ImportError):
+            return Outcome(missing={name: MissingInput(LIBRARY, str(error))})
         return Outcome(failed={name: _failure(error)})
     return outcome
 

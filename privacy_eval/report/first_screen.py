@@ -120,7 +120,7 @@ def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     folders = list(dict.fromkeys(_folders(results)))
     yield "Systems", abbreviate(list(results.systems))
     if data.sources.files:
-        yield "Results", data.sources.files
+        yield "Results", data.sources.files + f" of {results.day}" * bool(results.day)
     if folders:
         yield "Tree", f"scores in {abbreviate(folders)}"
     attack = protocol.average_attack

@@ -250,6 +250,9 @@ def identical_scores(results: Results) -> Iterator[str]:
 
 def omissions(data: ReportData) -> Iterator[Note]:
     """Yield notes on what is missing or was left out, each with its items."""
+    if failures := tuple(data.results.failures):
+        text = f"{counted(len(failures), 'result')} failed, and averages that lack them are blank"
+        yield f"{text}: mend the files, and run the recipe again", failures[:_ABSENT_SHOWN]
     yield from ((text, ()) for text in data.gaps)
     partial = [r.condition for r in data.results.verification if r.left_out]
     if partial:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..choices import AMOUNT, GROUPS
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, optional
 from ..numbers.report_data import ReportData
 from .attacker_tables import attackers_table
 from .disclosure_tables import amount_sentences, attribute_sentences
@@ -79,7 +79,9 @@ def report_sections(
         own = [replace(table, name=f"{number}-{table.name}") for table in own]
         of_systems.append((f"System {data.evaluations[system, folder]}", own))
         tables += own
-    drawn = [*(_drawn(data, figures) if figures is not None else ()), *_curves(data)]
+    drawn = _drawn(data, figures) if figures is not None else []
+    with optional("matplotlib", "report"):
+        drawn += _curves(data)
     notes = cautions(data)
     identified = identification_sentences(data)
     answer = front(data)

@@ -92,7 +92,7 @@ def _texts(value: object) -> Iterator[str]:
         yield value
     elif isinstance(value, dict):
         for name, inner in value.items():
-            if name not in ("provenance", "not_evaluated"):
+            if name not in ("provenance", "not_evaluated", "failed"):
                 yield from _texts(inner)
     elif isinstance(value, list):
         for inner in value:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def left_out_lines(results: Results) -> list[str]:
-    """List by system what results lack, with the reason: what was not evaluated, and trials that
-    were left out of what was."""
-    lines = list(results.not_evaluated)
+    """List by system what results lack, with the reason: what failed or was not evaluated, and
+    trials that were left out of what was."""
+    lines = [*results.failures, *results.not_evaluated]
     for system in results.systems:
         conditions = [
             f"{r.condition.label} ({counted(r.trials_without_score or 0, 'trial')} without "

@@ -1165,6 +1165,10 @@ class Results:
     emotion, measures, amounts, attributes, audio : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
+    failed : mapping
+        What failed of each system, with the reason: averages that lack a value of it are blank.
+    day : str
+        When they were collected; "" in files of before it was stored.
     confirmed : mapping
         Days of `--confirm`, by what it named: systems, teams or original speech, of all data sets
         or of one.
@@ -1186,6 +1190,8 @@ class Results:
     amounts: Annotated[tuple[AmountRecord, ...], SPARSE] = ()
     attributes: Annotated[tuple[AttributeRecord, ...], SPARSE] = ()
     audio: Annotated[tuple[AudioRecord, ...], SPARSE] = ()
+    failed: Annotated[Mapping[str, tuple[str, ...]], SPARSE] = field(default_factory=dict)
+    day: Annotated[str, SPARSE] = ""
     confirmed: Annotated[Mapping[str, str], SPARSE] = field(default_factory=dict)
     confirmations: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
     speaker_key: Annotated[str, SPARSE] = ""
@@ -1272,6 +1278,11 @@ class Results:
         }
 
     @property
+    def failures(self) -> list[str]:
+        """What failed, with the reason."""
+        return list(dict.fromkeys(line for lines in self.failed.values() for line in lines))
+
+    @property
     def raw_systems(self) -> set[str]:
         """Names of the systems in whose anonymized audio original speech was found."""
         return {r.condition.system for r in self.audio if r.raw}
@@ -1293,8 +1304,9 @@ class Results:
             c = record.condition
             return c.system == system and results_folder in (None, c.results_folder)
 
-        kept: dict[str, Any] = {"confirmed": self.confirmed, "speaker_key": self.speaker_key}
+        kept: dict[str, Any] = {k: getattr(self, k) for k in ("day", "confirmed", "speaker_key")}
         kept |= {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
+        kept["failed"] = {system: self.failed[system]} if system in self.failed else {}
         return Results(self.protocol, **kept)
 
     def by_challenge(self) -> Results:
@@ -1679,7 +1691,9 @@ def merge(parts: Iterable[Results]) -> Results:
     }
     # Who confirmed values of one file has not seen those of the others.
     shared = set.intersection(*({*part.confirmed.items()} for part in parts))
-    key = keys.pop() if len(keys) == 1 else ""
-    results = Results(protocol, **combined, confirmed=dict(sorted(shared)), speaker_key=key)
+    combined["failed"] = {system: of for part in parts for system, of in part.failed.items()}
+    combined["day"] = max(part.day for part in parts)
+    combined["speaker_key"] = keys.pop() if len(keys) == 1 else ""
+    results = Results(protocol, **combined, confirmed=dict(sorted(shared)))
     _ = results.described
     return results

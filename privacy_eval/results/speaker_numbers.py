@@ -81,7 +81,7 @@ def renamed(
         names = [f.name for f in fields(value) if f.name in (*_NAMES, *_TEXTS)]
         return replace(value, **{name: changed(getattr(value, name), name) for name in names})
 
-    parts = (*RECORD_KINDS, "protocol", "not_evaluated")
+    parts = (*RECORD_KINDS, "protocol", "not_evaluated", "failed")
     return replace(results, **{part: changed(getattr(results, part)) for part in parts})
 
 

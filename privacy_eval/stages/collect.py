@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,11 +15,18 @@ from ..io.data_dir import read_spk2utt
 from ..io.files import digest, read_text, relative
 from ..io.inputs import Inputs
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
+from ..products.failures import read_failures
 from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
 from ..results.attacker_costs import write_costs
 from ..results.outputs import output_files
-from ..results.record_files import RESULTS_NOTE, Record, confirmed_days, read_record
+from ..results.record_files import (
+    RESULTS_NOTE,
+    Record,
+    confirmed_days,
+    read_record,
+    with_day_of_same,
+)
 from ..tree.conditions import (
     EmotionFiles,
     RecognitionCondition,
@@ -40,7 +48,7 @@ from .identification import identification_products
 from .measures import measure_products
 from .privacy_metrics import Options, condition_products
 from .similarity import similarity_products
-from .transcripts import transcript_products
+from .transcripts import can_align, transcript_products
 from .vector_sources import extractor_commands
 
 if TYPE_CHECKING:
@@ -177,7 +185,7 @@ def _transcribed(
             made_of = product.fingerprint(inputs)[0].inputs.values()
             sources = {source.path: source.sha256 for source in made_of}
             word_errors[condition] = read_set_word_errors(product.files[-1]), sources
-        else:
+        elif can_align():
             absent[condition] = product.name
     return word_errors, absent
 
@@ -357,6 +365,7 @@ def results_product(
         commands = extractor_commands(folders, experiment.asv.access.tree)
         write_costs(out, replace(attacker_costs(experiment.systems, folders), commands=commands))
         files = output_files(results)
+        files["results.json"] = with_day_of_same(files["results.json"], out / "results.json")
         return Content({out / name: text.encode() for name, text in files.items()}, remarks=told)
 
     return Product(
@@ -384,7 +393,7 @@ def _collected_digest(
             state.append(access.inputs.sha256(table.path))
         except PrivacyEvalError as error:
             state.append(describe(error))
-    state += [*_not_evaluated(experiment, ()), *sorted(confirm)]
+    state += [*_not_evaluated(experiment, ()), *read_failures(experiment.out), *sorted(confirm)]
     text = "\n".join(map(repr, state)).replace(f"{access.tree}/", "")  # of a tree wherever it is
     return digest(text.encode("utf-8", "surrogatepass"))
 
@@ -413,14 +422,15 @@ def record_products(experiment: Experiment) -> list[Product]:
 
 
 def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:
-    """Gather all records of an experiment.
+    """Gather all records of an experiment; what lacks a current one has failed, unless
+    `allow_missing` leaves it out.
 
     Raises
     ------
     PrivacyEvalError
-        As `collect`; unless `allow_missing`: records of x-vectors or a back end other than those
-        of the tree.
+        A file of failures cannot be read.
     """
+    from ..results.record_caveats import today
     from ..results.records import (
         AmountRecord,
         AttributeRecord,
@@ -436,36 +446,47 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         out,
         experiment.asv.protocol,
         tree=access.tree,
-        partial=access.allow_missing,
+        partial=True,
         stale=stale,
         inputs=access.inputs,
     )
     by_vectors = "its x-vectors, its back end"
-    kinds: dict[str, list[tuple[str, _Products, Any, str]]] = {  # those that one remedy is for
-        "compute voice similarity, identification and attributes again (or leave them out with "
-        "--allow-missing)": [
-            ("similarity", similarity_products, SimilarityRecord, by_vectors),
-            ("identification", identification_products, IdentificationRecord, by_vectors),
-            ("amounts", amount_products, AmountRecord, "its speech, its scores"),
-            ("attributes", attribute_products, AttributeRecord, "its x-vectors, the labels"),
-        ],
-        "measure the speech again (stage 6 with --quality, --phones), or leave these out with "
-        "--allow-missing": [("measures", measure_products, MeasureRecord, "its speech")],
-        "audit the audio again (check --audio), or leave the audit out with --allow-missing": [
-            ("audio", audit_products, AudioRecord, "its wav.scp")
-        ],
-    }
+    kinds: list[tuple[str, _Products, Any, str]] = [
+        ("similarity", similarity_products, SimilarityRecord, by_vectors),
+        ("identification", identification_products, IdentificationRecord, by_vectors),
+        ("amounts", amount_products, AmountRecord, "its speech, its scores"),
+        ("attributes", attribute_products, AttributeRecord, "its x-vectors, the labels"),
+        ("measures", measure_products, MeasureRecord, "its speech"),
+        ("audio", audit_products, AudioRecord, "its wav.scp"),
+    ]
     records: dict[str, Any] = {}
-    changed: list[str] = []
-    for remedy, of_remedy in kinds.items():
-        earlier = len(changed)
-        for name, products, kind, made_of in of_remedy:
-            read, stale_names = current_records(products(experiment), kind, access.inputs, made_of)
-            records[name], changed = tuple(read), changed + stale_names
-        if changed[earlier:] and not access.allow_missing:
-            raise PrivacyEvalError(f"{out}: {remedy}: {'; '.join(changed[earlier:])}")
+    lacking = list(results.not_evaluated)
+    for name, products, kind, made_of in kinds:
+        read, changed = current_records(products(experiment), kind, access.inputs, made_of)
+        records[name], lacking = tuple(read), lacking + changed
     missing = _not_evaluated(experiment, records["similarity"])
-    return replace(results, **records, not_evaluated=(*results.not_evaluated, *changed, *missing))
+    results = replace(results, **records, day=today())
+    failures = read_failures(out)
+    if access.allow_missing:
+        return replace(results, not_evaluated=(*lacking, *failures, *missing))
+    failed: dict[str, tuple[str, ...]] = {}
+    named = {line.partition(": ")[0] for line in failures}
+    lacking = [line for line in lacking if line.partition(" (")[0] not in named]
+    for line in (*lacking, *failures):
+        for system in _concerned(line, experiment.systems):
+            failed[system] = (*failed.get(system, ()), line)
+    return replace(results, failed=failed, not_evaluated=tuple(missing))
+
+
+def _concerned(line: str, systems: Sequence[System]) -> list[str]:
+    """Return the systems that a failure is of: that it begins with, or else those of the suffix
+    of its data set; all systems, if it is of original speech."""
+    names = [s.name for s in systems if line.startswith((f"{s.name} ", f"{s.name}: "))]
+    words = tuple(re.split("[ ,]+", line.partition(": ")[0]))
+    of_suffix = [
+        s.name for s in systems if s.anon_suffix and any(w.endswith(s.anon_suffix) for w in words)
+    ]
+    return [max(names, key=len)] if names else of_suffix or [s.name for s in systems]
 
 
 def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord]) -> list[str]:

@@ -137,9 +137,10 @@ def make_measures(experiment: Experiment, options: Options, run: Run = Run()) ->
         chosen = {*options.sources, *(m.id for m in experiment.asv.protocol.measures)}
         records = [o.product() for o in _records(experiment, options) if o.source in chosen]
         outcome.add(bring_up_to_date(records, access.inputs, Run(dry_run=run.dry_run)))
-        if measured.failed:  # that says why there is no record
+        if measured.failed or measured.missing:  # that says why there is no record
             missing = outcome.missing.items()
             outcome.missing = {n: error for n, error in missing if error.kind != UNMEASURED}
+            outcome.missing |= measured.missing
     else:
         outcome.add(measured)
     return outcome
@@ -182,6 +183,7 @@ class _Speech:
             subject={"network": self.network, "model": model},
             options={"targets": targets},
             revision=_REVISIONS[self.network],
+            optional=True,
             cost=lambda: 1.0 + sum(path.stat().st_size for path in files if path.is_file()),
         )
 

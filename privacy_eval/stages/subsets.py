@@ -75,7 +75,12 @@ class _Recipe:
 
 
 def make_subsets(
-    access: TreeAccess, protocol: Protocol, *, suffixes: Sequence[str], dry_run: bool = False
+    access: TreeAccess,
+    protocol: Protocol,
+    *,
+    suffixes: Sequence[str],
+    dry_run: bool = False,
+    partial: bool = False,
 ) -> Outcome:
     """Make the protocol's data folders in `data/` that are missing or stale.
 
@@ -87,6 +92,8 @@ def make_subsets(
         of the original set.
     dry_run : bool
         Write nothing; only determine what would be made.
+    partial : bool
+        Folders of bad data are in the outcome.
 
     Raises
     ------
@@ -109,7 +116,8 @@ def make_subsets(
     products = [_product(access, protocol, folder, suffix) for folder, suffix in names]
     with locked_folder(data.resolve()) if data.is_dir() else nullcontext():
         outcome = bring_up_to_date(products, access.inputs, Run(dry_run=dry_run))
-    outcome.raise_failed()
+    if not partial:
+        outcome.raise_failed()
     for name in [name for name in outcome.missing if (data / name).is_dir()]:
         del outcome.missing[name]
         outcome.kept.append(name)

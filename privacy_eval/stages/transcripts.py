@@ -54,6 +54,7 @@ class _Transcribed:
                 **({"groups": list(self.groups)} if self.groups else {}),
             },
             revision=_REVISION,
+            optional=True,
         )
 
     def find(self, inputs: Inputs) -> Sources:

@@ -486,8 +486,8 @@ def test_bad_input_of_metrics(files: Pair, case: str) -> None:
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
-    """The same in a tree: named with system and condition; nothing is written for it, the
-    conditions of other files are done, and nothing can be collected."""
+    """The same in a tree: named with system and condition; nothing is written for it, and the
+    conditions of other files are done and collected."""
     tree = three_conditions(tmp_path)
     name = "ASV-libri_dev_enrolls-libri_dev_trials_f"
     scores = tree.root / "exp/results-now" / name / "scores"
@@ -501,10 +501,12 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     assert re.search(message, run.err, flags=re.M), run.err
     assert not [p for p in snapshot(tree.root) if p.startswith("out/") and f"/{name}." in p]
     collected = cli("collect", *common)
-    assert (collected.code, collected.out) == (1, "")
-    assert f"now {name}" in collected.err
-    written = {p.split("/")[1] for p in snapshot(tree.root) if p.startswith("out/")}
-    assert written == ({"records"} if failed == 1 else set())
+    assert collected.code == 1 and f"now {name}" in collected.err
+    results = tree.root / "out/results.json"
+    assert results.is_file() is (failed == 1)
+    if failed == 1:
+        plain = json.loads(results.read_text())
+        assert len(plain["verification"]) == 2 and f"now {name} (" in str(plain["failed"]["now"])
 
 
 def test_allow_missing_lists_what_it_leaves_out(files: Pair) -> None:
@@ -761,7 +763,8 @@ def recipe(*arguments: object) -> Run:
     return Run(done.returncode, done.stdout, done.stderr)
 
 
-def test_bad_input_ends_the_recipe(tmp_path: Path) -> None:
+def test_bad_input_is_named_by_the_recipe(tmp_path: Path) -> None:
+    """It goes on to the report."""
     tree = three_conditions(tmp_path)
     scores = tree.root / "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f/scores"
     message = damage("NaN", scores, tree.root / "data/libri_dev_trials_f/trials")
@@ -770,7 +773,8 @@ def test_bad_input_ends_the_recipe(tmp_path: Path) -> None:
     logs = "".join(p.read_text() for p in (tree.root / "out/log").iterdir())
     assert re.search(message, run.err + logs)
     assert "Traceback" not in run.err + logs
-    assert not [p for p in snapshot(tree.root / "out") if p.startswith(("results", "tables"))]
+    assert {"results.json", "report.html"} <= {p.name for p in (tree.root / "out").iterdir()}
+    assert f"now {scores.parent.name}" in run.err.splitlines()[-1]
 
 
 def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ OF_SOME = {
     "--allow-pipes": "the recipe for one's own speech writes wav.scp without commands",
 }
 #: Modules of verbs that no recipe runs as a stage, or that run before a tree is there.
-OTHERS = {"from_audio.py", "speech_folder.py", "new_recipe.py", "selftest.py", "editions.py"}
+OTHERS = {
+    *("from_audio.py", "speech_folder.py", "data_folder.py", "recordings.py"),
+    *("new_recipe.py", "selftest.py", "editions.py"),
+}
 
 
 def options(recipe: str) -> set[str]:

@@ -430,6 +430,9 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     assert cli("privacy-metrics", *common).code == 0
     done = cli("collect", *common)
     assert done.code == 1 and f"{path}:2" in done.err
+    results = read_results(tree / "exp/privacy_eval/results.json")
+    assert results.verification and not results.not_evaluated
+    assert [name for name, (line,) in results.failed.items() if f"{path}:2" in line]
     rows = json.loads(cli("check", *common, "--format", "json").out)
     (row,) = (row for row in rows if row["team"])
     assert (row["status"], row["file"], row["line"]) == ("error", str(path), 2)

@@ -17,7 +17,7 @@ import yaml
 from support import Run, cli
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.errors import UsageError
+from privacy_eval.errors import OPTIONAL, UsageError, missing_library
 from privacy_eval.numbers.cells import ORIGINAL_COLUMN, cells_from_results
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -247,6 +247,43 @@ def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
     assert [(r.condition.name, r.utterances_left_out) for r in partial] == [(SETS[0], 1)] * 2
     tree.speak(SETS[0], "", 310)
     assert "2 computed" in tree.run("measures", "--quality").out
+
+
+@pytest.mark.parametrize("content", [b"", b"RIFF but no audio"], ids=["empty", "no audio"])
+def test_an_unreadable_recording_costs_the_average_of_its_system(
+    tree: Tree, content: bytes
+) -> None:
+    tree.speak_all()
+    folder = tree.root / "data" / f"{SETS[2]}_B1"
+    min(folder.glob("*.wav")).write_bytes(content)
+    assert tree.run("measures", "--quality").code == 1
+    assert tree.run("collect").code == 1
+    path = tree.out / "results.json"
+    results = read_results(path)
+    assert [*results.failed] == ["B1"] and folder.name in results.failures[0]
+    means = read_report_data(ReportSources((path,))).means
+    split = next(r.condition.split for r in results.measures if SETS[2] in r.condition.name)
+    blank, whole = (means.of("dnsmos_ovrl", None, split, system) for system in ("B1", "B2"))
+    assert blank.value is blank.of_present is None and whole.value is not None
+    assert blank.why_blank == f"no value of 1 of 2: {blank.withheld[0]}"
+
+
+@pytest.mark.parametrize("package", sorted({*OPTIONAL} - {"pdflatex", "matplotlib"}))
+def test_measures_without_their_package(
+    tree: Tree, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warning; everything else is there."""
+
+    def absent(*_: object) -> None:
+        raise missing_library("measures", package)
+
+    tree.speak_all()
+    with monkeypatch.context() as patch:
+        patch.setattr(measures, "_network", absent)
+        run = tree.run("measures", "--quality")
+    assert run.code == 0 and f"pip install {package}" in run.err
+    results = tree.collect()
+    assert results.verification and not results.failed and not results.measures
 
 
 def test_averaged_channels_are_said_once_and_again(tree: Tree) -> None:

@@ -1,0 +1,184 @@
+"""One failure is one failure: the recipe goes on to the report, names it, and ends with 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import Run, cli, executable, lines_to
+
+from privacy_eval.numbers.rankings import rankings
+from privacy_eval.numbers.report_data import read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.results.json_store import read_results
+from privacy_eval.results.records import merge
+
+ROOT = Path(__file__).resolve().parents[2]
+OF_B1 = "exp/B1/results-demo_B1"
+VECTORS = "exp/models/asv_eval/xvect_01709_1/xvect_libri_dev_trials_f_B1"
+
+
+def run_recipe(tree: Path, *options: object, **environment: str) -> Run:
+    """Run the recipe; pdflatex is broken, as TeX is optional."""
+    broken = executable(tree.parent / "bin/pdflatex", "#!/bin/sh\nexit 1\n").parent
+    words = ("--tree", tree, "--out", "results", "--nj", 1, "--bootstrap", 20, *options)
+    done = subprocess.run(
+        [str(ROOT / "recipes/vpc2020/run.sh"), *map(str, words)],
+        env={**os.environ, "PATH": f"{broken}:{os.environ['PATH']}", **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The simulated tree of two systems, evaluated."""
+    tree = tmp_path_factory.mktemp("evaluated") / "tree"
+    assert cli("demo-tree", tree).code == 0
+    run = run_recipe(tree, "--stage", 5, "--stop-stage", 8)
+    assert run.code == 0, run.err
+    return tree
+
+
+@pytest.fixture
+def tree(evaluated: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(evaluated, tmp_path / "tree"))
+
+
+def external_scores(tree: Path) -> Path:
+    """Scores that another program has written."""
+    folder = tree / OF_B1 / "ASV-libri_dev_enrolls-libri_dev_trials_f_B1"
+    (folder / ".privacy_eval.json").unlink()
+    return folder / "scores"
+
+
+def word(tree: Path) -> None:
+    path = external_scores(tree)
+    lines_to(path, [*path.read_text().splitlines()[:4], "broken line", ""])
+
+
+def cut(tree: Path) -> None:
+    path = external_scores(tree)
+    lines_to(path, path.read_text().splitlines()[:-3])
+
+
+def no_file_of_genders(tree: Path) -> None:
+    (tree / "data/libri_dev_enrolls_B1/spk2gender").write_text("")
+
+
+def no_word_errors(tree: Path) -> None:
+    (tree / OF_B1 / "ASR-libri_dev_asr_B1/WER").write_text("%WER abc\n")
+
+
+def cut_vectors(tree: Path) -> None:
+    path = tree / VECTORS / "xvector.ark"
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def no_speakers(tree: Path) -> None:
+    (tree / "data/libri_dev_trials_f_B1/utt2spk").write_text("one\n")
+
+
+NAME = "ASV-libri_dev_enrolls-libri_dev_trials_f_B1"
+#: What is damaged, what is named, and the columns of B1 on the dev. set that are blank.
+CASES: dict[str, tuple[Callable[[Path], None], str, set[str]]] = {
+    "a word among the scores": (word, f"B1 {NAME} (", {"EER, %"}),
+    "scores of fewer trials": (cut, f"B1 {NAME} (", {"EER, %"}),
+    "genders": (no_file_of_genders, "spk2gender: empty file", set()),
+    "word error rates": (no_word_errors, "B1 ASR-libri_dev_asr_B1 (", {"WER, %"}),
+    "vectors": (cut_vectors, "B1 libri_dev_trials_f: ", {"EER, %", "DeID, %"}),
+}
+
+
+@pytest.mark.parametrize(("damage", "named", "blank"), CASES.values(), ids=CASES)
+def test_one_failure_is_one_failure(
+    tree: Path, damage: Callable[[Path], None], named: str, blank: set[str]
+) -> None:
+    damage(tree)
+    run = run_recipe(tree, "--stage", 5, "--stop-stage", 9)
+    assert run.code == 1 and "Traceback" not in run.err
+    done = run.err.index(" Done, but ")
+    assert named in run.err[done:]
+    out = tree / "results"
+    results = read_results(out / "results.json")
+    assert {*results.failed} == {"B1"} and any(named in line for line in results.failures)
+    rows = summary(out / "tables")
+    ignorant = rows["B1", "Dev. set", "Ignorant"]
+    assert {name for name, text in ignorant.items() if text == "n/a"} >= blank
+    for whole in (rows["B2", "Dev. set", "Ignorant"], rows["B1", "Test set", "Ignorant"]):
+        assert not {"EER, %", "DeID, %", "WER, %"} & {n for n, t in whole.items() if t == "n/a"}
+    if "EER, %" in blank:  # neither ranked, nor over the data sets that it has
+        means = read_report_data(ReportSources((out / "results.json",))).means
+        whole, part = rankings(means, metric="eer", attack_model="ignorant", split="dev")
+        assert [one.system for one in (*whole.ranked, *part.ranked)] == ["B2", "B2"]
+        assert whole.unranked == {"B1": "no value of 1 of 6: libri f"}
+        assert ignorant["Conditions"] == "5"
+
+
+def summary(tables: Path) -> dict[tuple[str, ...], dict[str, str]]:
+    """The rows of the summary by system, split and attack model."""
+    import csv
+
+    (path,) = [p for p in tables.rglob("summary.csv")]
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    return {tuple([*row.values()][:3]): row for row in rows}
+
+
+def test_what_was_left_out_on_request_is_averaged(tree: Path) -> None:
+    word(tree)
+    run = run_recipe(tree, "--stage", 6, "--stop-stage", 9, "--allow-missing")
+    assert run.code == 1  # a condition could not be evaluated
+    results = read_results(tree / "results/results.json")
+    assert not results.failed and any(NAME in line for line in results.not_evaluated)
+    row = summary(tree / "results/tables")["B1", "Dev. set", "Ignorant"]
+    assert (row["Conditions"], row["EER, %"]) != ("5", "n/a")
+
+
+def test_mended_files_end_the_failure(tree: Path) -> None:
+    path = tree / "data/libri_dev_enrolls_B1/spk2gender"
+    good = path.read_text()
+    no_file_of_genders(tree)
+    assert run_recipe(tree, "--stage", 7, "--stop-stage", 8).code == 1
+    assert (tree / "results/failed/identification.txt").is_file()
+    path.write_text(good)
+    run = run_recipe(tree, "--stage", 7, "--stop-stage", 8)
+    assert run.code == 0, run.err
+    assert not any((tree / "results/failed").iterdir())
+    assert "failed" not in json.loads((tree / "results/results.json").read_text())
+
+
+def test_a_stage_that_cannot_begin_ends_the_run(tree: Path) -> None:
+    (tree / "results/results.json").write_text("{}")
+    run = run_recipe(tree, "--stage", 9)
+    assert run.code == 1 and " Stage 10" not in run.err
+    assert run_recipe(tree, "--stage", 6, "--conf", "nosuch").code == 2
+
+
+def test_failures_and_days_of_several_files_are_merged(tree: Path) -> None:
+    word(tree)
+    assert run_recipe(tree, "--stage", 6, "--stop-stage", 8).code == 1
+    results = read_results(tree / "results/results.json")
+    parts = [results.of(system) for system in ("B1", "B2")]
+    assert [bool(part.failed) for part in parts] == [True, False]
+    assert merge(parts).failed == results.failed and merge(parts).day == results.day != ""
+
+
+@pytest.mark.parametrize("ratings", ["", "a,b\n1,2\n"], ids=["empty", "other columns"])
+def test_ratings_that_cannot_be_used(tree: Path, ratings: str) -> None:
+    (tree / "ratings.csv").write_text(ratings)
+    run = run_recipe(tree, "--stage", 9)
+    assert run.code == 1, run.err
+    assert "listening test: " in run.err.splitlines()[-1] and "ratings.csv" in run.err
+    report = (tree / "results/report.html").read_text()
+    assert "Subjective evaluation" not in report
+    (tree / "ratings.csv").unlink()
+    assert run_recipe(tree, "--stage", 9).code == 0
