@@ -538,7 +538,8 @@ def current_records(
         if product.is_current(inputs, options=False):
             records.append(read_record(inputs.load(product.files[-1]), kind))
         else:
-            stale.append(f"{product.name} ({made_of} or the record have changed)")
+            remedy = "stages 5 and 6, or check --audio, renew it"
+            stale.append(f"{product.name} ({made_of} or the record have changed: {remedy})")
     return records, stale
 
 
