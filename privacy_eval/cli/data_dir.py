@@ -5,21 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import ENCODERS
-from ..errors import PrivacyEvalError, counted, printable
-from ..io.text_table import is_number
 from ..version import ROOT
-from .options import add, log, path, positive, progress, value
+from .options import fill, log, number, path, positive, value
 
 if TYPE_CHECKING:
-    from ..speech.recordings import Recording
-    from ..tree.from_audio import Look, NewTree
-    from ..tree.recordings import Row
+    from ..tree.from_audio import NewTree
 
 EXAMPLE = "--original wav --anonymized wav_anon --utt2spk utt2spk --out tree"
 
@@ -63,23 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "percent of the recordings that may be left out, as later stages cannot use them (damaged, "
         "silent, too short, of another format); default: 5"
     )
-    parser.add_argument("--allow-unusable", **value("P", unusable, type=_percent, default=5.0))
-    add(parser, "--nj", help="processes that look at recordings; default: 1")
+    parser.add_argument("--allow-unusable", **value("P", unusable, type=number, default=5.0))
     parser.set_defaults(usage_error=parser.error)
-
-
-def _percent(text: str) -> float:
-    """Parse a percentage."""
-    number = text.strip().removesuffix("%").strip()
-    if not is_number(number) or not 0 <= float(number) <= 100:
-        raise argparse.ArgumentTypeError(f"expected a percentage from 0 to 100, not {text!r}")
-    return float(number)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..tree.from_audio import AudioFolders, make_tree
 
-    given = vars(arguments)
     if arguments.training is None and arguments.training_utt2spk is not None:
         arguments.usage_error("--training-utt2spk needs --training")
     if arguments.encoders and arguments.model:
@@ -88,9 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     if listed and arguments.speaker_level:
         arguments.usage_error("--speaker-level and --utt2spk exclude each other")
     arguments.encoders = tuple(dict.fromkeys(arguments.encoders.split()))
-    names = AudioFolders.__dataclass_fields__
-    source = AudioFolders(**{name: given[name] for name in names})
-    new = make_tree(arguments.out, source, _look(arguments), partial(_tell, arguments.out))
+    log("privacy-eval: looking at every recording")
+    new = make_tree(arguments.out, fill(AudioFolders, arguments), print)
     print(f"{arguments.out}: {'created' if new.made else 'already exists'}")
     for name, (speakers, utterances) in new.sets.items():
         print(f"  data/{name}: {utterances} utterances of {speakers} speakers")
@@ -104,34 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: {remark}")
     print("\n".join(_next(arguments, new)))
     return 0
-
-
-def _look(arguments: argparse.Namespace) -> Look | None:
-    """Return what looks at all recordings; None without the library that reads them."""
-    from ..products.freshness import Run
-    from ..speech.audio import soundfile
-    from ..speech.recordings import Uses
-    from ..stages.recordings import look_at_recordings
-
-    try:
-        soundfile()
-    except PrivacyEvalError as error:
-        log(f"privacy-eval: warning: no recording was looked at: {error}")
-        return None
-    uses = Uses(arguments.encoders, arguments.anonymized is None, arguments.model is not None)
-    run = Run(nj=arguments.nj, progress=progress())
-
-    def look(paths: Sequence[Path]) -> dict[Path, Recording]:
-        log(f"privacy-eval: looking at {counted(len(paths), 'recording')}")
-        return look_at_recordings(arguments.out, paths, uses, run)
-
-    return look
-
-
-def _tell(tree: Path, rows: Sequence[Row]) -> None:
-    from ..stages.recordings import write_list
-
-    print("".join(f"{printable(line)}\n" for line in write_list(tree, rows)), end="")
 
 
 def _next(arguments: argparse.Namespace, new: NewTree) -> list[str]:

@@ -78,13 +78,13 @@ _BEGINNINGS = {
     "AU": rb"\.snd",
     "CAF": rb"caff",
     "Matroska": rb"\x1a\x45\xdf\xa3",
-    "WAV of 64 bits": rb"(RF64|BW64)....WAVE|riff.{20}wave",
-    "MPEG": rb"\xff[\xe4\xe5\xf4\xf5\xfc\xfd]",
-    "WavPack": rb"wvPk",
-    "Monkey's Audio": rb"MAC ",
-    "Voice": rb"Creative Voice File",
 }
 READ = tuple(_BEGINNINGS)[:4]
+#: What names of audio end in, whatever is in it.
+SUFFIXES = (
+    *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".sph", ".m4a", ".mp4", ".3gp", ".aac"),
+    *(".amr", ".wma", ".aif", ".aiff", ".au", ".caf", ".webm", ".mka"),
+)
 #: In errors of what ffmpeg reads and this package does not.
 CONVERTED = "convert it: ffmpeg -i FILE -sample_fmt s16 FILE.flac"
 #: Codes of uncompressed WAV files, in their headers.
@@ -457,7 +457,7 @@ def kind_of_audio(head: bytes) -> str:
     return next(found, "")
 
 
-def read_recording(path: Path) -> tuple[Audio, Audio, int]:
+def read_recording(path: Path) -> tuple[Audio, Audio]:
     """Read a file.
 
     Parameters
@@ -467,8 +467,7 @@ def read_recording(path: Path) -> tuple[Audio, Audio, int]:
     Returns
     -------
     averaged, first : Audio
-        Of the average of its channels, and of the first.
-    channels : int
+        Of the average of its channels, and of the first; the same object if there are no others.
 
     Raises
     ------
@@ -477,12 +476,9 @@ def read_recording(path: Path) -> tuple[Audio, Audio, int]:
     """
     segment = _Segment(ScpLine(1, path.stem, str(path)), str(path))
     with opened(path, path) as file:
-        audio, remarks = _read(file, segment, False, None)
-        if CHANNELS not in remarks:
-            return audio, audio, 1
-        mixed, _ = _read(file, segment, True, None)
-        with _sound(file, str(path)) as (opened_file, _):
-            return mixed, audio, int(opened_file.channels)
+        first, remarks = _read(file, segment, False, None)
+        averaged = _read(file, segment, True, None)[0] if CHANNELS in remarks else first
+        return averaged, first
 
 
 def _read(
@@ -555,13 +551,10 @@ def _read_header(file: BinaryIO, where: str) -> _Header:
     kind = kind_of_audio(start)
     if kind in READ[2:]:
         return _Header(size)
-    problem = "truncated" if kind else f"no audio (read are {', '.join(READ)})"
-    problem = problem if size else "an empty file"
-    raise PrivacyEvalError(
-        f"{where}: {kind} audio, which is not read; {CONVERTED}"
-        if kind not in ("", *READ)
-        else f"{where}: {problem}"
-    )
+    problem = f"{kind} audio, which is not read; {CONVERTED}"
+    if kind in ("", *READ):
+        problem = "truncated" if kind else f"no audio (read are {', '.join(READ)})"
+    raise PrivacyEvalError(f"{where}: {problem if size else 'an empty file'}")
 
 
 def _wav_frames(file: BinaryIO, size: int, where: str) -> int | None:
@@ -603,8 +596,7 @@ def _block_bytes(content: bytes, where: str) -> int:
 
 
 def _check_format(audio: Any, header: _Header, where: str) -> None:
-    formats = ("WAV", "WAVEX", "FLAC", "MP3", "OGG")
-    if audio.format not in formats or audio.subtype not in _SUBTYPES:
+    if audio.subtype not in _SUBTYPES:
         what = f"{audio.format} of {audio.subtype}"
         raise PrivacyEvalError(f"{where}: {what} is not supported; {CONVERTED}")
     if not LOWEST_RATE <= audio.samplerate <= HIGHEST_RATE:

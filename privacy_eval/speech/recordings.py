@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from ..choices import ENCODERS
 from ..errors import PrivacyEvalError, describe
 from ..io.files import digest
 from .audio import CHANNELS, CONVERTED, MIXED, Audio, read_recording, resample
 from .audit import CLIPPED, LEAST_CLIPPED, SILENT, clipped_share
 from .dnsmos import level_db
-from .encoders import EncoderChoice
 from .features import CHALLENGE_MFCC, mfcc, voice_activity
-from .front_ends import FrontEnd
 from .ge2e import RATE, prepare
-from .onnx_encoder import OnnxEncoder
 
-#: Names that audio has, whatever is in it.
-SUFFIXES = (
-    *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".sph", ".m4a", ".m4b", ".mp4", ".aac"),
-    *(".3gp", ".amr", ".awb", ".wma", ".aif", ".aiff", ".aifc", ".au", ".snd", ".caf", ".webm"),
-    *(".mka", ".w64", ".rf64", ".wv", ".ape", ".voc", ".spx", ".pcm"),
-)
 #: Seconds of speech that ge2e must detect, where stage 4 anonymizes it. In 1 of 150 pieces of
 #: LibriSpeech with 0.3 to 0.42 s, it detects none once they are converted; in 1 of 2800 with more.
 LEAST_SPEECH = 0.45
 #: The lowest rate that McAdams' method converts, and the shortest recording that encoders take.
 _LOWEST_RATE, _SHORTEST = 2000, 0.1
-#: Shorter recordings are tried on the front ends of encoders.
-_TRIED = 1.0
 _FULL_SCALE, _QUIET = 32768, -50.0
-
-
-@dataclass(frozen=True)
-class Uses:
-    """What recordings are for.
-
-    Attributes
-    ----------
-    encoders : tuple of str
-        Speaker encoders, which average the channels.
-    anonymized : bool
-        Whether stage 4 anonymizes them, from their first channel.
-    extracted : bool
-        Whether Kaldi's network extracts x-vectors of the first channel.
-    """
-
-    encoders: tuple[str, ...] = ()
-    anonymized: bool = True
-    extracted: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,31 +29,45 @@ class Recording:
 
     Attributes
     ----------
+    path : Path
     problem : str
         Why no later stage can use it; else empty.
     cautions : tuple of str
         What is odd in it.
     seconds : float
-    rate, channels : int
+    rate : int
     samples : str
         Digest of the samples.
+    utterance, speaker : str
+    part : str
+        What it is one of.
     """
 
+    path: Path
     problem: str = ""
     cautions: tuple[str, ...] = ()
     seconds: float = 0.0
     rate: int = 0
-    channels: int = 0
     samples: str = field(default="", repr=False)
+    utterance: str = ""
+    speaker: str = ""
+    part: str = "recordings"
 
 
-def look_at(path: Path, uses: Uses = Uses()) -> Recording:
+def look_at(
+    path: Path, encoders: tuple[str, ...] = (), *, anonymized: bool = True, extracted: bool = False
+) -> Recording:
     """Look at a recording.
 
     Parameters
     ----------
     path : Path
-    uses : Uses
+    encoders : tuple of str
+        Speaker encoders that it is for, which average the channels.
+    anonymized : bool
+        Whether stage 4 anonymizes it, from its first channel.
+    extracted : bool
+        Whether Kaldi's network extracts x-vectors of the first channel.
 
     Returns
     -------
@@ -101,75 +83,63 @@ def look_at(path: Path, uses: Uses = Uses()) -> Recording:
     'an empty file'
     """
     try:
-        averaged, first, channels = read_recording(path)
-        problem = _problem(averaged, first, uses)
+        averaged, first = read_recording(path)
+        problem = (
+            _problem(averaged, first, uses_first=anonymized or not encoders)
+            or ("ge2e" in encoders and _no_speech(averaged, anonymized))
+            or (extracted and _no_x_vector(first))
+            or ""
+        )
     except PrivacyEvalError as error:
-        return Recording(str(error).removeprefix(f"{path}: "))
+        return Recording(path, str(error).removeprefix(f"{path}: "))
     except Exception as error:  # of a library, on a file that nobody foresaw
-        return Recording(describe(error))
+        return Recording(path, describe(error))
     samples = averaged.samples
-    of_channels = (MIXED if uses.encoders else CHANNELS,) * (channels > 1)
-    share = clipped_share(samples)
     marks = {
-        CLIPPED: share >= LEAST_CLIPPED,
+        MIXED if encoders else CHANNELS: first is not averaged,
+        CLIPPED: clipped_share(samples) >= LEAST_CLIPPED,
         f"level below {_QUIET:g} dB of full scale": level_db(averaged) < _QUIET,
         f"sampled below {RATE} Hz, so without upper frequencies": averaged.rate < RATE,
     }
     return Recording(
+        path,
         problem,
-        (*of_channels, *(mark for mark, holds in marks.items() if holds)),
+        tuple(mark for mark, holds in marks.items() if holds),
         samples.size / averaged.rate,
         averaged.rate,
-        channels,
         digest(f"{averaged.rate} ".encode() + samples.astype("<f4").tobytes()),
     )
 
 
-def _problem(averaged: Audio, first: Audio, uses: Uses) -> str:
-    """Say what later stages cannot do with samples; "" if nothing.
-
-    Raises
-    ------
-    PrivacyEvalError
-        A front end refuses them.
-    """
-    of_first = [first] * (uses.anonymized or not uses.encoders)
-    seconds = first.samples.size / first.rate
-    if not seconds:
-        return "no samples"
-    if any(_peak(audio) <= 1 for audio in (averaged, *of_first)):
-        is_part = _peak(averaged) > 1 or _peak(first) > 1
-        return f"{SILENT} first channel or average of channels" if is_part else SILENT
-    if seconds < _SHORTEST:
-        return f"{seconds:.2f} s, shorter than {_SHORTEST} s"
-    if first.rate < _LOWEST_RATE:
-        return f"{first.rate} Hz, expected at least {_LOWEST_RATE}"
-    if max(_peak(averaged), _peak(first)) > _FULL_SCALE:
-        times = max(_peak(averaged), _peak(first)) / _FULL_SCALE
-        return f"samples beyond full scale ({times:.3g} times); {CONVERTED}"
-    if "ge2e" in uses.encoders:
-        speech = prepare(averaged).size / RATE
-        if not speech or (uses.anonymized and speech < LEAST_SPEECH):
-            return (
-                f"{speech:.2f} s of speech, needed are {LEAST_SPEECH} s" if speech else "no speech"
-            )
-    if uses.encoders and seconds < _TRIED:
-        for front_end in _front_ends(uses.encoders):
-            front_end.compute(averaged)
-    if uses.extracted:
-        if first.rate < CHALLENGE_MFCC.rate:
-            return f"{first.rate} Hz, the extractor needs at least {CHALLENGE_MFCC.rate}"
-        samples = resample(first.samples, first.rate, int(CHALLENGE_MFCC.rate))
-        return "" if voice_activity(mfcc(samples)).any() else "no voiced frames"
-    return ""
+def _problem(averaged: Audio, first: Audio, *, uses_first: bool) -> str:
+    """Say what no stage can use of samples."""
+    peaks = [float(np.abs(a.samples.astype(np.float32)).max(initial=0)) for a in (averaged, first)]
+    least, most = min(peaks) if uses_first else peaks[0], max(peaks)
+    rate, seconds = first.rate, first.samples.size / first.rate
+    problems = {
+        "no samples": not seconds,
+        SILENT: most <= 1,
+        f"{SILENT} first channel or average of channels": least <= 1,
+        f"{seconds:.2f} s, shorter than {_SHORTEST} s": seconds < _SHORTEST,
+        f"{rate} Hz, expected at least {_LOWEST_RATE}": rate < _LOWEST_RATE,
+        f"samples beyond full scale ({most / _FULL_SCALE:.3g} times); {CONVERTED}": (
+            most > _FULL_SCALE
+        ),
+    }
+    return next((problem for problem, holds in problems.items() if holds), "")
 
 
-@functools.cache
-def _front_ends(encoders: tuple[str, ...]) -> list[FrontEnd]:
-    """Read the front ends of encoders that have one of their own."""
-    loaded = [EncoderChoice(name).load() for name in encoders if ENCODERS.get(name) != "ge2e"]
-    return [encoder.front_end for encoder in loaded if isinstance(encoder, OnnxEncoder)]
+def _no_speech(audio: Audio, anonymized: bool) -> str:
+    """Say why ge2e makes no vector of samples."""
+    speech = prepare(audio).size / RATE
+    if speech >= (LEAST_SPEECH if anonymized else 1 / RATE):
+        return ""
+    return f"{speech:.2f} s of speech, needed are {LEAST_SPEECH} s" if speech else "no speech"
 
 
-def _peak(audio: Audio) -> float:
-    return float(np.abs(audio.samples.astype(np.float32)).max())
+def _no_x_vector(audio: Audio) -> str:
+    """Say why Kaldi's network extracts no x-vector of samples."""
+    if audio.rate < CHALLENGE_MFCC.rate:
+        return f"{audio.rate} Hz, the extractor needs at least {CHALLENGE_MFCC.rate}"
+    samples = resample(audio.samples, audio.rate, int(CHALLENGE_MFCC.rate))
+    return "" if voice_activity(mfcc(samples)).any() else "no voiced frames"

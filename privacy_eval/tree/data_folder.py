@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import warnings
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputWarning, PrivacyEvalError
-from ..io.files import atomic_path
+from ..io.files import atomic_folder
 from ..speech.audio import OTHER_LENGTH, AudioReader, soundfile
 from .speech_folder import refuse
 
@@ -22,7 +21,7 @@ def speech_of_data_folder(data: Path, out: Path) -> Path:
     Parameters
     ----------
     data, out : Path
-        The data folder, and the new one; what is there of it already stays.
+        The data folder, and the new one, which replaces an earlier one.
 
     Returns
     -------
@@ -38,25 +37,16 @@ def speech_of_data_folder(data: Path, out: Path) -> Path:
     reader = AudioReader(data, mix=True, allow_outside=True)
     odd = [u for u in reader.ids if "/" in u or u[0] == "."]
     refuse(odd, data, "ids that cannot name a file (write - for /, in utt2spk, too)")
-    out.mkdir(parents=True, exist_ok=True)
-    names = set()
-    for utterance in reader.ids:
-        whole = reader.whole_file(utterance)
-        path = out / f"{utterance}{'.flac' if whole is None else whole.suffix or '.wav'}"
-        names.add(path.name)
-        if whole is not None:
-            path.unlink(missing_ok=True)
-            path.symlink_to(os.path.abspath(whole))
-            continue
-        audio, content = reader.read(utterance), io.BytesIO()
-        samples = np.rint(audio.samples).clip(-(1 << 15), (1 << 15) - 1).astype(np.int16)
-        soundfile().write(content, samples, audio.rate, format="FLAC", subtype="PCM_16")
-        if not path.is_file() or path.read_bytes() != content.getvalue():
-            with atomic_path(path) as temporary:
-                temporary.write_bytes(content.getvalue())
-    for path in out.iterdir():
-        if path.name not in names:
-            path.unlink()
+    with atomic_folder(out) as folder:
+        for utterance in reader.ids:
+            whole = reader.whole_file(utterance)
+            if whole is not None:
+                link = folder / f"{utterance}{whole.suffix or '.wav'}"
+                link.symlink_to(os.path.abspath(whole))
+                continue
+            audio = reader.read(utterance)
+            samples = np.rint(audio.samples).clip(-(1 << 15), (1 << 15) - 1).astype(np.int16)
+            soundfile().write(folder / f"{utterance}.flac", samples, audio.rate, "PCM_16")
     for note in reader.notes():
         if note.startswith(OTHER_LENGTH):
             raise PrivacyEvalError(f"{data / 'wav.scp'}: {note}")

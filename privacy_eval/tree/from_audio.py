@@ -16,6 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,18 @@ from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
 from ..protocol.protocol import ENCODERS_FOLDER
+from ..speech.audio import soundfile
 from ..speech.encoders import EncoderChoice, check_encoders
-from ..speech.recordings import Recording
+from ..speech.recordings import Recording, look_at
 from .data_folder import speech_of_data_folder
-from .recordings import Row, choose, left_out, with_copies
+from .recordings import choose, left_out, mark_copies, write_list
 from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
 PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"
 ANON_SUFFIX = "_anon"
+#: What a recording without its counterpart lacks, by its suffix.
+_UNPAIRED = {"": "no anonymized copy", ANON_SUFFIX: "no original recording of this name"}
 #: Files of an x-vector extractor, the required one first.
 EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
 
@@ -166,20 +170,13 @@ class _Set:
     list: Mapping[str, bytes] = field(default_factory=dict)
 
 
-#: Looks at recordings, and is told which are used.
-Look = Callable[[Sequence[Path]], Mapping[Path, Recording]]
-Tell = Callable[[Sequence[Row]], None]
-
-
-def make_tree(
-    tree: Path, source: AudioFolders, look: Look | None = None, tell: Tell | None = None
-) -> NewTree:
+def make_tree(tree: Path, source: AudioFolders, tell: Callable[[str], object]) -> NewTree:
     """Write the data folders, trials and protocol of a tree; files of audio are not copied.
 
     Parameters
     ----------
-    look, tell : callable, optional
-        Look at all recordings; list all of them, before any error says that too many are unusable.
+    tell : callable
+        Print a line: which recordings cannot be used, before an error says that they are too many.
 
     Raises
     ------
@@ -187,11 +184,13 @@ def make_tree(
         An utterance without audio or, if a list is named, without transcript, audio of no
         utterance, a speaker with too few utterances or without gender, trials of only one speaker,
         training speech of an evaluated speaker; a path that a wav.scp cannot hold; other content in
-        the tree; the model of an encoder is missing; too many recordings that cannot be used.
+        the tree; a library or the model of an encoder is missing; too many unusable recordings.
     """
+    soundfile()
     check_encoders(map(EncoderChoice, source.encoders))
     source = _of_data_folders(source, tree)
-    speech, training = _evaluated(source), None
+    speech = _evaluated(source)
+    folders = [speech]
     if source.training is not None:
         training = _speech(source.training, source.training_utt2spk, source.speaker_level)
         file = source.training_utt2spk or source.training
@@ -199,20 +198,20 @@ def make_tree(
         refuse(shared, file, "training speakers who are evaluated, too")
         shared = sorted(speech.speaker_of.keys() & training.speaker_of)
         refuse(shared, file, "training utterances evaluated, too")
-    folders = [speech] if training is None else [speech, training]
+        folders.append(training)
     audio: dict[str, Mapping[str, Path]] = {"": {u: p for f in folders for u, p in f.audio.items()}}
     if source.anonymized is not None:
-        audio[ANON_SUFFIX] = _anonymized(source, source.speaker_level or speech.level)
+        if source.utt2spk is None:
+            level = source.speaker_level or speech.level
+            audio[ANON_SUFFIX] = read_speech_folder(source.anonymized, level=level).audio
+        else:
+            audio[ANON_SUFFIX] = _by_stem(source.anonymized)
     tree = Path(os.path.abspath(tree))
     _files(tree, source, folders, audio)  # before any work: what cannot be evaluated
-    rows, audio = _rows(source, folders, audio, look)
-    rows, copies = with_copies(rows)
-    if tell is not None:
-        tell(rows)
-    lost, remarks = left_out(rows, source.allow_unusable, (source.enroll or 1) + 1, tree)
-    if copies:
-        same = f"{counted(copies, 'recording')} with the samples of another one"
-        remarks.append(f"{same}: remove them, as copies are linked whoever speaks")
+    recordings, audio = _recordings(source, folders, audio)
+    for line in write_list(tree, recordings):
+        tell(line)
+    lost, remarks = left_out(recordings, source.allow_unusable)
     folders = [_without(folder, lost) for folder in folders]
     sets, files = _files(tree, source, folders, audio)
     remarks += _caveats(source, folders) + [*_remarks(folders[0], sets)]
@@ -237,11 +236,11 @@ def _of_data_folders(source: AudioFolders, tree: Path) -> AudioFolders:
     for role, lists in _LISTS.items():
         folder, prefix = getattr(source, role), "training_" * (role == "training")
         if folder is not None and (folder / "wav.scp").is_file():
-            new: dict[str, Any] = {role: speech_of_data_folder(folder, tree / "audio" / role)}
-            new |= {prefix + name: folder / name for name in lists if (folder / name).is_file()}
-            source = replace(
-                source, **{k: v for k, v in new.items() if k == role or not getattr(source, k)}
-            )
+            files = (folder / name for name in lists if not getattr(source, prefix + name))
+            known = (f for f in files if f.is_file() or f.name == "utt2spk")
+            new: dict[str, Any] = {prefix + file.name: file for file in known}
+            new[role] = speech_of_data_folder(folder, tree / "audio_of_wav_scp" / role)
+            source = replace(source, **new)
     return source
 
 
@@ -266,34 +265,39 @@ def _files(
     return sets, _data_folders(sets, folders[0], audio, tree) | _model_files(source)
 
 
-def _rows(
+def _recordings(
     source: AudioFolders,
     folders: Sequence[SpeechFolder],
     audio: Mapping[str, Mapping[str, Path]],
-    look: Look | None,
-) -> tuple[list[Row], dict[str, Mapping[str, Path]]]:
-    """Look at all recordings; return them, and the chosen ones by suffix and utterance."""
+) -> tuple[list[Recording], dict[str, Mapping[str, Path]]]:
+    """Look at all recordings; return them, and the chosen files by suffix and utterance."""
+    made, extracted = source.anonymized is None, source.model is not None
+    look = partial(look_at, encoders=source.encoders, anonymized=made, extracted=extracted)
     places = filter(None, (source.original, source.training, source.anonymized))
     alike = {first: paths for place in places for first, paths in audio_files(place).items()}
-    of_speech = [p for paths in audio.values() for p in paths.values()]
-    seen = look([p for first in of_speech for p in alike[first]]) if look else {}
-    chosen = {suffix: choose(paths, alike, seen) for suffix, paths in audio.items()}
     speaker_of = {u: s for folder in folders for u, s in folder.speaker_of.items()}
-    training = {u for folder in folders[1:] for u in folder.speaker_of}
-    copies = chosen.get(ANON_SUFFIX, {})
-    needs_copies = bool(training & copies.keys())
-    for u in speaker_of if source.anonymized else ():
-        if u not in copies and (needs_copies or u not in training):
-            copies[u] = chosen[""][u][0], Recording("no anonymized copy")
-    for u, (path, _) in copies.items():
-        if u not in speaker_of:
-            copies[u] = path, Recording("no original recording of this name")
-    rows = [
-        Row(path, u, speaker_of.get(u, ""), one, u in training)
-        for of in chosen.values()
-        for u, (path, one) in of.items()
-    ]
-    return rows, {s: {u: path for u, (path, _) in of.items()} for s, of in chosen.items()}
+    training = speaker_of.keys() - folders[0].speaker_of
+    unpaired = set[str]()
+    if source.anonymized is not None:
+        copies = audio[ANON_SUFFIX].keys()
+        unpaired = copies ^ (speaker_of if copies & training else folders[0].speaker_of).keys()
+    recordings, chosen = list[Recording](), dict[str, Mapping[str, Path]]()
+    for suffix, paths in audio.items():
+        files = {u: choose([look(path) for path in alike[first]]) for u, first in paths.items()}
+        chosen[suffix] = {u: of[0].path for u, of in files.items()}
+        new = [
+            replace(
+                one,
+                problem=one.problem or _UNPAIRED[suffix] * (u in unpaired),
+                utterance=u,
+                speaker=speaker_of.get(u, ""),
+                part="training recordings" if u in training else one.part,
+            )
+            for u, of in files.items()
+            for one in of
+        ]
+        recordings += new if suffix else mark_copies(new)
+    return recordings, chosen
 
 
 def _without(folder: SpeechFolder, lost: Collection[str]) -> SpeechFolder:
@@ -317,14 +321,6 @@ def _evaluated(source: AudioFolders) -> SpeechFolder:
     return speech
 
 
-def _anonymized(source: AudioFolders, level: int | None) -> Mapping[str, Path]:
-    """The anonymized audio by utterance, named as the original is."""
-    assert source.anonymized is not None
-    if source.utt2spk is None:
-        return read_speech_folder(source.anonymized, level=level).audio
-    return _by_stem(source.anonymized)
-
-
 def _speech(
     folder: Path, utt2spk: Path | None, level: int | None, known: Collection[str] = ()
 ) -> SpeechFolder:
@@ -332,7 +328,10 @@ def _speech(
     if utt2spk is None:
         return read_speech_folder(folder, level=level, known=known)
     speaker_of = dict(sorted(composed_table(read_utt2spk(utt2spk), utt2spk).items()))
-    paths = _select(_by_stem(folder), speaker_of, folder)
+    files = _by_stem(folder)
+    refuse([u for u in speaker_of if u not in files], folder, "no audio of utterances")
+    refuse([u for u in files if u not in speaker_of], folder, "audio of unknown utterances")
+    paths = {u: files[u] for u in speaker_of}
     return SpeechFolder(paths, speaker_of, {}, {}, {}, taken_from=utt2spk.name)
 
 
@@ -381,7 +380,7 @@ def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _S
     refuse(
         [s for s, own in utterances_of.items() if len(own) < least],
         source.utt2spk or source.original,
-        f"speakers with fewer than {least} utterances (to enroll "
+        f"speakers with fewer than {least} usable utterances (to enroll "
         f"{source.enroll or 1}, and one trial)",
     )
     split = [_split(of, source.enroll) for of in sessions.values()]
@@ -471,23 +470,12 @@ def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
 
 def _by_stem(folder: Path) -> dict[str, Path]:
     """The audio below a folder by the stem of its name."""
-    files: dict[str, Path] = {}
-    twice: list[str] = []
-    form = composed({path.stem for path in audio_files(folder)}, folder)
-    for path in audio_files(folder):
-        if form[path.stem] in files:
-            twice.append(f"{files[form[path.stem]]} and {path}")
-        files[form[path.stem]] = path
+    paths = list(audio_files(folder))
+    form = composed({path.stem for path in paths}, folder)
+    files = grouped(paths, lambda path: form[path.stem])
+    twice = [" and ".join(map(str, of)) for of in files.values() if len(of) > 1]
     refuse(twice, folder, "two audio files of one utterance")
-    return files
-
-
-def _select(files: Mapping[str, Path], needed: Mapping[str, str], folder: Path) -> dict[str, Path]:
-    """Return the audio of the needed utterances; refuse missing and unknown ones."""
-    missing = [utterance for utterance in needed if utterance not in files]
-    refuse(missing, folder, "no audio, named <id>.wav or .flac, of utterances")
-    refuse([stem for stem in files if stem not in needed], folder, "audio of unknown utterances")
-    return {utterance: files[utterance] for utterance in needed}
+    return {utterance: of[0] for utterance, of in files.items()}
 
 
 def _data_folder(

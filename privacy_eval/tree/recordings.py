@@ -1,122 +1,108 @@
-"""Which recordings of folders are used, and which are left out, as later stages cannot use them."""
+"""Which recordings are used, and which are left out, as later stages cannot use them."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, abbreviate, counted
+from tabulate import tabulate
+
+from ..choices import grouped
+from ..errors import PrivacyEvalError, counted, printable
+from ..io.csv_text import csv_text
+from ..io.files import write_text
+from ..speech.audio import CONVERTED
 from ..speech.recordings import Recording
 
-#: The list of all recordings in a tree.
-LIST = "recordings.csv"
+#: The list of all recordings in a tree, and the script that converts some of them.
+LIST, SCRIPT = "recordings.csv", "convert_recordings.sh"
+
+_SHOWN = 50
+_COLUMNS = "recording speaker unusable command cautions seconds rate".split()
+_COMMAND = "ffmpeg -nostdin -v error -n -i {} -vn -map_metadata -1 -sample_fmt s16 {}"
+_SAME = "same samples"
 
 
-@dataclass(frozen=True)
-class Row:
-    """A recording of the list.
-
-    Attributes
-    ----------
-    path : Path
-    utterance, speaker : str
-    seen : Recording
-    is_training : bool
-        Whether it is training speech.
-    """
-
-    path: Path
-    utterance: str
-    speaker: str
-    seen: Recording
-    is_training: bool = False
+def choose(files: Sequence[Recording]) -> Sequence[Recording]:
+    """Choose the usable one of the files of an utterance, such as one that was converted; all of
+    them where that is none or several, which is a problem."""
+    usable = [one for one in files if not one.problem]
+    if len(usable) < 2:
+        return usable or files
+    names = " and ".join(one.path.name for one in usable)
+    problem = f"{len(usable)} recordings of one name ({names})"
+    return [replace(one, problem=problem) for one in usable]
 
 
-def choose(
-    files: Mapping[str, Path],
-    named_alike: Mapping[Path, Sequence[Path]],
-    seen: Mapping[Path, Recording],
-) -> dict[str, tuple[Path, Recording]]:
-    """Choose the usable one of the files of every utterance, such as one that was converted.
-
-    Parameters
-    ----------
-    files : mapping
-        The first file by utterance.
-    named_alike : mapping
-        All files that differ from the first in what follows the dot alone.
-    """
-    chosen: dict[str, tuple[Path, Recording]] = {}
-    for utterance, first in files.items():
-        several = named_alike.get(first, (first,))
-        usable = [path for path in several if not seen.get(path, Recording()).problem]
-        path = (usable or several)[0]
-        one = seen.get(path, Recording())
-        if len(usable) > 1:
-            names = " and ".join(path.name for path in usable)
-            one = replace(one, problem=f"{len(usable)} recordings of one name ({names})")
-        chosen[utterance] = path, one
-    return chosen
+def mark_copies(recordings: Iterable[Recording]) -> list[Recording]:
+    """Add a caution to recordings that are copies of an earlier one."""
+    earlier: dict[str, Recording] = {}
+    marked = []
+    for one in recordings:
+        is_used = one.samples and not one.problem
+        same = earlier.setdefault(one.samples, one) if is_used else one
+        if same is not one:
+            caution = f"{_SAME} as {same.path.name} of {same.speaker}"
+            one = replace(one, cautions=(*one.cautions, caution))
+        marked.append(one)
+    return marked
 
 
-def with_copies(rows: Iterable[Row]) -> tuple[list[Row], int]:
-    """Add a caution to original recordings that are copies of an earlier one; also count them."""
-    earlier: dict[str, Row] = {}
-    heard = set[str]()
-    marked, count = [], 0
-    for row in rows:
-        samples = row.seen.samples
-        is_known = row.utterance in heard  # its original was before
-        heard.add(row.utterance)
-        usable = samples and not (row.seen.problem or is_known)
-        same = earlier.setdefault(samples, row) if usable else row
-        if same is not row:
-            caution = f"same samples as {same.path.name} of {same.speaker}"
-            seen = replace(row.seen, cautions=(*row.seen.cautions, caution))
-            row, count = replace(row, seen=seen), count + 1
-        marked.append(row)
-    return marked, count
+def write_list(tree: Path, recordings: Iterable[Recording]) -> list[str]:
+    """Write the list of recordings, those that cannot be used first, and the commands that convert
+    some of them; return what to print."""
+    cells, cautions = list[tuple[object, ...]](), Counter[str]()
+    for one in sorted(recordings, key=lambda one: (not one.problem, one.path)):
+        problem, hint, _ = one.problem.partition(f"; {CONVERTED}")
+        absolute = Path(os.path.abspath(one.path))
+        paths = (shlex.quote(str(path)) for path in (absolute, absolute.with_suffix(".flac")))
+        command = _COMMAND.format(*paths) if hint else ""
+        about = "; ".join(one.cautions), round(one.seconds, 3), one.rate
+        cells.append((one.path, one.speaker, problem, command, *about))
+        cautions.update(c.partition(" as ")[0] for c in one.cautions if not problem)
+    write_text(tree / LIST, csv_text([_COLUMNS, *cells]))
+    shown = [row[:3] for row in cells if row[2]]
+    lines = tabulate(shown[:_SHOWN], _COLUMNS[:3]).split("\n") if shown else []
+    if len(shown) > _SHOWN:
+        lines.append(f"and {len(shown) - _SHOWN} more in {tree / LIST}")
+    if commands := [f"{row[3]}\n" for row in cells if row[3]]:
+        write_text(tree / SCRIPT, "".join(commands))
+        how = f"sh {shlex.quote(str(tree / SCRIPT))}"
+        lines.append(f"ffmpeg converts {counted(len(commands), 'recording')}: {how}")
+    lines += [f"{counted(n, 'recording')}: {caution}" for caution, n in cautions.items()]
+    return [printable(line) for line in lines]
 
 
-def left_out(
-    rows: Sequence[Row], percent: float, least: int, tree: Path
-) -> tuple[set[str], list[str]]:
-    """Return the utterances to leave out, and what to say of them.
+def left_out(recordings: Sequence[Recording], percent: float) -> tuple[set[str], list[str]]:
+    """Return the utterances to leave out, and what to say of recordings.
 
     Parameters
     ----------
     percent : float
         Of the recordings, and of those of the training speech, that may be left out.
-    least : int
-        Recordings that every speaker needs.
 
     Raises
     ------
     PrivacyEvalError
-        More than allowed; a speaker with too few others.
+        More than allowed.
     """
-    lost = {row.utterance for row in rows if row.seen.problem}
-    speaker_of = {r.utterance: r.speaker for r in rows if r.speaker and not r.is_training}
-    kept = Counter(speaker for u, speaker in speaker_of.items() if u not in lost)
-    before = Counter(speaker_of.values())
-    few = [s for s in sorted(before) if kept[s] < least <= before[s]]
-    problems, remarks = [], []
-    for is_training, what in ((False, "recordings"), (True, "training recordings")):
-        all_of = {row.utterance for row in rows if row.is_training == is_training}
-        without = all_of & lost
-        text = f"{len(without)} of {len(all_of)} {what} cannot be used"
-        if 100 * len(without) > percent * len(all_of):
-            share = f"{100 * len(without) / len(all_of):.3g} %"
-            allowed = f"--allow-unusable {percent:g}"
-            problems.append(f"{text} ({share}), more than {allowed} allows")
-        elif without:
+    lost = {one.utterance for one in recordings if one.problem}
+    remarks = []
+    for part, members in grouped(recordings, lambda one: one.part).items():
+        of_part = {one.utterance for one in members}
+        without = of_part & lost
+        text = f"{len(without)} of {len(of_part)} {part} cannot be used"
+        if 100 * len(without) > percent * len(of_part):
+            remedy = f"mend, convert or remove what {LIST} in the new tree lists"
+            raise PrivacyEvalError(f"{text}, over --allow-unusable {percent:g} percent; {remedy}")
+        if without:
             remarks.append(f"{text} and were left out; {LIST} says why")
-    if few:
-        needed = f"{counted(len(few), 'speaker')} would keep fewer than {least} recordings"
-        problems.append(f"{needed}, too few to enroll and to try: {abbreviate(few)}")
-    if problems:
-        remedy = f"mend, convert or remove what {tree / LIST} lists"
-        raise PrivacyEvalError(f"{'; '.join(problems)}; {remedy}")
+    copies = sum(caution.startswith(_SAME) for one in recordings for caution in one.cautions)
+    if copies:
+        same = f"{counted(copies, 'recording')} with the samples of another one"
+        remarks.append(f"{same}: remove them, as copies are linked whoever speaks")
     return lost, remarks

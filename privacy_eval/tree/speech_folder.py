@@ -22,8 +22,7 @@ from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import opened, read_text
 from ..io.names import composed, composed_table
 from ..io.transcripts import read_transcripts
-from ..speech.audio import kind_of_audio
-from ..speech.recordings import SUFFIXES
+from ..speech.audio import SUFFIXES, kind_of_audio
 
 #: Tables of corpora: what separates their columns, and which of them is the gender.
 _TABLES = {"SPEAKERS.TXT": ("|", 1), "speaker-info.txt": (None, 2)}
@@ -160,9 +159,8 @@ def read_speech_folder(
         raise PrivacyEvalError(f"{folder}: no audio in it")
     table, gender_of = _genders(folder)
     listed = folder / _UTT2SPK
-    of_list = (
-        {*composed_table(read_utt2spk(listed), listed).values()} if listed.is_file() else set[str]()
-    )
+    lists = composed_table(read_utt2spk(listed), listed) if listed.is_file() else {}
+    of_list = {*lists.values()}
     placed = recognized = _librispeech(paths)
     if level or not placed:
         parts = [path.relative_to(folder).with_suffix("").parts for path in paths]

@@ -88,7 +88,7 @@ fi
 
 if [ "$stage" -le 3 ] && [ "$stop_stage" -ge 3 ]; then
     design=(--original "$speech" --encoders "$encoders")
-    for name in speaker_level utt2spk anonymized training training_utt2spk spk2gender text enroll allow_unusable nj; do
+    for name in speaker_level utt2spk anonymized training training_utt2spk spk2gender text enroll allow_unusable; do
         if [ -n "${!name}" ]; then design+=("--${name//_/-}" "${!name}"); fi
     done
     privacy-eval data-dir "${design[@]}" --out "$dir/tree"

@@ -66,11 +66,11 @@ def test_plain_files_are_linked_and_stale_ones_removed(data: Path, tmp_path: Pat
     (data / "segments").unlink()
     tree = tmp_path / "tree"
     assert made(data, tree).code == 0
-    link = tree / "audio/original/a-2.wav"
+    link = tree / "audio_of_wav_scp/original/a-2.wav"
     assert link.is_symlink() and link.resolve() == tmp_path / "a-2.wav"
-    (tree / "audio/original/old.flac").write_bytes(b"fLaC")
+    (tree / "audio_of_wav_scp/original/old.flac").write_bytes(b"fLaC")
     assert made(data, tree).code == 0
-    assert not (tree / "audio/original/old.flac").exists()
+    assert not (tree / "audio_of_wav_scp/original/old.flac").exists()
 
 
 def test_a_copy_at_another_speed_is_refused(data: Path, tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from support import Run, cli, recording_to
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.speech.audio import kind_of_audio, read_recording
-from privacy_eval.speech.recordings import Uses, look_at
-from privacy_eval.stages import recordings
+from privacy_eval.speech.recordings import look_at
 from privacy_eval.tree.from_audio import PROTOCOL
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
@@ -116,10 +115,10 @@ def test_ge2e_must_find_speech_also_once_it_is_anonymized(
     path = tmp_path / "u.wav"
     soundfile.write(path, samples, RATE)
     assert not look_at(path).problem  # for encoders that take anything
-    assert problem in look_at(path, Uses(("ge2e",))).problem
-    assert bool(look_at(path, Uses(("ge2e",))).problem) == bool(problem)
+    assert problem in look_at(path, ("ge2e",)).problem
+    assert bool(look_at(path, ("ge2e",)).problem) == bool(problem)
     if len(samples) == 4800:  # with copies that are there already, any speech is enough
-        assert not look_at(path, Uses(("ge2e",), anonymized=False)).problem
+        assert not look_at(path, ("ge2e",), anonymized=False).problem
 
 
 def test_cautions_do_not_make_a_recording_unusable(tmp_path: Path) -> None:
@@ -161,7 +160,7 @@ def test_compressed_speech_is_clipped_at_full_scale_and_whole(tmp_path: Path) ->
     square = 0.999 * np.sign(np.sin(np.arange(2 * RATE) * 2 * np.pi * 440 / RATE))
     for name, how in (("a.mp3", {}), ("a.ogg", {}), ("b.ogg", {"subtype": "OPUS"})):
         soundfile.write(tmp_path / name, square, RATE, **how)
-        audio, _, _ = read_recording(tmp_path / name)
+        audio, _ = read_recording(tmp_path / name)
         exact, _ = soundfile.read(tmp_path / name, dtype="float64")
         expected = np.clip(exact * 32768, -32768, 32767)
         assert np.abs(exact).max() > 1
@@ -237,7 +236,7 @@ def test_what_cannot_be_used_is_left_out_and_counted(folder: Folder) -> None:
     folder.path("ann/take 3.wav").write_bytes(folder.path("ann/take 3.wav").read_bytes()[:44])
     folder.path("notes.txt").write_text("no recording")
     folder.path("ann/picture.jpg").write_bytes(b"\xff\xd8\xff\xe0")
-    run = folder.look("--allow-unusable", "5%")
+    run = folder.look("--allow-unusable", 5)
     assert run.code == 0, run.err
     assert "take 3.wav" in run.out and "truncated" in run.out and "1 of 30" in run.err
     assert list(folder.listed()) == ["speech/ann/take 3.wav"]
@@ -251,14 +250,14 @@ def test_more_than_is_allowed_stops_with_the_whole_list(folder: Folder) -> None:
     for number in range(9):
         folder.path(f"ann/take {number}.wav").write_bytes(b"not audio")
     run = folder.look("--allow-unusable", 20)
-    assert run.code == 1 and "11 of 30" in run.err and "ann" in run.err
-    assert "1 speaker" in run.err and len(folder.listed()) == 11
+    assert run.code == 1 and "11 of 30" in run.err and len(folder.listed()) == 11
     assert not (folder.root / "tree/data").exists()
     run = folder.look("--allow-unusable", 100)  # ann would have no trial
-    assert run.code == 1 and "11 of 30" not in run.err and "1 speaker" in run.err
+    assert run.code == 1 and "11 of 30" not in run.err and ": 1: ann" in run.err
+    assert len(folder.listed()) == 11
     recording_to(folder.path("ann/take 0.wav"))
     assert folder.look("--allow-unusable", 100).code == 0 and len(folder.used()) == 20
-    assert folder.look("--allow-unusable", 101).code == 2
+    assert folder.look("--allow-unusable", "some").code == 2
 
 
 def test_an_original_is_left_out_with_its_copy_and_the_other_way_round(folder: Folder) -> None:
@@ -301,24 +300,6 @@ def test_copies_of_a_recording_are_a_caution_in_the_report(folder: Folder) -> No
     shutil.rmtree(folder.root / "tree")
     assert folder.look("--anonymized", folder.root / "speech").code == 0
     assert "1 recording with the samples of another one" in folder.remarks
-
-
-def test_what_was_seen_is_kept_until_a_recording_changes(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert folder.look().code == 0
-    looked: list[str] = []
-
-    def counting(path: Path, uses: Uses) -> object:
-        looked.append(path.name)
-        return look_at(path, uses)
-
-    monkeypatch.setattr(recordings, "look_at", counting)
-    assert folder.look().code == 0 and not looked
-    recording_to(folder.path("ann/more.wav"))
-    shutil.rmtree(folder.root / "tree/data")
-    (folder.root / "tree" / PROTOCOL).unlink()
-    assert folder.look().code == 0 and len(looked) == 11
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
