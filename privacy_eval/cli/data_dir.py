@@ -5,14 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from typing import TYPE_CHECKING
 
 from ..choices import ENCODERS
 from ..version import ROOT
 from .options import fill, log, number, path, positive, value
-
-if TYPE_CHECKING:
-    from ..tree.from_audio import NewTree
 
 EXAMPLE = "--original wav --anonymized wav_anon --utt2spk utt2spk --out tree"
 
@@ -84,34 +80,33 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {arguments.model}: {text}")
     for remark in new.remarks:
         log(f"privacy-eval: {remark}")
-    print("\n".join(_next(arguments, new)))
+    print("\n".join(_next(arguments, new.is_outside)))
     return 0
 
 
-def _next(arguments: argparse.Namespace, new: NewTree) -> list[str]:
+def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
     """Return the next steps for the user, as lines to print."""
     from ..asv.tree_vectors import BACKEND_FILES
     from ..protocol.protocol import own_entry
     from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
 
     tree = arguments.out
-    needed = [EXTRACTOR_FILES[0], *(() if new.is_trained else BACKEND_FILES)]
+    needed = [EXTRACTOR_FILES[0], *(() if arguments.training else BACKEND_FILES)]
     needed = [] if arguments.encoders else needed
     missing = [name for name in needed if not (tree / MODEL / name).is_file()]
     recipe = os.path.relpath(ROOT / "recipes/vpc2020/run.sh")
     command = [recipe, "--tree", str(tree), "--results", "exp", "--out", "results"]
-    command += ["--conf", PROTOCOL]
-    command += ["--stage", "5"] if new.is_anonymized else ["--stage", "4"]
-    command += [] if new.is_anonymized else ["--anonymizer", "mcadams"]
+    command += ["--conf", PROTOCOL, "--stage", "5" if arguments.anonymized else "4"]
+    command += [] if arguments.anonymized else ["--anonymizer", "mcadams"]
     command += ["--attackers", "all"] if arguments.encoders else []
-    command += ["--allow-outside"] if new.is_outside else []
-    first = [f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}"]
+    command += ["--allow-outside"] if is_outside else []
     command_too = ", and --extractor 'COMMAND {in} {out}' into the next command"
-    other = (
+    advice = (
+        f"First copy to {tree / MODEL} (stage 1 prints the source): {', '.join(missing)}",
         f"or, without a back end, put these lines in the place of asv_models in {tree / PROTOCOL}"
         f"{command_too * (EXTRACTOR_FILES[0] in missing)} (docs/extractors.md)",
         f"  asv_models: [{{trained_on: original, folder: {MODEL}, backend: cosine}}]",
         f"  attackers: [{own_entry('cosine')}]",
         "or begin again with --encoders ge2e, whose vectors need nothing trained",
     )
-    return [*((*first, *other) if missing else ()), f"Next: {shlex.join(command)}"]
+    return [*(advice if missing else ()), f"Next: {shlex.join(command)}"]

@@ -330,13 +330,10 @@ class AudioReader:
                     return _Source(None)
                 refused = f"{where}: a command, which runs with --allow-pipes only"
                 raise PrivacyEvalError(f"{refused} ({error})") from None
-        base = Path() if self._base is None else self._base
-        path = base / name
-        if self._base is None and not path.exists():
-            path = self._data / name
-        if not os.path.exists(path):  # macOS decomposes names
-            forms = (Path(unicodedata.normalize(form, str(path))) for form in ("NFC", "NFD"))
-            path = next((one for one in forms if os.path.exists(one)), path)
+        bases = [Path(), self._data] if self._base is None else [self._base]
+        forms = [name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))]  # of macOS
+        paths = (base / form for form in forms for base in bases)
+        path = next(filter(os.path.exists, paths), bases[-1] / name)
         check_inside([path], self._roots, f"{where}: ")
         return _Source(path, conversion)
 
@@ -408,9 +405,7 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
                 f"{where}: expected seconds, 0 <= start < end, found {start} {end}"
             )
         if channel and not re.fullmatch("[0-9]{1,3}", channel[0]):
-            raise PrivacyEvalError(
-                f"{where}: expected a channel, 0 for the first, not {channel[0]}"
-            )
+            raise PrivacyEvalError(f"{where}: expected a channel from 0, not {channel[0]}")
         line, of = lines[recording], int(channel[0]) if channel else None
         yield name, _Segment(line, f"{where} ({shorten(line.target)})", *times, of)
 

@@ -143,8 +143,6 @@ class NewTree:
         False if it already existed.
     sets : mapping
         Numbers of speakers and utterances of its data folders.
-    is_anonymized, is_trained : bool
-        Whether it holds anonymized speech, and training speech.
     is_outside : bool
         Whether audio is outside the tree.
     remarks : tuple of str
@@ -155,8 +153,6 @@ class NewTree:
 
     made: bool
     sets: Mapping[str, tuple[int, int]]
-    is_anonymized: bool
-    is_trained: bool
     is_outside: bool
     remarks: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
@@ -223,8 +219,6 @@ def make_tree(tree: Path, source: AudioFolders, tell: Callable[[str], object]) -
     return NewTree(
         _write(tree, files, source),
         {n: (len(set(s.speaker_of.values())), len(s.speaker_of)) for n, s in sets.items()},
-        source.anonymized is not None,
-        _TRAINING in sets,
         bool(paths_outside(everything, [tree])),
         (*remarks, *folders[0].remarks),
         tuple(f"{what} {folder.speakers}" for what, folder in taken),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import unicodedata
 from pathlib import Path
 
@@ -86,6 +87,28 @@ def test_a_copy_at_another_speed_is_refused(data: Path, tmp_path: Path) -> None:
     done = made(data, tmp_path / "tree")
     assert done.code == 1 and "reco2dur" in done.err and "b-2_sp0.9" in done.err
     assert not (tmp_path / "tree" / "protocol.yaml").exists()
+
+
+@pytest.mark.parametrize("role", ["original", "training"])
+def test_a_data_folder_without_speakers_is_named(data: Path, tmp_path: Path, role: str) -> None:
+    other = shutil.copytree(data, tmp_path / "other")
+    lacking = data if role == "original" else other
+    (lacking / "utt2spk").unlink()
+    done = made(data, tmp_path / "tree", "--training", other)
+    assert done.code == 1 and str(lacking / "utt2spk") in done.err
+    assert "audio_of_wav_scp" not in done.err
+
+
+def test_files_in_the_tree_that_a_wav_scp_names_stay(data: Path, tmp_path: Path) -> None:
+    """The new tree is where the audio is, below audio/original."""
+    place = tmp_path / "tree/audio/original"
+    lines_to(place / "wav.scp", [f"{u} {place / u}.wav" for u in IDS])
+    lines_to(place / "utt2spk", [f"{u} {u[0]}" for u in IDS])
+    for number, utterance in enumerate(IDS):
+        soundfile.write(place / f"{utterance}.wav", NOISE[number:, 0], 16000)
+    before = {path: path.read_bytes() for path in place.iterdir()}
+    assert made(place, tmp_path / "tree").code == 0
+    assert {path: path.read_bytes() for path in place.iterdir()} == before
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".x"])

@@ -291,6 +291,11 @@ def test_of_several_files_of_one_name_the_usable_one_is_taken(folder: Folder) ->
     wav.write_bytes(b"NIST_1A\n   1024\n")
     assert folder.look().code == 0 and not folder.listed()
     assert "speech/ann/take 0.flac" in folder.used() and len(folder.used()) == 30
+    shutil.rmtree(folder.root / "tree")
+    wav.with_suffix(".flac").write_bytes(b"")
+    assert folder.look().code == 0
+    assert {*folder.listed()} == {"speech/ann/take 0.flac", "speech/ann/take 0.wav"}
+    assert "1 of 30 recordings" in folder.remarks
 
 
 def test_copies_of_a_recording_are_a_caution_in_the_report(folder: Folder) -> None:
