@@ -8,7 +8,7 @@ import shlex
 
 from ..choices import ENCODERS
 from ..version import ROOT
-from .options import fill, log, number, path, positive, value
+from .options import fill, log, number, path, positive, progress, value
 
 EXAMPLE = "--original wav --anonymized wav_anon --utt2spk utt2spk --out tree"
 
@@ -52,8 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "percent of the recordings that may be left out, as later stages cannot use them (damaged, "
         "silent, too short, of another format); default: 5"
     )
-    parser.add_argument("--allow-unusable", **value("P", unusable, type=number, default=5.0))
+    parser.add_argument("--allow-unusable", **value("P", unusable, type=_percent, default=5.0))
     parser.set_defaults(usage_error=parser.error)
+
+
+def _percent(text: str) -> float:
+    return number(text.removesuffix("%"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--speaker-level and --utt2spk exclude each other")
     arguments.encoders = tuple(dict.fromkeys(arguments.encoders.split()))
     log("privacy-eval: looking at every recording")
-    new = make_tree(arguments.out, fill(AudioFolders, arguments), print)
+    new = make_tree(arguments.out, fill(AudioFolders, arguments), print, progress())
     print(f"{arguments.out}: {'created' if new.made else 'already exists'}")
     for name, (speakers, utterances) in new.sets.items():
         print(f"  data/{name}: {utterances} utterances of {speakers} speakers")

@@ -11,12 +11,12 @@ different sessions, and trials are also against the speakers of the other gender
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -166,13 +166,20 @@ class _Set:
     list: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def make_tree(tree: Path, source: AudioFolders, tell: Callable[[str], object]) -> NewTree:
+def make_tree(
+    tree: Path,
+    source: AudioFolders,
+    tell: Callable[[str], object],
+    progress: Callable[[int, int, str], None] | None = None,
+) -> NewTree:
     """Write the data folders, trials and protocol of a tree; files of audio are not copied.
 
     Parameters
     ----------
     tell : callable
         Print a line: which recordings cannot be used, before an error says that they are too many.
+    progress : callable, optional
+        Gets the number of recordings looked at, of all, and the name of the last.
 
     Raises
     ------
@@ -204,7 +211,7 @@ def make_tree(tree: Path, source: AudioFolders, tell: Callable[[str], object]) -
             audio[ANON_SUFFIX] = _by_stem(source.anonymized)
     tree = Path(os.path.abspath(tree))
     _files(tree, source, folders, audio)  # before any work: what cannot be evaluated
-    recordings, audio = _recordings(source, folders, audio)
+    recordings, audio = _recordings(source, folders, audio, progress)
     for line in write_list(tree, recordings):
         tell(line)
     lost, remarks = left_out(recordings, source.allow_unusable)
@@ -263,10 +270,10 @@ def _recordings(
     source: AudioFolders,
     folders: Sequence[SpeechFolder],
     audio: Mapping[str, Mapping[str, Path]],
+    progress: Callable[[int, int, str], None] | None,
 ) -> tuple[list[Recording], dict[str, Mapping[str, Path]]]:
     """Look at all recordings; return them, and the chosen files by suffix and utterance."""
     made, extracted = source.anonymized is None, source.model is not None
-    look = partial(look_at, encoders=source.encoders, anonymized=made, extracted=extracted)
     places = filter(None, (source.original, source.training, source.anonymized))
     alike = {first: paths for place in places for first, paths in audio_files(place).items()}
     speaker_of = {u: s for folder in folders for u, s in folder.speaker_of.items()}
@@ -276,6 +283,16 @@ def _recordings(
         copies = audio[ANON_SUFFIX].keys()
         unpaired = copies ^ (speaker_of if copies & training else folders[0].speaker_of).keys()
     recordings, chosen = list[Recording](), dict[str, Mapping[str, Path]]()
+    done, total = (
+        itertools.count(1),
+        sum(len(alike[p]) for of in audio.values() for p in of.values()),
+    )
+
+    def look(path: Path) -> Recording:
+        if progress is not None:
+            progress(next(done), total, path.name)
+        return look_at(path, source.encoders, anonymized=made, extracted=extracted)
+
     for suffix, paths in audio.items():
         files = {u: choose([look(path) for path in alike[first]]) for u, first in paths.items()}
         chosen[suffix] = {u: of[0].path for u, of in files.items()}

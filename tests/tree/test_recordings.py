@@ -236,7 +236,7 @@ def test_what_cannot_be_used_is_left_out_and_counted(folder: Folder) -> None:
     folder.path("ann/take 3.wav").write_bytes(folder.path("ann/take 3.wav").read_bytes()[:44])
     folder.path("notes.txt").write_text("no recording")
     folder.path("ann/picture.jpg").write_bytes(b"\xff\xd8\xff\xe0")
-    run = folder.look("--allow-unusable", 5)
+    run = folder.look("--allow-unusable", "5%")
     assert run.code == 0, run.err
     assert "take 3.wav" in run.out and "truncated" in run.out and "1 of 30" in run.err
     assert list(folder.listed()) == ["speech/ann/take 3.wav"]
