@@ -43,8 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = load_protocol(arguments.conf)
     files = [(arguments.attack_model, arguments.results_txt), *arguments.also]
     parts = []
-    own = arguments.anon_suffix
-    anon_suffix = protocol.anon_suffix if own is None else own
+    anon_suffix = protocol.anon_suffix if arguments.anon_suffix is None else arguments.anon_suffix
     for models, file in files:
         loaded = load(file)
         origin = {"name": file.name, "sha256": digest(loaded.content)}

@@ -26,22 +26,21 @@ _ASV = ("dataset", "split", "gender", "enrollment", "trial")
 _EMOTIONS = "UAR|ACC_(?:ang|hap|neu|sad)"
 #: A table of 2024 before March, which does not tell what its ASV model was trained on.
 UNTOLD = "asv"
-#: Forms of tables by kind.
+#: Forms of tables by kind; of those with the same columns, the first is that of CSV.
 TABLES = {
-    "ser": TableForm("SER results", ("dataset", "split", "ser"), _EMOTIONS),
-    "asv_orig": TableForm("ASV_eval results", _ASV, "EER"),
-    "asr": TableForm("ASR results", ("dataset", "split", "asr"), "WER"),
-    "asv_anon": TableForm("ASV_eval^anon results", _ASV, "EER"),
     UNTOLD: TableForm("ASV results", _ASV, "EER"),
+    "asv_orig": TableForm("ASV_eval results", _ASV, "EER"),
+    "asv_anon": TableForm("ASV_eval^anon results", _ASV, "EER"),
+    "asr": TableForm("ASR results", ("dataset", "split", "asr"), "WER"),
     "folds": TableForm("", ("dataset", "split", "fold", "ser"), _EMOTIONS),  # of CSV
+    "ser": TableForm("SER results", ("dataset", "split", "ser"), _EMOTIONS),
 }
 #: What a file states beside a value: an interval, or what is over the folds of UAR.
-_STATED = re.compile("(.+?)[-_](ci[-_]lower|ci[-_]upper|min|max|std)")
+_STATED = re.compile("[-_](?=(?:ci[-_](?:lower|upper)|min|max|std)$)")
 _STATISTICS = ("mean", "min", "max", "std")
 _LINE = re.compile(r"-{2,9} *(?:Time\b.{0,40}?|(?P<heading>[^- ].{1,60}?)) *-{2,9}")
 _PERCENT = re.compile(r"[0-9]{1,5}(?:\.[0-9]{0,17})?(?:[eE][-+]?[0-9]{1,2})?", re.ASCII)
 _MISSING = ("nan", "NaN", "None", "<NA>", "NA", "n/a")
-_INDEX = re.compile("[0-9]{1,6}")
 
 
 @dataclass(frozen=True)
@@ -151,11 +150,9 @@ def table_rows(
         with a warning; a fold may lack an emotion, which is blank then.
     """
     _, identity, values = TABLES[kind]
-    columns = []
-    for name in names:
-        name = f"UAR-{name}" if kind == "ser" and name in _STATISTICS else name
-        stated = _STATED.fullmatch(name := name.removesuffix("-mean"))
-        columns.append(f"{stated[1]}-{stated[2].replace('-', '_')}" if stated else name)
+    of_recall = kind == "ser"
+    columns = [f"UAR-{n}" if of_recall and n in _STATISTICS else n for n in names]
+    columns = [_STATED.sub("-", n.removesuffix("-mean")).replace("ci-", "ci_") for n in columns]
     form = re.compile(rf"(?:{values})(?:-(?:ci_lower|ci_upper|min|max|std))?")
     known = (name in identity or form.fullmatch(name) for name in columns)
     needed = {*identity, values.partition("|")[0]}
@@ -169,7 +166,7 @@ def table_rows(
 
 def _row(kind: str, columns: Sequence[str], cells: Sequence[str], where: str) -> SummaryRow:
     """Make a row of its cells."""
-    if len(cells) == len(columns) + 1 and _INDEX.fullmatch(cells[0]):
+    if len(cells) == len(columns) + 1 and cells[0].isdecimal():
         cells = cells[1:]
     of, identity = dict(zip(columns, cells, strict=False)), TABLES[kind].identity
     nans = [f"{name} is {text}" for name, text in of.items() if text in _MISSING]
@@ -190,9 +187,7 @@ def _row(kind: str, columns: Sequence[str], cells: Sequence[str], where: str) ->
     return SummaryRow(where, tuple(of[name] for name in identity), values)
 
 
-_AVERAGE = re.compile(
-    r"(?P<title>(?:Weighted a|A)verage [^:]+): (?P<value>-?\d{1,3}\.\d{3})", re.ASCII
-)
+_AVERAGE = re.compile(r"((?:Weighted a|A)verage [^:]+): (-?\d{1,3}\.\d{3})", re.ASCII)
 
 
 def summary_averages(text: str) -> Iterator[tuple[int, str, float]]:
@@ -205,4 +200,4 @@ def summary_averages(text: str) -> Iterator[tuple[int, str, float]]:
     """
     for number, line in enumerate(text.split("\n"), start=1):
         if match := _AVERAGE.fullmatch(line.strip()):
-            yield number, match["title"], float(match["value"])
+            yield number, match[1], float(match[2])

@@ -29,14 +29,16 @@ _PITCH = re.compile(
 )
 _PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std", "pitch_correlation_chance")
 _SET_NAME = re.compile(r"[^\s:]+")
-_BARE_EER = re.compile(
-    r"\bEER: ([0-9.]+)(?=[ \t\r]*$|[ \t]*[A-Z]|[ \t]*linka)", re.ASCII | re.MULTILINE
-)
-_PARTS = ("verification", "recognition", "utility", "similarity")
+_BARE_EER = re.compile(r"\bEER: ([0-9.]+)(?![0-9.%ex_])")
+#: Kinds of values by the fields of `ResultsTxt`.
+_PARTS = ("scores", "rates", "utility", "matrices")
 _TAG = "tag"
 K = TypeVar("K")
 #: Values by name: where it is first, how many are repeated, and the values by key.
 Found: TypeAlias = dict[K, tuple[str, int, dict[str, Any]]]
+Located: TypeAlias = tuple[str, str]
+#: A line's pattern, and the names of its numbers.
+Form: TypeAlias = tuple[re.Pattern[str], list[str]]
 _KEY = re.compile(r"\{([^}]+)\}")
 _CAVEAT = "caveat: "
 #: Metrics of trial sets, and all that have lines.
@@ -116,8 +118,8 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
         warnings.warn(InputWarning(f"{where}: {said}"), stacklevel=2)
     found: Found[tuple[str, str]] = {}
     for where, head, body in _blocks(text, path):
-        for part, name, values in _block(where, head, body):
-            add_values(found, (part, name), values, where)
+        for at, part, name, values in _block(where, head, body):
+            add_values(found, (part, name), values, at)
     if not found:
         raise PrivacyEvalError(f"{path}: empty file: no results (evaluation stopped?)")
     warn_repeated(path, found)
@@ -165,28 +167,29 @@ def warn_repeated(path: str, found: Found[Any]) -> None:
 
 def _block(
     where: str, head: str, body: list[Located]
-) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Read the lines of a name: yield a part of `ResultsTxt`, the name, and values by key."""
+) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Read the lines of a name: yield `path:line`, their kind, the name, and values by key."""
     if pitch := _PITCH.fullmatch(head):
         if body:
             raise PrivacyEvalError(f"{body[0][0]}: unexpected after a pitch correlation")
         numbers = (_number(text, where) for text in pitch.groups()[1:] if text)
-        yield "utility", pitch[1], dict(zip(_PITCH_KEYS, numbers, strict=False))
+        yield where, "utility", pitch[1], dict(zip(_PITCH_KEYS, numbers, strict=False))
     elif _SET_NAME.fullmatch(head) is None:
         raise PrivacyEvalError(f"{where}: not a line of a results.txt: {head[:100]!r}")
     elif not body:
         raise PrivacyEvalError(f"{where}: {head} is followed by no value")
-    elif head.startswith("ASV-"):
-        yield "verification", head, _values(body, "scores")
     elif head.startswith("ASR-"):
         rates: dict[str, WerLine] = {}
         for at, line in body:
             key = f"%WER {(rate := parse_wer_line(line, at)).decode}"
             rates[key if key not in rates else f"{key} {at}"] = rate
-        yield "recognition", head, rates
+        yield where, "rates", head, rates
     else:
-        for key, value in _values(body, *_SET_KINDS).items():
-            yield _PARTS[2 + (METRICS[key].kind == "matrices")], head, {key: value}
+        forms = _forms("scores") if head.startswith("ASV-") else _forms(*_SET_KINDS)
+        for at, line in body:
+            for key, value in _values(line, at, forms):
+                kind = "scores" if key == _TAG else METRICS[key].kind
+                yield at, kind, head, {key: value}
 
 
 def format_results_txt(results: ResultsTxt) -> str:
@@ -254,17 +257,14 @@ def format_metrics(
     return [*lines, *(f"{_CAVEAT}{reason}" for reason in withheld)]
 
 
-def _forms(*kinds: Kind) -> list[tuple[re.Pattern[str], list[str]]]:
+def _forms(*kinds: Kind) -> list[Form]:
     """Patterns of the lines of metrics, and the names of their numbers."""
-    forms = []
-    for line in (metric.line for kind in kinds for metric in of_kind(kind).values()):
-        if line:
-            literal = [_literal(part) for part in _KEY.split(line)[::2]]
-            names = _KEY.findall(line)
-            numbers = {"tag": "([0A-Z])"}
-            parts = [f"(?:{numbers.get(name, _NUMBER)}|{NOT_AVAILABLE})" for name in names]
-            joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
-            forms.append((re.compile(rf"{joined}[ \t]*"), names))
+    forms, numbers = [], {_TAG: "([0A-Z])"}
+    for line in filter(None, (metric.line for kind in kinds for metric in of_kind(kind).values())):
+        literal, names = [_literal(part) for part in _KEY.split(line)[::2]], _KEY.findall(line)
+        parts = [f"(?:{numbers.get(name, _NUMBER)}|{NOT_AVAILABLE})" for name in names]
+        joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
+        forms.append((re.compile(rf"{joined}[ \t]*"), names))
     return forms
 
 
@@ -282,9 +282,6 @@ def _number(text: str, where: str) -> float:
     if math.isinf(value) and not text.endswith("inf"):
         raise PrivacyEvalError(f"{where}: too large a number: {text[:100]!r}")
     return float(np.nextafter(value, 0)) if text == "5e-04" else value
-
-
-Located = tuple[str, str]
 
 
 def _blocks(text: str, path: str) -> list[tuple[str, str, list[Located]]]:
@@ -308,26 +305,20 @@ def _blocks(text: str, path: str) -> list[tuple[str, str, list[Located]]]:
     return blocks
 
 
-def _values(body: list[Located], *kinds: Kind) -> dict[str, Any]:
-    """Read the numbers of a block's lines by name, and the ZEBRA category, `tag`."""
-    values: dict[str, Any] = {}
-    forms = _forms(*kinds)
-    for where, line in body:
-        rest = line
-        while rest:  # several may run together
-            match, names = next(
-                ((m, n) for form, n in forms if (m := form.match(rest))), (None, [])
-            )
-            if match is None:
-                raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
-            rest = rest[match.end() :]
-            for name, text in zip(names, match.groups(), strict=True):
-                if text is None:  # not available
-                    continue
-                unit = 100 if name != _TAG and f"{{{name}}}%" in METRICS[name].line else 1
-                value: Any = text if name == _TAG else _number(text, where) / unit
-                if values.setdefault(name, value) != value:
-                    raise PrivacyEvalError(f"{where}: another {name} than above")
+def _values(line: str, where: str, forms: Sequence[Form]) -> Iterator[tuple[str, Any]]:
+    """Yield the numbers of a line by name, and the ZEBRA category, `tag`."""
+    rest = line
+    while rest:  # several may run together
+        match, names = next(((m, n) for form, n in forms if (m := form.match(rest))), (None, []))
+        if match is None:
+            raise PrivacyEvalError(f"{where}: not a line of a results.txt: {line[:100]!r}")
+        rest = rest[match.end() :]
+        for name, text in zip(names, match.groups(), strict=True):
+            if name == _TAG and text:
+                yield name, text
+            elif text:  # else not available
+                unit = 100 if f"{{{name}}}%" in METRICS[name].line else 1
+                value = _number(text, where) / unit
                 if unit > 1 and 1 < abs(value) < math.inf:
                     raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
-    return values
+                yield name, value

@@ -145,9 +145,8 @@ class Tried:
         is so low that the interval is known to be too short."""
         replicates = [a.eer.replicates for a in self.compared]
         drawn = [of_one for of_one in replicates if of_one is not None]
-        if len(self.compared) < 2 or len(drawn) < len(replicates):
-            return None
-        if len({of_one.drawn for of_one in drawn}) > 1:
+        is_shared = len(drawn) == len(replicates) and len({of_one.drawn for of_one in drawn}) == 1
+        if len(self.compared) < 2 or not is_shared:
             return None
         values = np.array([of_one.values for of_one in drawn])
         found = strongest([a.value for a in self.compared], values)

@@ -84,20 +84,11 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
             None,
             system,
         ),
-        (
-            "Weighted average gain of voice distinctiveness {}",
-            "G_VD, dB",
-            "gvd_db",
-            None,
-            system,
-        ),
+        ("Weighted average gain of voice distinctiveness {}", "G_VD, dB", "gvd_db", None, system),
     )
     averages = [
         ChallengeAverage(
-            title.format(split),
-            quantity,
-            split,
-            means.of(metric, attack_model, split, of),
+            title.format(split), quantity, split, means.of(metric, attack_model, split, of)
         )
         for title, quantity, metric, attack_model, of in rows
         for split in protocol.splits

@@ -21,6 +21,12 @@ from ..results.records import IdentificationRecord
 from .groups import by_trial_set
 
 
+def percent(rate: float, bounds: Sequence[float] | None = None) -> str:
+    """Write a rate in percent, with its interval if there is one."""
+    interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
+    return f"{100 * rate:.0f} %{interval}"
+
+
 @dataclass(frozen=True)
 class SingledOut:
     """How often exactly one of `size` voices is accepted, the largest number that all records
@@ -33,9 +39,7 @@ class SingledOut:
     @property
     def text(self) -> str:
         """The rate in percent, with the interval if there is one."""
-        bounds = self.interval
-        interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
-        return f"{100 * self.rate:.0f} %{interval}"
+        return percent(self.rate, self.interval)
 
 
 @dataclass(frozen=True)
@@ -255,8 +259,7 @@ class WorstProtected:
     @property
     def text(self) -> str:
         """The rate in percent, with its interval over tests."""
-        low, high = wilson_interval(self.rate, self.n_tests)
-        return f"{100 * self.rate:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
+        return percent(self.rate, wilson_interval(self.rate, self.n_tests))
 
 
 def worst_protected(records: Iterable[IdentificationRecord]) -> WorstProtected | None:

@@ -680,17 +680,6 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
     return protocol_from_dict(values, where)
 
 
-def editions_of(data_set: str, split: str, group: str) -> list[str]:
-    """List the bundled protocols that have a data set, a split, and a gender or kind of speech."""
-    found = []
-    for protocol in map(load_protocol, bundled()):
-        sets = (*protocol.recognition.data_sets, *protocol.emotion)
-        groups = (*protocol.genders, "original", "anon")
-        if data_set in {d.id for d in sets} and split in protocol.splits and group in groups:
-            found.append(protocol.name)
-    return found
-
-
 def protocol_from_dict(values: object, where: str) -> Protocol:
     """Build a protocol from plain values and validate it; `where` begins error messages."""
     protocol = from_plain(Protocol, values, where)
@@ -846,30 +835,24 @@ def _check_attackers(protocol: Protocol) -> None:
     for a in protocol.attackers:
         where = f"attackers: {a.id}"
         aligned = a.alignment != "none" or bool(a.norm) or a.top != TOP
-        _need(a.scoring == "aligned" or not aligned, f"{where}: its scoring is not aligned")
-        _need(a.scoring == "fused" or not a.fuses, f"{where}: its scoring is not fused")
-        _need(
-            a.scoring in ("cosine", "aligned") or not a.encoder,
-            f"{where}: its scoring has no encoder",
+        is_onnx = a.encoder.endswith(".onnx")
+        is_encoder = a.encoder in ENCODERS or is_onnx or a.has_external_vectors
+        is_several = set(a.fuses) <= single and len(set(a.fuses)) == len(a.fuses) != 1
+        encoders = (
+            f"{', '.join(ENCODERS)}, a file .onnx or a folder {ENCODERS_FOLDER}/NAME (no dots) of "
+            "vectors of your own"
         )
-        _need(
-            not a.encoder
-            or a.encoder in ENCODERS
-            or a.encoder.endswith(".onnx")
-            or a.has_external_vectors,
-            f"{where}: encoder must be {', '.join(ENCODERS)}, a file .onnx or a folder "
-            f"{ENCODERS_FOLDER}/NAME (no dots) of vectors of your own, not {a.encoder!r}",
-        )
-        _need(
-            not a.front_end or a.encoder.endswith(".onnx"),
-            f"{where}: front_end belongs to an encoder in an ONNX file",
-        )
-        _need(a.top > 0, f"{where}: top must be positive")
-        _need(a.norm == "asnorm" or a.top == TOP, f"{where}: top belongs to norm: asnorm")
-        _need(
-            set(a.fuses) <= single and len(set(a.fuses)) == len(a.fuses) != 1,
-            f"{where}: fuses must be several other attackers of {', '.join(sorted(single))}",
-        )
+        for problem, is_found in {
+            "its scoring is not aligned": aligned and a.scoring != "aligned",
+            "its scoring is not fused": a.fuses and a.scoring != "fused",
+            "its scoring has no encoder": a.encoder and a.scoring not in ("cosine", "aligned"),
+            f"encoder must be {encoders}, not {a.encoder!r}": a.encoder and not is_encoder,
+            "front_end belongs to an encoder in an ONNX file": a.front_end and not is_onnx,
+            "top must be positive": a.top <= 0,
+            "top belongs to norm: asnorm": a.norm != "asnorm" and a.top != TOP,
+            f"fuses must be several other attackers of {', '.join(sorted(single))}": not is_several,
+        }.items():
+            _need(not is_found, f"{where}: {problem}")
 
 
 def _check_file_names(protocol: Protocol) -> None:
@@ -931,8 +914,8 @@ def _expand(folder: DataFolder, protocol: Protocol) -> Iterator[DataFolder]:
             _expand_names(template, some_splits, some_genders, where)
             for template in (folder.cut_from, folder.list, folder.name, *folder.combine)
         )
-        if len(source) > 1 or len(list_name) > 1:
-            raise PrivacyEvalError(f"{where}: cut_from and list must be unique for this name")
+        is_unique = len(source) <= 1 and len(list_name) <= 1
+        _need(is_unique, f"{where}: cut_from and list must be unique for this name")
         yield replace(
             folder,
             name=names[0],
@@ -950,8 +933,8 @@ def _expand_names(
         return []
     names = dict.fromkeys(_fill(template, s, g) for s, g in itertools.product(splits, genders))
     for name in names:
-        if re.fullmatch(r"\w[\w.+-]*", name, re.ASCII) is None or ".." in name:
-            raise PrivacyEvalError(f"{where}: {name!r} is not a valid file name")
+        is_valid = re.fullmatch(r"\w[\w.+-]*", name, re.ASCII) and ".." not in name
+        _need(bool(is_valid), f"{where}: {name!r} is not a valid file name")
     return list(names)
 
 
@@ -961,21 +944,17 @@ def _sort_by_dependency(
     """Sort data folders so that each follows its parts, which may also be trial sets."""
     names = [f.name for f in folders]
     for folder in folders:
-        if names.count(folder.name) > 1:
-            raise PrivacyEvalError(f"data_folders: duplicate {folder.name}")
+        _need(names.count(folder.name) == 1, f"data_folders: duplicate {folder.name}")
         for part in folder.combine:
-            if part not in names and part not in trial_sets:
-                raise PrivacyEvalError(f"data_folders: {folder.name}: unknown part {part}")
-            if folder.combine.count(part) > 1:
-                raise PrivacyEvalError(f"data_folders: {folder.name}: duplicate {part}")
+            where = f"data_folders: {folder.name}"
+            _need(part in names or part in trial_sets, f"{where}: unknown part {part}")
+            _need(folder.combine.count(part) == 1, f"{where}: duplicate {part}")
     ordered: list[DataFolder] = []
     waiting = folders
     while waiting:
         left = {f.name for f in waiting}
         ready = [f for f in waiting if not left & {f.cut_from, *f.combine}]
-        if not ready:
-            chain = ", ".join(sorted(left))
-            raise PrivacyEvalError(f"data_folders: circular dependency: {chain}")
+        _need(bool(ready), f"data_folders: circular dependency: {', '.join(sorted(left))}")
         ordered += ready
         waiting = [f for f in waiting if f not in ready]
     return tuple(ordered)

@@ -9,6 +9,7 @@ from ..errors import counted
 from ..metrics import METRICS, NOT_AVAILABLE
 from ..metrics.amount import Amount
 from ..numbers.disclosures import ONE_SESSION, condition_text
+from ..numbers.identification import percent
 from ..numbers.report_data import ReportData
 from ..results.records import AmountRecord, AttributeRecord, Results
 from .record_tables import RecordTable
@@ -188,9 +189,7 @@ def _by_session(record: AmountRecord) -> str:
 
 
 def _found(amount: Amount) -> str:
-    bounds = amount.rank1_interval
-    interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
-    return f"{100 * (amount.rank1 or 0):.0f} %{interval}"
+    return percent(amount.rank1 or 0, amount.rank1_interval)
 
 
 def attribute_sentences(data: ReportData) -> list[str]:
@@ -199,13 +198,12 @@ def attribute_sentences(data: ReportData) -> list[str]:
     for r in data.attributes_of_main_split:
         c, of = r.condition, r.strongest
         knows = "anonymized" if r.reported == SITUATIONS[2] else "original"
-        bounds = "[{:.0f}, {:.0f}]".format(*(100 * b for b in of.interval))
         caveat = f"; {r.caveat}" * bool(r.caveat)
         sentences.append(
             f"{c.system}, {c.attribute} ({data.protocol.data_set(c.data_set).title}): a classifier "
             f"that learned from {knows} speech of others has an average recall of "
-            f"{100 * of.uar:.0f} % {bounds} on anonymized speech, with original speech "
-            f"{100 * r.situations[SITUATIONS[0]].uar:.0f} %; chance is "
+            f"{percent(of.uar, of.interval)} on anonymized speech, with original speech "
+            f"{percent(r.situations[SITUATIONS[0]].uar)}; chance is "
             f"{100 / len(r.classes):.3g} %{caveat}"
         )
     return sentences

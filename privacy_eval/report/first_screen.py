@@ -23,6 +23,17 @@ from .page import Front
 #: Measures that are in tables only.
 _PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808", LEVEL)
 
+_CHANGE = "original \u2192 anonymized"
+#: Sentences on measures that need an explanation.
+_MEASURED = {
+    "dnsmos_ovrl": f"Quality: DNSMOS {{}} (overall, {_CHANGE}; opinions from 1 to 5 that a network "
+    "predicts, not listeners').",
+    "per_original": "Phones: {} of those that a recognizer hears in original speech are "
+    "recognized otherwise (PER to original speech; compare systems by it).",
+    "per": f"Phones: a recognizer gets {{}} wrong (PER, {_CHANGE}; pronunciations have errors of "
+    "their own: compare the two).",
+}
+
 #: Where published EERs lie, by how many ends of a system's interval they exceed.
 _PLACES = ("below its interval:", "within it (no difference shown):", "above it:")
 
@@ -154,8 +165,8 @@ def _folders(results: Results) -> Iterator[str]:
 
 def _verdict(data: ReportData) -> str:
     """State which evaluated system protects best, and whether the difference is significant."""
-    ranking, own = data.main_ranking, {system_column(s) for s in data.results.systems}
-    ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in own]
+    ranking = data.main_ranking
+    ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in ranking.own]
     if not ranked or ranking.by_strongest:
         return ""
     number, first = ranked[0]
@@ -209,8 +220,7 @@ def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
 def _verdict_on_words(data: ReportData, split: str) -> str:
     """State which evaluated system keeps words best, where systems can be compared."""
     ranking = data.word_error_rankings.get(split)
-    own = {system_column(s) for s in data.results.systems}
-    ranked = [r for r in ranking.ranked if r.system in own] if ranking is not None else []
+    ranked = [r for r in ranking.ranked if r.system in ranking.own] if ranking else []
     if len(ranked) < 2 or ranked[0].next is None:
         return ""
     first, second = ranked[:2]
@@ -252,10 +262,10 @@ def _sentences(
     yield from _beside_published(data, system)
     yield from by_others
     if errors := _change(data, system, split, "wer"):
-        yield f"Words: a recognizer gets {errors} wrong (WER, original \u2192 anonymized)."
+        yield f"Words: a recognizer gets {errors} wrong (WER, {_CHANGE})."
     if recall := _change(data, system, split, "uar"):
         yield (
-            f"Emotions: a recognizer's average recall is {recall} (UAR, original \u2192 anonymized"
+            f"Emotions: a recognizer's average recall is {recall} (UAR, {_CHANGE}"
             f"{_of_folds(data, system, split)})."
         )
     yield from _measured(data, system, split)
@@ -284,24 +294,11 @@ def _beside_published(data: ReportData, system: str) -> Iterator[str]:
 
 def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:
     """Describe the measures of a system's speech."""
-    change = "original \u2192 anonymized"
     for key in data.cells.measures:
-        metric, values = describe(key), _change(data, system, split, key)
-        if not values or key in _PARTS:
-            continue
-        if key == "dnsmos_ovrl":
-            how = "opinions from 1 to 5 that a network predicts, not listeners'"
-            yield f"Quality: DNSMOS {values} (overall, {change}; {how})."
-        elif key == "per_original":
-            yield (
-                f"Phones: {values} of those that a recognizer hears in original speech are "
-                "recognized otherwise (PER to original speech; compare systems by it)."
-            )
-        elif key == "per":
-            how = "pronunciations have errors of their own: compare the two"
-            yield f"Phones: a recognizer gets {values} wrong (PER, {change}; {how})."
-        else:
-            yield f"{metric.sentence}: {values} ({change})."
+        values = _change(data, system, split, key)
+        if values and key not in _PARTS:
+            usual = f"{describe(key).sentence}: {values} ({_CHANGE})."
+            yield _MEASURED[key].format(values) if key in _MEASURED else usual
 
 
 def _change(data: ReportData, system: str, split: str, metric: str) -> str:

@@ -8,13 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..errors import counted
 from ..metrics.identification import OF_SPEAKERS, SpeakerLinkage, singling_out_chance
 from ..numbers.groups import main_split
-from ..numbers.identification import Identified, Overlap, SingledOut
+from ..numbers.identification import Identified, Overlap, SingledOut, percent
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
-from ..results.records import (
-    IdentificationRecord,
-    Results,
-)
+from ..results.records import IdentificationRecord, Results
 from .record_tables import RecordTable
 from .table import AMONG_MANY, Column, Key, aligned
 
@@ -231,9 +228,7 @@ def group_text(size: int, *, mixed: bool) -> str:
 
 def rate_text(rates: Identified) -> str:
     """Write how often the right person is found, with the interval if there is one."""
-    bounds = rates.interval
-    interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
-    return f"{100 * rates.rate:.0f} %{interval} of the time"
+    return f"{percent(rates.rate, rates.interval)} of the time"
 
 
 def basis_text(rates: Identified) -> str:

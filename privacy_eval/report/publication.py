@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from ..results.records import Results
     from .page import Front
 
-#: Facts of the first screen that name folders.
-_OF_FOLDERS = ("Results", "Tree")
-
 
 @dataclass(frozen=True)
 class Publication:
@@ -52,7 +49,7 @@ class Publication:
     def front(self, front: Front) -> Front:
         """Return the first screen that the report shows."""
         lead = tuple(line for line in (self.date, self.sentence) if line)
-        hidden = _OF_FOLDERS if self.public else ()
+        hidden = ("Results", "Tree") if self.public else ()  # they name folders
         facts = tuple(fact for fact in front.facts if fact[0] not in hidden)
         hints = () if self.public else front.hints
         return replace(front, lead=lead, facts=facts, hints=hints)
@@ -71,14 +68,13 @@ def _without_paths(results: Results) -> Results:
 
 def _record(record: Any) -> Any:
     """Return a record whose provenance, remarks and decoding name no paths."""
-    record, caveats = replace(record, provenance=_provenance(record.provenance)), record.caveats
+    bare: dict[str, Any] = {"provenance": _provenance(record.provenance)}
     if hasattr(record, "line"):
-        record = replace(record, line=replace(record.line, decode=""))
+        bare["line"] = replace(record.line, decode="")
     if hasattr(record, "remarks"):
         parts = (remark.partition(": ") for remark in record.remarks)
-        remarks = (text if "/" in where else where + colon + text for where, colon, text in parts)
-        record = replace(record, remarks=tuple(remarks))
-    return record.with_caveats(caveats)
+        bare["remarks"] = tuple(of[2] if "/" in of[0] else "".join(of) for of in parts)
+    return replace(record, **bare).with_caveats(record.caveats)
 
 
 def _provenance(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..metrics.identification import singling_out_chance
 from ..numbers.attacks import Attack
 from ..numbers.cells import system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import Identified, SingledOut
+from ..numbers.identification import Identified, SingledOut, percent
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import VerificationRecord
@@ -177,8 +177,7 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
 def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Yield what the strongest attacks reach, what it rests on, and what is unknown."""
     for system in data.results.systems:
-        own = [(one, data.identified.get(_key(one))) for one in _attacks(data)]
-        found = [(one, rates) for one, rates in own if rates and one.system == system]
+        found = [(one, rates) for one, rates in _identified(data) if one.system == system]
         if found:
             worst, rates = max(found, key=lambda item: item[1].rate - item[1].chance)
             group = group_text(rates.size, mixed=rates.mixed)
@@ -192,7 +191,7 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     for of in evidence.attributes:
         yield (
             f"{of.name}: a classifier, trained on {_trained(of)} speech, has an average recall of "
-            f"{_percent(of.uar, of.interval)} on anonymized speech, of {_percent(of.original)} on "
+            f"{percent(of.uar, of.interval)} on anonymized speech, of {percent(of.original)} on "
             "unprotected speech."
         )
     if (speakers := data.most_speakers) is not None and speakers <= LEAST_SPEAKERS:
@@ -304,12 +303,10 @@ def _tested(data: ReportData) -> Iterator[str]:
 
 def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, str]]:
     """Yield the rows of singling out, linkage and inference."""
-    found = {key: r for one in _attacks(data) if (r := data.identified.get(key := _key(one)))}
-    phrases = {_key(one): f"{one.system}, {one.model.phrase} attacker" for one in _attacks(data)}
     singled = _singled_out(data)
-    for key, out in singled.items():
+    for one, out in singled:
         chance = 100 * float(singling_out_chance([out.size])[0])
-        how = f"A rule for one person accepts exactly one of {out.size} people ({phrases[key]})"
+        how = f"A rule for one person accepts exactly one of {out.size} people ({_phrase(one)})"
         without = " (no interval)" * (out.interval is None)
         result = f"{out.text}{without}; a rule that knows nothing: {chance:.0f} %"
         yield "singling out", how, result
@@ -318,13 +315,13 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         how = f"because {'; '.join(sorted(why)) or 'the test sets share no size of a group'}"
         how = how if data.results.identification else "it needs stage 7 of the recipe"
         yield "singling out", f"not measured: {how}", "nothing can be said"
-    for key, rates in found.items():
+    for one, rates in _identified(data):
         group = group_text(rates.size, mixed=rates.mixed)
-        how = f"The right person is found in {group} ({phrases[key]}; {basis_text(rates)})"
+        how = f"The right person is found in {group} ({_phrase(one)}; {basis_text(rates)})"
         yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
     for one in _attacks(data):
         interval = _bounds(data, one.eer.interval)
-        how = f"Is a recording of a given person? ({phrases[_key(one)]}; guessing errs in 50 %)"
+        how = f"Is a recording of a given person? ({_phrase(one)}; guessing errs in 50 %)"
         eer = f"errs in {one.eer.text()} % {interval}".rstrip()
         result = f"{eer} (EER)" if one.eer.text() else f"no value ({one.eer.why_blank})"
         yield "linkability", how, result
@@ -333,8 +330,8 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
     for of in evidence.attributes:
         risk = "{:.2f} [{:.2f}, {:.2f}]".format(of.risk, *of.risk_interval)
         result = (
-            f"average recall {_percent(of.uar, of.interval)}, of original speech "
-            f"{_percent(of.original)}; risk for a speaker {risk} (0: guessing, 1: certain)"
+            f"average recall {percent(of.uar, of.interval)}, of original speech "
+            f"{percent(of.original)}; risk for a speaker {risk} (0: guessing, 1: certain)"
         )
         how = f"{of.name}: a classifier, trained on {_trained(of)} speech, tells it"
         yield "inference", f"{how} from anonymized speech", result
@@ -364,10 +361,18 @@ def _utility(data: ReportData, system: str, metric: str) -> str:
     return mean.text() if mean is not None and mean.value is not None else ""
 
 
-def _singled_out(data: ReportData) -> dict[tuple[str, str, str], SingledOut]:
-    """Return the rate of singling out by attack."""
-    rates = {_key(one): data.identified.get(_key(one)) for one in _attacks(data)}
-    return {key: r.singled_out for key, r in rates.items() if r is not None and r.singled_out}
+def _identified(data: ReportData) -> list[tuple[Attack, Identified]]:
+    """List the attacks with a rate of finding a person."""
+    return [(one, r) for one in _attacks(data) if (r := data.identified.get(_key(one)))]
+
+
+def _singled_out(data: ReportData) -> list[tuple[Attack, SingledOut]]:
+    """List the attacks with a rate of singling out."""
+    return [(one, r.singled_out) for one, r in _identified(data) if r.singled_out]
+
+
+def _phrase(one: Attack) -> str:
+    return f"{one.system}, {one.model.phrase} attacker"
 
 
 def _key(one: Attack) -> tuple[str, str, str]:
@@ -414,7 +419,7 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
         ]
         which = "" if picked == ordered else f" (the lowest and the highest of {len(ordered)})"
         listed = "; ".join(text.rstrip() for text in sets)
-        yield f"{one.system}, {one.model.phrase} attacker, EER by test set{which}: {listed}."
+        yield f"{_phrase(one)}, EER by test set{which}: {listed}."
     compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, evidence.groups))]
     yield from compared
     columns = [*data.group_columns, *(of.column for of in evidence.groups)]
@@ -441,7 +446,7 @@ def _compared(of: ComparedGroups) -> str:
 def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
     for a in evidence.amounts:
         first, last = (
-            _percent(rate, bounds) for rate, bounds in zip(a.found, a.intervals, strict=True)
+            percent(rate, bounds) for rate, bounds in zip(a.found, a.intervals, strict=True)
         )
         yield (
             f"With {a.length_text()}, the right person is found {last} instead of {first} of the "
@@ -449,13 +454,13 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
             f"{f'; {a.of}' if a.of else ''})."
         )
     lengths = [r.length for r in data.results.identification]
-    if lengths and not evidence.amounts:
-        yield (
+    text = "Not measured: it needs --sentences, such as 1,2,3,5."
+    if lengths:
+        text = (
             f"Each test has {counted(max(lengths), 'recording')}. How much more an attacker with "
             "more speech of a person finds was not measured (--sentences, such as 1,2,3,5)."
         )
-    elif not evidence.amounts:
-        yield "Not measured: it needs --sentences, such as 1,2,3,5."
+    yield from [text] * (not evidence.amounts)
 
 
 def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
@@ -503,11 +508,6 @@ def _without(words: Iterable[str], measured: Iterable[str]) -> list[str]:
     """List the words that none of the names of what was measured has."""
     known = {word for name in measured for word in re.split(r"[\W_]+", name.lower())}
     return [word for word in words if word not in known]
-
-
-def _percent(rate: float, bounds: tuple[float, float] | None = None) -> str:
-    interval = f" [{100 * bounds[0]:.0f}, {100 * bounds[1]:.0f}]" if bounds else ""
-    return f"{100 * rate:.0f} %{interval}"
 
 
 def statement_html(title: str, parts: Sequence[Part]) -> str:

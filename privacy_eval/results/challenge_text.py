@@ -8,12 +8,7 @@ from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, located
 from ..io.names import check_name
-from ..io.results_txt import (
-    ResultsTxt,
-    VerificationBlock,
-    format_results_txt,
-    parse_results_txt,
-)
+from ..io.results_txt import ResultsTxt, VerificationBlock, format_results_txt, parse_results_txt
 from ..io.wer import WerLine
 from ..protocol.protocol import Protocol
 from ..tree.conditions import (
@@ -22,13 +17,7 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from .records import (
-    RecognitionRecord,
-    Results,
-    SimilarityRecord,
-    UtilityRecord,
-    VerificationRecord,
-)
+from .records import RecognitionRecord, Results, SimilarityRecord, UtilityRecord, VerificationRecord
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..choices import grouped
 from ..errors import InputWarning, PrivacyEvalError, UsageError, located
 from ..io.csv_text import csv_rows
 from ..io.edition_summary import (
@@ -25,7 +26,7 @@ from ..io.edition_summary import (
 from ..io.results_txt import Found, add_values, warn_repeated
 from ..io.wer import WerLine
 from ..metrics.recall import mean_of_folds
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, editions_of
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
 from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
@@ -35,9 +36,8 @@ _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
 #: Genders of sets whose pooled trials a later protocol has alone.
 _PARTS = {"f": "female", "m": "male"}
 
-#: Training speech of the ASV model of a block, and of the one in whose name a file has a word.
+#: Training speech of the ASV model of a block.
 _ASV_MODELS = {"asv_orig": ORIGINAL, "asv_anon": ANONYMIZED}
-_NAMED = {"orig": ORIGINAL, "anon": ANONYMIZED}
 
 
 @dataclass(frozen=True)
@@ -74,49 +74,49 @@ class Importer:
         PrivacyEvalError
             As the methods for each form; a file that does not tell its ASV model.
         """
-        parts = [self._named_part(name) for name in models]
+        parts = [self._part(name) for name in models]
         if not text.strip():
             raise PrivacyEvalError(f"{self.path}: empty file: no results (evaluation stopped?)")
         first = text.strip().split("\n", 1)[0]
         if first.startswith("----"):
-            return self.rank(text, [part.asv_model for part in parts])
+            told = [part.asv_model for part in parts]
+            return self.tables(parse_rank(text, self.path), told, Path(self.path).name)
         if len(parts) > 1:
             raise UsageError(f"{self.path}: --attack-model: one is enough for this file")
         if re.match(r"ASV-\S+[ \t]+EER", first):
             return self.summary(text)
         part = parts[0] if parts else self._told_part(text)
         if "dataset" in first.split(","):
-            return self.csv(text, part.asv_model if part else None)
+            return self.tables([self._csv(text)], [part.asv_model] if part else [])
         if part is None:
             raise self._untold(1, "results.txt")
         return self.results_txt(extract_system(text, self.path, self.system), part.suffix)
 
-    def _named_part(self, name: str) -> ResultsFolder:
-        """Return the results folder of a suffix, or of the ASV model of an attack model."""
+    def _part(self, name: str) -> ResultsFolder:
+        """Return the results folder of a suffix, or of an ASV model by its training speech or by
+        an attack model."""
         of_model = {a.id: a.asv_model for a in self.protocol.attack_models}
         for part in self.protocol.results_folders:
-            if name == part.suffix or of_model.get(name) == part.asv_model:
+            if name in (part.suffix, part.asv_model) or of_model.get(name) == part.asv_model:
                 return part
         raise PrivacyEvalError(
-            f"{self.protocol.name}: no results folder with suffix {name!r}, nor one of the attack "
-            f"model (it has {', '.join(of_model)})"
+            f"{self.path}: protocol {self.protocol.name} has no results folder or attack model "
+            f"{name!r} (check --conf; it has {', '.join(of_model)})"
         )
 
     def _told_part(self, text: str) -> ResultsFolder | None:
-        """Return the results folder that a file is of, if its name, folder or recognizer tells."""
+        """Return the results folder that a file is of, if its folder, name or recognizer tells."""
         path, parts = Path(self.path).absolute(), self.protocol.results_folders
         folder, recognizers = path.parent.name, self.protocol.recognition.models.items()
+        used = [model for model, recognizer in recognizers if f"/{recognizer}/" in text]
+        model = _named_model(path.name) or "".join(used[: len(used) == 1])
         for part in parts:
             starts = tuple(template.partition("{suffix}")[0] for template in part.folders)
             if folder.startswith(starts) or (part.suffix and folder.endswith(part.suffix)):
                 return part
-        used = [model for model, recognizer in recognizers if f"/{recognizer}/" in text]
-        model = _named_model(path.name) or "".join(used[: len(used) == 1])
         of_model = {part.asv_model: part for part in parts if not part.folders}
         if model and of_model and model not in of_model:
-            said = (
-                f"of an ASV model trained on {model} speech? Protocol {self.protocol.name} has none"
-            )
+            said = f"of an ASV model trained on {model} speech? {self.protocol.name} has none"
             warnings.warn(InputWarning(f"{self.path}: {said} (check --conf)"), stacklevel=2)
         is_main = len(parts) == 1 or (not model and folder.startswith("results"))
         return of_model.get(model) or (parts[0] if of_model and is_main else None)
@@ -136,22 +136,25 @@ class Importer:
         of.update(results_folder=results_folder, provenance=self.provenance)
         return import_results_txt(text, self.path, self.protocol, **of)
 
-    def rank(self, text: str, models: Sequence[str] = ()) -> Results:
-        """Import a `result_for_rank*`, or a part of it.
+    def tables(
+        self, tables: Sequence[SummaryTable], models: Sequence[str], name: str = ""
+    ) -> Results:
+        """Import the tables of a `result_for_rank*`, of a part of it, or of CSV.
 
         Parameters
         ----------
         models : sequence of str
             Training speech of the ASV model of each `ASV results`, in order.
+        name : str
+            A file's name, which may tell that of a single one.
 
         Raises
         ------
         PrivacyEvalError
-            A block, row or value of another form, or not of the protocol; two values of a row; a
-            block that does not tell its ASV model.
+            A row or value that is not of the protocol; two values of a row; a table that does not
+            tell its ASV model.
         """
-        tables = parse_rank(text, self.path)
-        untold = self._untold_models(tables, models)
+        untold = self._untold_models(tables, models, name)
         found: Found[tuple[str, str | None, tuple[str, ...]]] = {}
         for table in tables:
             model = _ASV_MODELS.get(table.kind) or untold.get(table.content)
@@ -159,28 +162,28 @@ class Importer:
             for row in table.rows:
                 add_values(found, (kind, model, row.identity), row.values, row.where)
         warn_repeated(self.path, found)
-        rows = defaultdict[tuple[str, str | None], list[SummaryRow]](list)
-        for (kind, model, identity), (where, _, values) in found.items():
-            rows[kind, model].append(SummaryRow(where, identity, values))
         genders = {identity[2] for kind, _, identity in found if kind == UNTOLD}
         protocol = self.protocol.with_parts({g: _PARTS[g] for g in sorted(genders & {*_PARTS})})
         importer, records = replace(self, protocol=protocol), defaultdict[str, Any](tuple)
-        for (kind, model), of_kind in rows.items():
-            field, of_table = importer._records(kind, of_kind, model)
-            records[field] += of_table
-        return importer._checked(Results(protocol, **records))
+        for (kind, model), of_kind in grouped(found.items(), lambda item: item[0][:2]).items():
+            rows = [SummaryRow(where, key[2], values) for key, (where, _, values) in of_kind]
+            field, of_table = importer._records(kind, rows, model)
+            records[field] += tuple(of_table)
+        results = Results(protocol, **records)
+        with located(self.path):
+            results.check()
+        return results
 
     def _untold_models(
-        self, tables: Sequence[SummaryTable], models: Sequence[str]
+        self, tables: Sequence[SummaryTable], models: Sequence[str], name: str
     ) -> dict[object, str]:
         """Return the training speech of the ASV model of each `ASV results` by its content: as
         given, or as the file's name tells of a single one; else the first block is the pretrained
         model's, and the next may be the retrained one's."""
         blocks: dict[object, SummaryTable] = {}
-        for table in tables:
-            if table.kind == UNTOLD:
-                blocks.setdefault(table.content, table)
-        named = _named_model(Path(self.path).name)
+        for table in (table for table in tables if table.kind == UNTOLD):
+            blocks.setdefault(table.content, table)
+        named = _named_model(name)
         if not models and named and len(blocks) == 1:
             models = [named]
         elif not models and len(blocks) == 2 and _is_retrained([*blocks.values()], tables):
@@ -188,10 +191,7 @@ class Importer:
             said = "'ASV results' are read as the pretrained model's, then the retrained one's"
             warnings.warn(InputWarning(f"{self.path}: {said}"), stacklevel=3)
         if len(models) != len(blocks) and blocks:
-            raise self._untold(len(blocks), "'ASV results'")
-        told = {_ASV_MODELS[table.kind] for table in tables if table.kind in _ASV_MODELS}
-        if not blocks and told and not {*models} <= told:
-            raise UsageError(f"{self.path}: every block tells its ASV model: omit --attack-model")
+            raise self._untold(len(blocks), "a table of EERs")
         return dict(zip(blocks, models, strict=False))
 
     def summary(self, text: str) -> Results:
@@ -203,38 +203,29 @@ class Importer:
         PrivacyEvalError
             As `import_results_txt`.
         """
-        folders = {speech: self._part(speech).suffix for speech in SPEECH}
-        lines = text.split("\n")
-        for number, *_ in summary_averages(text):  # these follow from the other values
-            lines[number - 1] = ""
-        parts: dict[str, list[str]] = {folders[ANONYMIZED]: [], folders[ORIGINAL]: []}
-        part = folders[ANONYMIZED]
-        for line in lines:
+        averages = {number for number, *_ in summary_averages(text)}  # these follow from the rest
+        parts: dict[str, list[str]] = {ANONYMIZED: [], ORIGINAL: []}
+        speech = ANONYMIZED
+        for number, line in enumerate(text.split("\n"), start=1):
             if match := re.match(r"([^\s%:]+)(?!\S)", line):  # a name, not a value
-                is_original = match[1].startswith(("ASV-", "ASR-"))
-                is_original = is_original and not match[1].endswith(self.anon_suffix)
-                part = folders[ORIGINAL if is_original else ANONYMIZED]
-            for suffix, of_part in parts.items():
-                of_part.append(line if suffix == part else "")
-        imported = [
-            self.results_txt("\n".join(lines), suffix)
-            for suffix, lines in parts.items()
+                is_set = match[1].startswith(("ASV-", "ASR-"))
+                is_original = is_set and not match[1].endswith(self.anon_suffix)
+                speech = ORIGINAL if is_original else ANONYMIZED
+            for part, of_part in parts.items():
+                of_part.append(line if part == speech and number not in averages else "")
+        return merge(
+            self.results_txt("\n".join(lines), self._part(part).suffix)
+            for part, lines in parts.items()
             if any(lines)
-        ]
-        return self._checked(merge(imported))
+        )
 
-    def csv(self, text: str, asv_model: str | None) -> Results:
-        """Import a `results*.csv` or `results_folds*.csv`.
-
-        Parameters
-        ----------
-        asv_model : str or None
-            Training speech of the ASV model, which the file does not state.
+    def _csv(self, text: str) -> SummaryTable:
+        """Read a `results*.csv` or `results_folds*.csv`.
 
         Raises
         ------
         PrivacyEvalError
-            A column, row or value of another form, or not of the protocol; an unknown ASV model.
+            A column, row or value of another form.
         """
         (_, header), *lines = csv_rows(text, self.path)
         n_index = int(header[0] == "")
@@ -242,31 +233,27 @@ class Importer:
         kinds = [kind for kind, form in TABLES.items() if {*form.identity} <= {*names}]
         if not kinds or not lines:
             raise PrivacyEvalError(f"{self.path}:1: not a table of results: {','.join(header)}")
-        kind = max(kinds, key=lambda kind: (len(TABLES[kind].identity), kind == UNTOLD))
         if n_index and not lines[0][1][0]:  # below UAR and ACC_*: mean
             below = lines.pop(0)[1][1:]
             names = [f"{n}-{cell}" if cell else n for n, cell in zip(names, below, strict=True)]
         located_cells = ((f"{self.path}:{number}", cells[n_index:]) for number, cells in lines)
-        rows = table_rows(kind, names, f"{self.path}:1", located_cells)
-        records: dict[str, Any] = dict([self._records(kind, rows, asv_model)])
-        return self._checked(Results(self.protocol, **records))
+        rows = table_rows(kinds[0], names, f"{self.path}:1", located_cells)
+        return SummaryTable(kinds[0], rows, 0)
 
     def _records(
         self, kind: str, rows: Sequence[SummaryRow], asv_model: str | None
-    ) -> tuple[str, tuple[Any, ...]]:
+    ) -> tuple[str, Iterator[Any]]:
         """Make the records of a table; return the field of `Results` for them, and the records."""
-        if kind == UNTOLD:
-            return "verification", tuple(self._verification(rows, asv_model))
+        if asv_model:
+            return "verification", self._verification(rows, asv_model)
         if kind == "asr":
-            return "recognition", tuple(self._recognition(rows))
-        return "emotion", tuple(self._folds(rows) if kind == "folds" else self._emotion(rows))
+            return "recognition", self._recognition(rows)
+        return "emotion", self._folds(rows) if kind == "folds" else self._emotion(rows)
 
     def _verification(
-        self, rows: Iterable[SummaryRow], asv_model: str | None
+        self, rows: Iterable[SummaryRow], asv_model: str
     ) -> Iterator[VerificationRecord]:
         """Make records of EERs under one ASV model."""
-        if asv_model is None:
-            raise self._untold(1, "the table")
         part = self._part(asv_model)
         conditions = {
             (c.data_set, c.split, c.gender, c.enrollment, c.trial): c
@@ -306,12 +293,8 @@ class Importer:
         mean."""
         folds_of: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
         for row in rows:
-            data_set, split, fold, speech = row.identity
-            at = replace(row, identity=(data_set, split, speech))
-            folds = folds_of.setdefault(self._set_condition(at, "SER-"), {})
-            if fold in folds:
-                raise PrivacyEvalError(f"{row.where}: duplicate fold {fold}")
-            folds[fold] = _recalls(row)
+            folds = folds_of.setdefault(self._set_condition(row, "SER-"), {})
+            folds[row.identity[2]] = _recalls(row)
         of_original = {
             (c.data_set, c.split): folds for c, folds in folds_of.items() if c.speech == ORIGINAL
         }
@@ -328,45 +311,25 @@ class Importer:
         """Return the set of original or anonymized speech of a row."""
         sets = self.protocol.recognition.data_sets if prefix == "ASR-" else self.protocol.emotion
         for d, split in itertools.product(sets, self.protocol.splits):
-            if (d.id, split) == tuple(row.identity[:2]) and row.identity[2] in _SPEECH:
-                speech = _SPEECH[row.identity[2]]
+            if (d.id, split) == tuple(row.identity[:2]) and row.identity[-1] in _SPEECH:
+                speech = _SPEECH[row.identity[-1]]
                 suffix = self.anon_suffix if speech == ANONYMIZED else ""
                 name = f"{prefix}{d.set_name(split)}{suffix}"
                 part = self._part(ORIGINAL).suffix
                 return RecognitionCondition(self.system, part, name, d.id, split, speech)
         raise self._unknown(row)
 
-    def _part(self, asv_model: str) -> ResultsFolder:
-        for part in self.protocol.results_folders:
-            if part.asv_model == asv_model:
-                return part
-        raise PrivacyEvalError(
-            f"{self.path}: protocol {self.protocol.name} has no results folder of a model trained "
-            f"on {asv_model} speech (check --conf)"
-        )
-
     def _unknown(self, row: SummaryRow) -> PrivacyEvalError:
-        fitting = " or ".join(editions_of(*row.identity[:3]))
         return PrivacyEvalError(
             f"{row.where}: {' '.join(row.identity)} is not part of protocol {self.protocol.name} "
-            f"(check --conf{fitting and f': {fitting}'})"
+            "(check --conf)"
         )
-
-    def _checked(self, results: Results) -> Results:
-        """Return results after checking that no record is duplicate and no value out of range."""
-        names = [(type(r), r.condition) for r in results.records()]
-        duplicate = next((r for n, r in enumerate(names) if r in names[:n]), None)
-        if duplicate is not None:
-            raise PrivacyEvalError(f"{self.path}: duplicate {duplicate[1].name}")
-        with located(self.path):
-            results.check()
-        return results
 
 
 def _named_model(name: str) -> str | None:
     """Return the training speech that the words of a file's name tell, if they tell one."""
     words = {word[:4] for word in re.split("[^a-z]+", name.lower())}
-    told = [model for word, model in _NAMED.items() if word in words]
+    told = [model for word, model in _SPEECH.items() if word[:4] in words]
     return told[0] if len(told) == 1 else None
 
 

@@ -141,7 +141,10 @@ class Record:
 
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
         """Return the metrics by variant; the key is "" if there are no variants."""
-        return {}
+        stored = vars(self)
+        plain = {_NO_VARIANT: stored["values"]} if "values" in stored else {}
+        metrics: Mapping[str, Mapping[str, float]] = stored.get("metrics", plain)
+        return metrics
 
     def keys(self) -> set[str]:
         """Return the keys of the metrics that have values."""
@@ -173,7 +176,7 @@ class Record:
 
     def names(self) -> tuple[str, ...]:
         """Return the names that are printed."""
-        return self.condition.system, self.condition.name
+        return self.condition.system, self.condition.name, *self.stated
 
     def check(self) -> None:
         """Check names, also of groups, and counts, and that metrics are known and within their
@@ -189,8 +192,6 @@ class Record:
         for column in self.group_columns:
             for name in (column, *vars(self)["groups"][column]):
                 check_name(name, f"{where}: groups")
-        for name in self.stated:
-            check_name(name, f"{where}: stated")
         _check_rates(self.stated.values(), f"{where}: stated")
         self.check_values(where)
 
@@ -267,20 +268,23 @@ class Record:
         shared = self.columns()
         for variant, values in self.by_variant().items():
             for key, value in values.items():
-                low, high = self.interval(variant, key)
-                yield {
-                    **shared,
-                    "variant": variant,
-                    "metric": key,
-                    "unit": self.metric(key).unit,
-                    "value": value,
-                    "low_95": low,
-                    "high_95": high,
-                    "caveat": self.caveat_text(key, variant),
-                }
+                row = _row(key, value, self.interval(variant, key), self.metric(key).unit)
+                caveat = self.caveat_text(key, variant)
+                yield {**shared, **row, "variant": variant, "caveat": caveat}
         for name, value in self.stated.items():
-            row = {"variant": self.variants[0], "metric": f"stated_{name}", "unit": "fraction"}
-            yield {**shared, **row, "value": value, "caveat": CAVEATS[STATED].reason}
+            row = {**_row(f"stated_{name}", value), "variant": self.variants[0]}
+            yield {**shared, **row, "caveat": CAVEATS[STATED].reason}
+
+
+def _row(
+    metric: str,
+    value: float | None,
+    bounds: Sequence[float | None] | None = None,
+    unit: str = "fraction",
+) -> dict[str, object]:
+    """Return the columns of results.csv that tell a value."""
+    low, high = bounds or (None, None)
+    return {"metric": metric, "unit": unit, "value": value, "low_95": low, "high_95": high}
 
 
 @dataclass(frozen=True)
@@ -380,9 +384,6 @@ class VerificationRecord(Record):
         """Path and SHA-256 of the scores file; empty if unknown."""
         return input_of(self.provenance, "scores")
 
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return self.metrics
-
     def check_values(self, where: str) -> None:
         super().check_values(where)
         for variant in VARIANTS:
@@ -426,23 +427,13 @@ class VerificationRecord(Record):
     ) -> Iterator[dict[str, object]]:
         """Yield the columns of each value of some of the trials."""
         judged = self.with_caveats({**self.caveats, **values.caveats})
+        counts = {name: getattr(values, name) for name in ("n_target", "n_nontarget", "n_speakers")}
         for key in GROUP_METRICS:
-            value = getattr(values, key)
-            if value is not None:
-                low, high = intervals.get(key, (None, None))
-                yield {
-                    **self.columns(),
-                    "variant": "exact",
-                    "metric": key,
-                    "unit": "bit" if key == "cllr_min" else "fraction",
-                    "value": value,
-                    "low_95": low,
-                    "high_95": high,
-                    "n_target": values.n_target,
-                    "n_nontarget": values.n_nontarget,
-                    "n_speakers": values.n_speakers,
-                    "caveat": judged.caveat_text(key, "exact"),
-                }
+            if (value := getattr(values, key)) is not None:
+                unit = "bit" if key == "cllr_min" else "fraction"
+                row = {**_row(key, value, intervals.get(key), unit), "variant": "exact"}
+                caveat = judged.caveat_text(key, "exact")
+                yield {**self.columns(), **counts, **row, "caveat": caveat}
 
     def rows(self) -> Iterator[dict[str, object]]:
         yield from super().rows()
@@ -595,9 +586,7 @@ class RecognitionRecord(Record):
         """Yield the word error rates of the groups."""
         for name, of in self.groups.get(column, {}).items():
             if of.rate is not None:
-                low, high = of.interval or (None, None)
-                row = {"metric": self._key, "unit": "fraction", "value": of.rate}
-                yield {**self.columns(), **row, "low_95": low, "high_95": high, column: name}
+                yield {**self.columns(), **_row(self._key, of.rate, of.interval), column: name}
 
     def rows(self) -> Iterator[dict[str, object]]:
         for row in super().rows():
@@ -626,9 +615,6 @@ class EmotionRecord(Record):
     values: Mapping[str, float]
     folds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {_NO_VARIANT: self.values}
 
     @classmethod
     def places(cls, protocol: Protocol) -> AbstractSet[Place]:
@@ -685,9 +671,6 @@ class MeasureRecord(Record):
     speakers: Mapping[str, SpeakerSums] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {_NO_VARIANT: self.values}
-
     def names(self) -> tuple[str, ...]:
         return *super().names(), self.source
 
@@ -721,9 +704,6 @@ class UtilityRecord(Record):
     condition: Annotated[SetCondition, INLINED]
     values: Mapping[str, float]
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {_NO_VARIANT: self.values}
 
 
 @dataclass(frozen=True)
@@ -763,9 +743,6 @@ class SimilarityRecord(Record):
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return self.metrics
 
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
@@ -910,10 +887,8 @@ def _rates_by_size(
     intervals: Iterable[Sequence[float | None]],
 ) -> Iterator[dict[str, object]]:
     """Yield the columns of each rate of a curve over sizes of galleries."""
-    bounds = intervals or itertools.repeat((None, None))
-    for size, rate, (low, high) in zip(sizes, rates, bounds, strict=False):
-        row = {"metric": f"{metric}_{size}", "unit": "fraction", "value": rate}
-        yield {**row, "low_95": low, "high_95": high}
+    for size, rate, bounds in itertools.zip_longest(sizes, rates, intervals):
+        yield _row(f"{metric}_{size}", rate, bounds)
 
 
 @dataclass(frozen=True)
@@ -990,10 +965,9 @@ class AmountRecord(Record):
                 ("seconds", "s", a.seconds, None),
             )
             for key, unit, value, bounds in of_length:
-                low, high = bounds or (None, None)
-                row = {"metric": f"{key}_sentences_{a.length}{kind}", "value": value}
+                name = f"{key}_sentences_{a.length}{kind}"
                 if value is not None:
-                    yield {**shared, **row, "unit": unit, "low_95": low, "high_95": high}
+                    yield {**shared, **_row(name, value, bounds, unit)}
 
 
 @dataclass(frozen=True)
@@ -1067,17 +1041,12 @@ class AttributeRecord(Record):
 
     def rows(self) -> Iterator[dict[str, object]]:
         shared = {**self.columns(), "caveat": self.caveat}
-        risk = self.strongest
-        low, high = risk.risk_interval
-        row = {"metric": "inference_risk", "value": risk.risk, "low_95": low, "high_95": high}
-        yield {**shared, **row, "unit": "fraction"}
+        strongest = self.strongest
+        yield {**shared, **_row("inference_risk", strongest.risk, strongest.risk_interval)}
         for situation, of in self.situations.items():
-            speech = {"trial": ORIGINAL if situation == SITUATIONS[0] else ANONYMIZED}
-            low, high = of.interval
-            uar = {"metric": f"attribute_uar_{situation}", "value": of.uar}
-            yield {**shared, **speech, **uar, "low_95": low, "high_95": high, "unit": "fraction"}
-            bits = {"metric": f"attribute_bits_{situation}", "value": of.bits, "unit": "bit"}
-            yield {**shared, **speech, **bits}
+            shared["trial"] = ORIGINAL if situation == SITUATIONS[0] else ANONYMIZED
+            yield {**shared, **_row(f"attribute_uar_{situation}", of.uar, of.interval)}
+            yield {**shared, **_row(f"attribute_bits_{situation}", of.bits, unit="bit")}
 
 
 @dataclass(frozen=True)
@@ -1124,8 +1093,8 @@ class AudioRecord(Record):
             raise PrivacyEvalError(f"{where}: raw_seconds must not be negative")
 
     def rows(self) -> Iterator[dict[str, object]]:
-        shared = {**self.columns(), "trial": ANONYMIZED}
-        yield {**shared, "metric": "raw_utterances", "unit": "utterances", "value": len(self.raw)}
+        row = _row("raw_utterances", len(self.raw), unit="utterances")
+        yield {**self.columns(), "trial": ANONYMIZED, **row}
 
 
 def _check_rates(values: Iterable[float | None], where: str) -> None:
@@ -1643,14 +1612,13 @@ def _error_rows(column: str, errors: GroupErrors) -> Iterator[dict[str, object]]
             for tested, value in of_tested.items():
                 n = errors.n_nontarget[enrolled][tested]
                 name = f"fmr_at_{rate}_{column}_{enrolled}_against_{tested}"
-                yield {"metric": name, "unit": "fraction", "value": value, "n_nontarget": n}
+                yield {**_row(name, value), "n_nontarget": n}
         for group, missed in zip(matches.groups, matches.fnmr, strict=True):
-            name = f"fnmr_at_{rate}_{column}_{group}"
-            yield {"metric": name, "unit": "fraction", "value": missed}
+            yield _row(f"fnmr_at_{rate}_{column}_{group}", missed)
         of_groups = errors.disparities[rate]
         for key, disparity in ({} if of_groups is None else vars(of_groups)).items():
             unit = "" if key.endswith("ratio") or key.startswith("inequity") else "fraction"
-            yield {"metric": f"{key}_at_{rate}_{column}", "unit": unit, "value": disparity}
+            yield _row(f"{key}_at_{rate}_{column}", disparity, unit=unit)
 
 
 def merge(parts: Iterable[Results]) -> Results:
@@ -1662,14 +1630,11 @@ def merge(parts: Iterable[Results]) -> Results:
         Different protocols; a condition of one system in two files.
     """
     parts = list(parts)
-    protocol = max((part.protocol for part in parts), key=lambda p: len(p.attackers))
-    for part in parts:
-        protocol = protocol.with_parts(part.protocol.genders)
-    edition = replace(protocol, attackers=())
-    if any(
-        replace(part.protocol.with_parts(protocol.genders), attackers=()) != edition
-        for part in parts
-    ):
+    genders = {g: title for part in parts for g, title in part.protocol.genders.items()}
+    remarks = tuple(dict.fromkeys(text for part in parts for text in part.protocol.remarks))
+    protocols = [replace(part.protocol.with_parts(genders), remarks=remarks) for part in parts]
+    protocol = max(protocols, key=lambda p: len(p.attackers))
+    if any(replace(p, attackers=protocol.attackers) != protocol for p in protocols):
         of_systems = {f"{', '.join(part.systems)}: {part.protocol.name}": None for part in parts}
         raise PrivacyEvalError(
             "results under different protocols cannot be merged, as editions differ in data and "
@@ -1684,7 +1649,6 @@ def merge(parts: Iterable[Results]) -> Results:
                 raise PrivacyEvalError(
                     f"system {c.system!r}: duplicate {c.name} in two results files"
                 )
-    keys = {part.speaker_key for part in parts}
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
         for name in (*RECORD_KINDS, "not_evaluated")
@@ -1693,7 +1657,8 @@ def merge(parts: Iterable[Results]) -> Results:
     shared = set.intersection(*({*part.confirmed.items()} for part in parts))
     combined["failed"] = {system: of for part in parts for system, of in part.failed.items()}
     combined["day"] = max(part.day for part in parts)
-    combined["speaker_key"] = keys.pop() if len(keys) == 1 else ""
+    keys = sorted({part.speaker_key for part in parts})
+    combined["speaker_key"] = "+".join(keys) if all(keys) else ""  # numbered only if all are
     results = Results(protocol, **combined, confirmed=dict(sorted(shared)))
     _ = results.described
     return results

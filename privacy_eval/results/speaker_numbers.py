@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..errors import PrivacyEvalError
 from ..io.files import write_text
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
@@ -44,6 +45,9 @@ def numbered(results: Results, folder: Path, others: Iterable[str] = ()) -> Resu
     path, named = folder / KEY, dict[str, str]()
     key = from_plain(_Key, load_json(path), str(path)) if path.exists() else _Key()
     number_of = {name: number for number, name in key.speakers.items()}
+    if {*number_of.values()} != {f"S{n}" for n in range(1, len(key.speakers) + 1)} or not key.id:
+        said = "damaged, expected S1, S2, ...: restore it, or remove it to number all anew"
+        raise PrivacyEvalError(f"{path}: {said}")
     renamed(results, lambda name: named.setdefault(name, name))
     for group in (named, others):
         new = sorted({*group} - number_of.keys())
@@ -69,11 +73,12 @@ def renamed(
             return type(value)(changed(one, entry) for one in value)
         if isinstance(value, Mapping) and entry == "provenance":
             # A file of one speaker may be named like them: its path is left out.
-            files = {
-                r: of for r, of in value.items() if isinstance(of, Mapping) and text_of(r) != r
+            return {
+                text_of(role): {"sha256": of.get("sha256", "")}
+                if text_of(role) != role and isinstance(of, Mapping)
+                else changed(of, entry)
+                for role, of in value.items()
             }
-            bare = {role: {"sha256": of.get("sha256", "")} for role, of in files.items()}
-            return {text_of(role): changed(of, entry) for role, of in {**value, **bare}.items()}
         if isinstance(value, Mapping):
             return {name: changed(one) for name, one in value.items()}
         if not is_dataclass(value) or isinstance(value, type):
@@ -88,10 +93,11 @@ def renamed(
 def kept_apart(parts: Iterable[Results]) -> tuple[Results, ...]:
     """Return results of several keys, whose S1 are different people, with keys in their names."""
     parts = tuple(parts)
+    is_one = len({part.speaker_key for part in parts}) == 1
     return tuple(
-        renamed(part, f"{{}} ({part.speaker_key})".format)
-        if part.speaker_key and any(part.speaker_key != other.speaker_key for other in parts)
-        else part
+        part
+        if is_one or not part.speaker_key
+        else renamed(part, f"{{}} ({part.speaker_key})".format)
         for part in parts
     )
 

@@ -258,7 +258,7 @@ def read_emotion(
     read = {relative(table.path, tree): inputs.sha256(table.path)}
     made = {"version": __version__, "inputs": read}
     importer = Importer(str(table.path), protocol, system.name, system.anon_suffix, made)
-    return importer.csv(text, None).emotion
+    return importer.read(text).emotion
 
 
 def read_recognition(

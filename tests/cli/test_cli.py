@@ -627,7 +627,7 @@ def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
         ((SUMMARY, "--system", "x"), f"{SUMMARY}: protocol vpc2020 has no results folder"),
         ((tmp_path / "no", "--system", "x"), f"{tmp_path}/no: cannot be read"),
         ((B1, "--system", "x", "--conf", "no"), "no: unknown protocol"),
-        ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020: no results folder with suffix"),
+        ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020 has no results folder"),
         ((B1, "--system", "x", "--anon-suffix", "_x"), "matches no condition or set"),
     )
     for arguments, message in cases:

@@ -89,7 +89,7 @@ def test_blank_lines_and_crlf_are_ignored() -> None:
         ("  EER: 1%\n", "r:1: a value before any condition: 'EER: 1%'"),
         (f"\n{CONDITION}\n", f"r:2: {CONDITION} is followed by no value"),
         (f"{CONDITION}\n{CONDITION}x\n  EER: 1%\n", "r:1: .* is followed by no value"),
-        (f"{CONDITION}\n  EER: 1%\n{CONDITION}\n  EER: 2%\n", "r:3: another eer than at r:1"),
+        (f"{CONDITION}\n  EER: 1%\n{CONDITION}\n  EER: 2%\n", "r:4: another eer than at r:2"),
         (f"{CONDITION}\n  EER: 1%\n\n  EER: 2%\n", "r:4: another eer"),
         (f"{CONDITION}\n  EER: 1\n", "r:2: fraction or percent"),
         (f"{CONDITION}\n  EER: nan%\n", "r:2: not a line"),

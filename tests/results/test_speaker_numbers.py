@@ -7,14 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, imported
+from support import B1, imported, write_outputs
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.metrics.wer import SpeakerSums
+from privacy_eval.numbers.report_data import read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.report.publication import Publication
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import output_files
-from privacy_eval.results.records import MeasureRecord, Results, SimilarityRecord, merge
+from privacy_eval.results.records import (
+    RECORD_KINDS,
+    MeasureRecord,
+    Results,
+    SimilarityRecord,
+    merge,
+)
 from privacy_eval.results.speaker_numbers import KEY, kept_apart, numbered, renamed
 from privacy_eval.tree.conditions import MeasureCondition, SetCondition
 
@@ -128,3 +137,53 @@ def test_a_damaged_key_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match=KEY):
         numbered(results_of(), tmp_path)
     assert (tmp_path / KEY).read_text() == text
+
+
+@pytest.mark.parametrize(
+    "speakers", [{"S2": "jo"}, {"S1": "jo", "S2": "jo"}, {"S1": "jo", "x": "anna_m"}]
+)
+def test_a_key_that_would_mix_people_up_is_refused(
+    speakers: dict[str, str], tmp_path: Path
+) -> None:
+    """A line that is gone would give its number to another speaker."""
+    text = json.dumps({"id": "0a", "speakers": speakers})
+    (tmp_path / KEY).write_text(text)
+    with pytest.raises(PrivacyEvalError, match=f"{KEY}: damaged"):
+        numbered(results_of(), tmp_path)
+    assert (tmp_path / KEY).read_text() == text
+
+
+def test_results_moved_without_their_key_stay_as_they_are(tmp_path: Path) -> None:
+    results = numbered(results_of(), tmp_path / "a")
+    moved = tmp_path / "moved/results.json"
+    write_outputs(results, moved.parent)
+    data = read_report_data(ReportSources((moved,)))
+    public = Publication(public=True).data(data)
+    assert public.results.similarity[0].speakers == results.similarity[0].speakers
+    assert public.results.speaker_key == results.speaker_key
+    assert not (moved.parent / KEY).exists()
+
+
+def test_a_public_report_of_two_keys_is_numbered_by_both(tmp_path: Path) -> None:
+    """Neither key gets the other's numbers as names."""
+    paths, keys = [], []
+    for name in ("A", "B"):
+        named = results_of()
+        records = {
+            kind: tuple(
+                replace(r, condition=replace(r.condition, system=name))
+                for r in getattr(named, kind)
+            )
+            for kind in RECORD_KINDS
+        }
+        results = numbered(replace(named, **records), tmp_path / name)
+        write_outputs(results, tmp_path / name)
+        paths.append(tmp_path / name / "results.json")
+        keys.append((tmp_path / name / KEY).read_text())
+    data = read_report_data(ReportSources(tuple(paths)))
+    public = Publication(public=True).data(data)
+    found = {s.speaker for r in public.results.similarity for s in r.speakers}
+    ids = {json.loads(key)["id"] for key in keys}
+    assert found == {f"S{n} ({key})" for n in range(1, 7) for key in ids}
+    assert public.results.speaker_key == "+".join(sorted(ids))
+    assert [(path.parent / KEY).read_text() for path in paths] == keys
