@@ -375,3 +375,27 @@ def test_csv_tables_state_the_same(tmp_path: Path) -> None:
     path.write_text(",dataset,split,ser,mean,min,max\n0,IEMOCAP,dev,anon,40.5,30.25,50.75\n")
     [e] = imported(path, tmp_path / "r.json", conf="vpc2024").emotion
     assert (e.values, e.stated) == ({"uar": 0.405}, {"UAR-min": 0.3025, "UAR-max": 0.5075})
+
+
+def test_repeated_rows_of_csv_are_those_of_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "asv_orig/results.csv"
+    path.parent.mkdir()
+    row = "libri,dev,f,original,original,4.5\n"
+    path.write_text(f"dataset,split,gender,enrollment,trial,EER\n{row}{row}")
+    done = run_import(path, tmp_path / "r.json", conf="vpc2024")
+    assert done.code == 0 and "1 value repeated unchanged" in done.err
+    path.write_text(path.read_text().replace("4.5", "5.5", 1))
+    done = run_import(path, tmp_path / "r.json", conf="vpc2024")
+    assert done.code == 1 and f"{path}:3: another EER than at {path}:2" in done.err
+
+
+def test_a_stated_interval_beside_its_eer_is_kept(tmp_path: Path) -> None:
+    """As feerci computes it where there are few errors."""
+    path = tmp_path / "2024_rank"
+    header = "dataset split gender enrollment trial EER EER-ci_lower EER-ci_upper"
+    path.write_text(
+        f"---- ASV_eval results ----\n{header}\n0 libri dev m original original 0.000 0.451 53.75\n"
+    )
+    [v] = imported(path, tmp_path / "r.json").verification
+    assert v.metrics["challenge"]["eer_speechbrain"] == 0
+    assert v.stated == {"EER-ci_lower": 0.00451, "EER-ci_upper": 0.5375}
