@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -55,6 +56,10 @@ def crash_tree(folder: Path) -> Path:
                 "exp/models/asr_eval/decode_tgsmall/wer_12_0.5"
             ],
         )
+    names = {line.split()[0] for path in folder.glob("data/*/spk2utt") for line in open(path)}
+    key = {"id": "0a", "speakers": {f"S{n}": name for n, name in enumerate(sorted(names), 1)}}
+    (folder / OUT).mkdir(parents=True, exist_ok=True)
+    (folder / OUT / "speaker_key.json").write_text(json.dumps(key))  # else numbers are random
     keys = {("libri", "f"): "".join(f"{line}\n" for line in trial_lines())}
     (folder / "ratings.csv").write_text(simulate_ratings(["anon"], keys))
     return folder
@@ -75,7 +80,7 @@ def half_written(folder: Path, whole: Mapping[str, bytes]) -> list[str]:
         if not name.endswith(GROWING)
         and whole.get(name) != content
         and not any(part.startswith(".") and ".tmp" in part for part in name.split("/"))
-        and not Path(name).name.startswith(".tables.pdf.")
+        and not Path(name).name.startswith((".tables.pdf.", ".run."))
     )
 
 

@@ -364,7 +364,7 @@ def test_files_without_arrays_are_refused(data: bytes, tree: Path) -> None:
     replaced_curves(tree, data)
     done = figures(tree)
     assert done.code == 1
-    assert f"{RECORD}.npz: damaged" in done.err
+    assert f"{RECORD}.npz: " in done.err and "damaged" in done.err
 
 
 @pytest.mark.parametrize("where", ["/etc/hostname", "../../../etc/hostname", "x" * 5000])
@@ -456,7 +456,7 @@ def test_decompression_bombs_are_refused(tree: Path) -> None:
         done = figures(tree)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 << 10
         assert done.code == 1
-        assert f"{RECORD}.npz: damaged" in done.err
+        assert f"{RECORD}.npz: " in done.err and "damaged" in done.err
 
 
 def npy_header(shape: tuple[int, ...], dtype: str = "<f8") -> bytes:
