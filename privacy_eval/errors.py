@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import sys
@@ -104,16 +105,15 @@ OPTIONAL = {
 }
 
 
-@contextmanager
-def optional(name: str, where: object) -> Iterator[None]:
-    """Warn of what cannot be made, as an optional package is missing or broken."""
+def is_usable(name: str, where: object) -> bool:
+    """Tell whether an optional package can be imported; warn of what is left out without it."""
     try:
-        yield
-    except PrivacyEvalError:
-        raise
+        importlib.import_module(name)
     except Exception as error:
         text = f"{where}: without {OPTIONAL[name]}, as {name} is missing or broken"
-        warnings.warn(f"{text} ({describe(error)})", InputWarning, stacklevel=3)
+        warnings.warn(f"{text} ({describe(error)})", InputWarning, stacklevel=2)
+        return False
+    return True
 
 
 def in_job() -> bool:

@@ -94,23 +94,11 @@ GROUPS: dict[str, dict[str, str]] = {
 VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.items()}
 
 
-class _Log(io.FileIO):
-    """Standard error: where it cannot be written, its lines are lost, never a result."""
-
-    def write(self, data: Any) -> int:
-        with contextlib.suppress(OSError):
-            return super().write(data) or 0
-        return len(data)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code."""
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the shell
             setattr(sys, stream, open(os.devnull, "w"))
-    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
-        raw = io.BufferedWriter(_Log(sys.stderr.fileno(), "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(raw, sys.stderr.encoding, "backslashreplace", None, True)
     if isinstance(sys.stdout, io.TextIOWrapper):  # print names of arbitrary bytes
         sys.stdout.reconfigure(errors="backslashreplace")
     _ignore_matplotlibrc()

@@ -10,15 +10,12 @@ from ..errors import PrivacyEvalError, abbreviate, counted
 from .options import add, add_tree, flag, log, progress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
     from ..results.records import Results
 
-_SHOWN = 10  # lines logged where there is nothing to write
-_OF_SYSTEM = 2  # lines logged of each system
 _FAILED = "failed: "
-_LINE = 200  # longest line logged; left_out.txt has the full text
+_SHOWN, _LINE = 10, 200  # lines logged, and their length; left_out.txt has the full text
 
 EXAMPLE = "--tree baseline --results exp"
 
@@ -45,12 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
     out, inputs, records = experiment.out, experiment.asv.access.inputs, record_products(experiment)
     log_unsigned(out, record_fingerprints(records, inputs, progress())[1])
     stale = outdated_scores(experiment.asv, progress())
-    names = [system.name for system in experiment.systems]
     product = results_product(
         experiment,
         records,
         stale,
-        lambda results: _remarks(results, out, names),
+        lambda results: _remarks(results, out),
         confirm=arguments.confirm,
         speaker_names=arguments.speaker_names,
     )
@@ -66,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]:
-    """Return what was left out of each system, warnings, and last a summary.
+def _remarks(results: Results, out: Path) -> list[str]:
+    """Return what failed, what was left out, warnings, and last a summary.
 
     Raises
     ------
@@ -78,11 +74,11 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
     from ..report.notes import caveat_notes
 
     remarks = [f"{_FAILED}{line}" for line in results.failures]
-    for system, lines in _by_system(results.not_evaluated, systems).items():
-        shown = lines if len(lines) <= _OF_SYSTEM + 1 else lines[:_OF_SYSTEM]
-        remarks += [f"left out: {textwrap.shorten(n, _LINE, placeholder=' ...')}" for n in shown]
-        if more := len(lines) - len(shown):
-            remarks.append(f"left out: {system}: {more} more, named in {out / 'left_out.txt'}")
+    left_out = results.not_evaluated
+    shown = (textwrap.shorten(line, _LINE, placeholder=" ...") for line in left_out[:_SHOWN])
+    remarks += [f"left out: {line}" for line in shown]
+    if more := len(left_out[_SHOWN:]):
+        remarks.append(f"left out: {more} more, named in {out / 'left_out.txt'}")
     notes = [*caveat_notes(results.verification), *comparability_notes(results)]
     remarks += [f"warning: {note}" for note in notes]
     if not results.verification:
@@ -97,12 +93,3 @@ def _remarks(results: Results, out: Path, systems: Collection[str]) -> list[str]
         counted(len(results.similarity), "voice similarity"),
     )
     return [*remarks, f"results.json, results.csv, results.txt of {', '.join(counts)}"]
-
-
-def _by_system(lines: Collection[str], systems: Collection[str]) -> dict[str, list[str]]:
-    """Group lines that begin with the name of a system; the longest one that fits."""
-    groups: dict[str, list[str]] = {}
-    for line in lines:
-        fitting = (s for s in systems if line.startswith((f"{s} ", f"{s}: ")))
-        groups.setdefault(max(fitting, key=len, default="several"), []).append(line)
-    return groups

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..results.editions import Importer
     from ..results.json_store import to_json
     from ..results.record_caveats import today
-    from ..results.record_files import confirmed_days, import_note, with_day_of_same
+    from ..results.record_files import confirmed_days, import_note
     from ..results.records import merge
     from ..version import __version__
 
@@ -49,18 +49,17 @@ def run(arguments: argparse.Namespace) -> int:
         origin = {"name": file.name, "sha256": digest(loaded.content)}
         provenance = {"version": __version__, "imported_from": origin}
         importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
-        given = read_text(loaded)
-        parts.append(importer.read(given, [] if models is None else models.split(",")))
-        ask_if_cut(file, given)
-        check_averages(parts[-1], given, str(file))
+        text = read_text(loaded)
+        parts.append(importer.read(text, [] if models is None else models.split(",")))
+        ask_if_cut(file, text)
+        check_averages(parts[-1], text, str(file))
     out = arguments.out
     results = replace(merge(parts), day=today())
     results = results.confirm(arguments.confirm, confirmed_days(out))
-    text = with_day_of_same(to_json(results), out)
     if results.confirmed:  # signed, as those of others are not believed
-        write_set(out.parent, {out.name: text}, note=import_note(out))
+        write_set(out.parent, {out.name: to_json(results)}, note=import_note(out))
     else:
-        write_text(out, text)
+        write_text(out, to_json(results))
     for note in (*caveat_notes(results.verification), *comparability_notes(results)):
         log(f"privacy-eval: warning: {note}")
     wanted = len(protocol.comparisons) * len(list(protocol.trial_sets()))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..choices import MIN_AGREEMENT, MIN_RATINGS, SCALE
-from ..errors import OutputError, PrivacyEvalError, UsageError
-from .options import FIGURE_FORMATS, LOGGED, add, choice, flag, log, natural, path, value
+from ..errors import PrivacyEvalError
+from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
 
 if TYPE_CHECKING:
     from ..listening.evaluation import ListeningTest, ListeningTestCurves
@@ -70,20 +69,6 @@ class _Template(argparse.Action):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..products.failures import record_failures
-
-    try:
-        return _run(arguments)
-    except PrivacyEvalError as error:
-        if LOGGED not in os.environ or isinstance(error, UsageError | OutputError):
-            raise
-        log(f"privacy-eval: {error}")  # the recipe goes on
-        failed = {"listening test": str(error)}
-        record_failures(arguments.out.parent, "listening", failed, more=False)
-        return 1
-
-
-def _run(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
     from ..listening.report import FIGURES, RESULTS, figures_source
     from ..listening.store import read_listening_test

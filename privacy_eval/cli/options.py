@@ -451,7 +451,10 @@ def log(text: str) -> None:
     lines = "\n".join(map(printable, text.split("\n")))
     if "warning: " in lines and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
         lines = f"\033[33m{lines}\033[0m"
-    print(lines, file=sys.stderr)
+    try:
+        print(lines, file=sys.stderr)
+    except OSError:  # a full disk: messages are lost, never a result
+        sys.stderr = open(os.devnull, "w")
 
 
 def check_plot(file: Path | None) -> None:

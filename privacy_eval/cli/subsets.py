@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             suffixes = [s for s in suffixes if s not in unused]
             for suffix in unused:
                 log(f"privacy-eval: {data}: no data set with suffix {suffix!r}")
-    outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes, partial=True)
+    outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
     log_items(arguments, "data folders: notes", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
     print(

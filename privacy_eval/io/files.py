@@ -534,9 +534,9 @@ def sweep(*paths: Path) -> None:
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
     """Hold an exclusive lock on a folder, waiting for other processes that do."""
-    with _opened(folder) as handle:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # no folder, or a file system without locks
+            fcntl.flock(stack.enter_context(_opened(folder.resolve())), fcntl.LOCK_EX)
         yield
 
 

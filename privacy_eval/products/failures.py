@@ -8,8 +8,8 @@ from pathlib import Path
 from ..io.files import read_text, write_text
 
 _FOLDER = "failed"
-#: Verbs whose failures `collect` finds itself, and `collect`.
-_COLLECTED = ("check", "privacy_metrics", "collect", "listening")
+#: Not before `collect`, which names the others.
+_OTHERS = ("collect", "listening")
 
 
 def record_failures(out: Path, verb: str, failed: Mapping[str, str], *, more: bool) -> None:
@@ -27,5 +27,5 @@ def record_failures(out: Path, verb: str, failed: Mapping[str, str], *, more: bo
 def read_failures(out: Path) -> list[str]:
     """Read what the stages before `collect` could not make."""
     files = sorted((out / _FOLDER).glob("*.txt"))
-    texts = (read_text(file) for file in files if file.stem not in _COLLECTED)
+    texts = (read_text(file) for file in files if file.stem not in _OTHERS)
     return [line for text in texts for line in text.splitlines()]

@@ -423,7 +423,7 @@ class Product:
         folder = self.note.parent
         with contextlib.suppress(OSError):  # reported by the first file
             folder.mkdir(parents=True, exist_ok=True)
-        with locked_folder(folder.resolve()) if folder.is_dir() else contextlib.nullcontext():
+        with locked_folder(folder):
             self._write(inputs, content, made_of)
 
     def _write(self, inputs: Inputs, content: Content, made_of: Fingerprint) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
-from ..io.files import digest, locked_folder, read_text, write_text
+from ..io.files import digest, locked_folder, write_text
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..numbers.report_sources import ReportSources
@@ -51,13 +51,8 @@ class FigureFolder(Product):
                     (out / name).unlink(missing_ok=True)
             if earlier != now:
                 write_text(self.note, now.text())
-            self.describe(entries)
-
-    def describe(self, entries: Mapping[str, Mapping[str, str]]) -> None:
-        """Write the captions of the figures, if they are others."""
-        path, text = self.note.parent / CAPTIONS, json.dumps(entries, indent=1, ensure_ascii=False)
-        if not path.is_file() or read_text(path) != f"{text}\n":
-            write_text(path, f"{text}\n")
+            text = json.dumps(entries, indent=1, ensure_ascii=False)
+            write_text(out / CAPTIONS, f"{text}\n")
 
 
 def _installed_matplotlib() -> list[str]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import optional
 from ..io.files import read_bytes
 from .markup import Markup, join, tag
 from .table import Table
@@ -256,10 +255,9 @@ def _pairs(pairs: Sequence[tuple[str, str]], name: str) -> Markup:
 def _figure(picture: Picture) -> Markup:
     content = Markup()
     if picture.plot is not None:
-        with optional("matplotlib", "report"):
-            from .figures.svg import to_svg  # matplotlib, which pages without curves do without
+        from .figures.svg import to_svg  # matplotlib, which pages without curves do without
 
-            content = to_svg(picture.plot)
+        content = to_svg(picture.plot)
     elif picture.path is not None:
         png = read_bytes(picture.path)
         source = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..choices import AMOUNT, GROUPS
-from ..errors import PrivacyEvalError, optional
+from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from .attacker_tables import attackers_table
 from .disclosure_tables import amount_sentences, attribute_sentences
@@ -80,8 +80,7 @@ def report_sections(
         of_systems.append((f"System {data.evaluations[system, folder]}", own))
         tables += own
     drawn = _drawn(data, figures) if figures is not None else []
-    with optional("matplotlib", "report"):
-        drawn += _curves(data)
+    drawn += _curves(data) if is_usable("matplotlib", "report") else ()
     notes = cautions(data)
     identified = identification_sentences(data)
     answer = front(data)

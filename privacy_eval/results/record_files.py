@@ -3,17 +3,14 @@ this user made or confirmed."""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import PrivacyEvalError
-from ..io.files import Loaded, digest, read_text
+from ..io.files import Loaded, digest
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
@@ -32,9 +29,6 @@ WithArrays = TypeVar(
 
 #: The fingerprint of results.json and the files beside it.
 RESULTS_NOTE = f".results{NOTE}"
-
-
-_DAY = re.compile(r'^ "day": ".*",$', re.MULTILINE)
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:
@@ -92,14 +86,6 @@ def confirmed_days(path: Path) -> dict[str, str]:
     if not any(made_by_user(path, note) for note in (RESULTS_NOTE, import_note(path))):
         return {}
     return dict(load_json(path).get("confirmed", {}))
-
-
-def with_day_of_same(text: str, path: Path) -> str:
-    """Return a results.json, with the day of the same results where the file has them."""
-    earlier = ""
-    with contextlib.suppress(PrivacyEvalError):
-        earlier = read_text(path) if path.is_file() else ""
-    return earlier if _DAY.sub("", earlier) == _DAY.sub("", text) else text
 
 
 def made_by_user(path: Path, note: str = RESULTS_NOTE) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, counted, describe
+from ..errors import PrivacyEvalError, describe
 from ..io.confine import outside_message
 from ..io.data_dir import read_spk2utt
 from ..io.files import digest, read_text, relative
@@ -20,13 +20,7 @@ from ..products.freshness import Content, Fingerprint, Product, Progress, Run, b
 from ..protocol.protocol import Protocol
 from ..results.attacker_costs import write_costs
 from ..results.outputs import output_files
-from ..results.record_files import (
-    RESULTS_NOTE,
-    Record,
-    confirmed_days,
-    read_record,
-    with_day_of_same,
-)
+from ..results.record_files import RESULTS_NOTE, Record, confirmed_days, read_record
 from ..tree.conditions import (
     EmotionFiles,
     RecognitionCondition,
@@ -73,7 +67,6 @@ def collect(
     protocol: Protocol,
     *,
     tree: Path,
-    partial: bool = False,
     stale: Mapping[str, str] = MappingProxyType({}),
     inputs: Inputs | None = None,
 ) -> Results:
@@ -88,9 +81,6 @@ def collect(
     protocol : Protocol
     tree : Path
         Folder that the paths in records are relative to.
-    partial : bool
-        Collect what exists; conditions without a record of the current score file and
-        trial key are listed in `Results.not_evaluated`.
     stale : mapping
         Conditions with stale scores, mapped to the reason.
     inputs : Inputs, optional
@@ -99,11 +89,8 @@ def collect(
     Returns
     -------
     Results
-
-    Raises
-    ------
-    PrivacyEvalError
-        Unless `partial`: conditions without such a record.
+        `not_evaluated` lists the conditions without a record of the current score file and
+        trial key.
     """
     from ..results.arrays import StoredArrays
     from ..results.overestimates import with_differences
@@ -111,19 +98,12 @@ def collect(
 
     systems, inputs = list(systems), inputs or Inputs()
     products = condition_products(systems, out, tree, Options(groups=protocol.groups))
-    records, unscored = _evaluated(products, stale, inputs, explain=partial)
+    records, unscored = _evaluated(products, stale, inputs)
     of_transcripts = transcript_products(systems, out, tree, groups=protocol.groups)
     transcribed, untranscribed = _transcribed(of_transcripts, inputs)
     absent = [*unscored, *untranscribed.values()]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
-    if absent and not partial:
-        listed = "\n".join(f"  {name}" for name in absent[:5]) + ("\n  ..." * (len(absent) > 5))
-        raise PrivacyEvalError(
-            f"{out}: {counted(len(absent), 'condition')} without a record of the present "
-            "scores and trials; "
-            f"evaluate them first (or collect the others with --allow-missing):\n{listed}"
-        )
-    read = _Reader(protocol, tree, partial)
+    read = _Reader(protocol, tree)
     recognition = [
         record
         for system in systems
@@ -143,7 +123,7 @@ def collect(
 
 
 def _evaluated(
-    products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs, *, explain: bool
+    products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs
 ) -> tuple[list[VerificationRecord], list[str]]:
     """Read the current records of conditions; also return the other names, with the reason."""
     from ..results.records import VerificationRecord
@@ -155,22 +135,8 @@ def _evaluated(
         elif product.is_current(inputs, options=False):
             records.append(read_record(inputs.load(product.files[-1]), VerificationRecord))
         else:
-            reason = _unreadable(product, inputs) if explain else ""
-            absent.append(f"{product.name} ({reason})" if reason else product.name)
+            absent.append(product.name)
     return records, absent
-
-
-def _unreadable(product: Product, inputs: Inputs) -> str:
-    """Return why the scores and trials of a condition cannot be paired, if they cannot."""
-    from ..io.scores import pair, read_scores, read_trials
-
-    try:
-        paths = product.fingerprint(inputs)[1]
-        scores = read_scores(inputs.load(paths["scores"]), format="kaldi")
-        pair(scores, read_trials(inputs.load(paths["trials"]), format="kaldi"))
-    except Exception as error:
-        return " ".join(describe(error).split())
-    return ""
 
 
 def _transcribed(
@@ -196,7 +162,6 @@ class _Reader:
 
     protocol: Protocol
     tree: Path
-    partial: bool
     refused: list[str] = field(default_factory=list)
 
     def recognition(
@@ -216,8 +181,6 @@ class _Reader:
         elif transcribed is not None:
             lines, contradictions = compare_with_transcripts(lines, transcribed[0].counts, folder)
             refused += contradictions
-        if refused and not self.partial:
-            raise PrivacyEvalError(refused[0])
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
         beside = ("speaker_interval", "speakers", "groups")
         return recognition_records(
@@ -234,10 +197,7 @@ class _Reader:
             try:
                 yield from read_emotion(table, system, self.protocol, self.tree, inputs)
             except Exception as error:
-                failure = f"{system.name} {table.path.name} ({describe(error)})"
-                if not self.partial:
-                    raise PrivacyEvalError(failure) from error
-                self.refused.append(failure)
+                self.refused.append(f"{system.name} {table.path.name} ({describe(error)})")
 
 
 def read_emotion(
@@ -365,7 +325,6 @@ def results_product(
         commands = extractor_commands(folders, experiment.asv.access.tree)
         write_costs(out, replace(attacker_costs(experiment.systems, folders), commands=commands))
         files = output_files(results)
-        files["results.json"] = with_day_of_same(files["results.json"], out / "results.json")
         return Content({out / name: text.encode() for name, text in files.items()}, remarks=told)
 
     return Product(
@@ -409,15 +368,24 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
     return stored, now, product.present(inputs, stored)
 
 
+_BY_VECTORS = "its x-vectors, its back end"
+#: By kind of record: its products, and what they are made of.
+_KINDS: dict[str, tuple[_Products, str]] = {
+    "similarity": (similarity_products, _BY_VECTORS),
+    "identification": (identification_products, _BY_VECTORS),
+    "amounts": (amount_products, "its speech, its scores"),
+    "attributes": (attribute_products, "its x-vectors, the labels"),
+    "measures": (measure_products, "its speech"),
+    "audio": (audit_products, "its wav.scp"),
+}
+
+
 def record_products(experiment: Experiment) -> list[Product]:
     """Return the records of all kinds as products."""
     systems, out, tree = experiment.systems, experiment.out, experiment.asv.access.tree
     groups = experiment.asv.protocol.groups
     products = condition_products(systems, out, tree, Options(groups=groups))
-    products += similarity_products(experiment) + identification_products(experiment)
-    products += measure_products(experiment)
-    products += amount_products(experiment) + attribute_products(experiment)
-    products += audit_products(experiment)
+    products += [product for of_kind, _ in _KINDS.values() for product in of_kind(experiment)]
     return [*products, *transcript_products(systems, out, tree, groups=groups).values()]
 
 
@@ -431,14 +399,7 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         A file of failures cannot be read.
     """
     from ..results.record_caveats import today
-    from ..results.records import (
-        AmountRecord,
-        AttributeRecord,
-        AudioRecord,
-        IdentificationRecord,
-        MeasureRecord,
-        SimilarityRecord,
-    )
+    from ..results.records import RECORD_KINDS
 
     access, out = experiment.asv.access, experiment.out
     results = collect(
@@ -446,33 +407,24 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         out,
         experiment.asv.protocol,
         tree=access.tree,
-        partial=True,
         stale=stale,
         inputs=access.inputs,
     )
-    by_vectors = "its x-vectors, its back end"
-    kinds: list[tuple[str, _Products, Any, str]] = [
-        ("similarity", similarity_products, SimilarityRecord, by_vectors),
-        ("identification", identification_products, IdentificationRecord, by_vectors),
-        ("amounts", amount_products, AmountRecord, "its speech, its scores"),
-        ("attributes", attribute_products, AttributeRecord, "its x-vectors, the labels"),
-        ("measures", measure_products, MeasureRecord, "its speech"),
-        ("audio", audit_products, AudioRecord, "its wav.scp"),
-    ]
     records: dict[str, Any] = {}
     lacking = list(results.not_evaluated)
-    for name, products, kind, made_of in kinds:
+    for name, (products, made_of) in _KINDS.items():
+        kind = RECORD_KINDS[name]
         read, changed = current_records(products(experiment), kind, access.inputs, made_of)
         records[name], lacking = tuple(read), lacking + changed
     missing = _not_evaluated(experiment, records["similarity"])
     results = replace(results, **records, day=today())
     failures = read_failures(out)
-    if access.allow_missing:
-        return replace(results, not_evaluated=(*lacking, *failures, *missing))
-    failed: dict[str, tuple[str, ...]] = {}
     named = {line.partition(": ")[0] for line in failures}
-    lacking = [line for line in lacking if line.partition(" (")[0] not in named]
-    for line in (*lacking, *failures):
+    lacking = [*(line for line in lacking if line.partition(" (")[0] not in named), *failures]
+    if access.allow_missing:
+        return replace(results, not_evaluated=(*lacking, *missing))
+    failed: dict[str, tuple[str, ...]] = {}
+    for line in lacking:
         for system in _concerned(line, experiment.systems):
             failed[system] = (*failed.get(system, ()), line)
     return replace(results, failed=failed, not_evaluated=tuple(missing))

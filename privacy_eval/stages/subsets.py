@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence, Set
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,12 +74,7 @@ class _Recipe:
 
 
 def make_subsets(
-    access: TreeAccess,
-    protocol: Protocol,
-    *,
-    suffixes: Sequence[str],
-    dry_run: bool = False,
-    partial: bool = False,
+    access: TreeAccess, protocol: Protocol, *, suffixes: Sequence[str], dry_run: bool = False
 ) -> Outcome:
     """Make the protocol's data folders in `data/` that are missing or stale.
 
@@ -92,13 +86,10 @@ def make_subsets(
         of the original set.
     dry_run : bool
         Write nothing; only determine what would be made.
-    partial : bool
-        Folders of bad data are in the outcome.
 
     Raises
     ------
     PrivacyEvalError
-        With file and line: bad data, see `subset_data_dir` and `combine_data_dirs`.
         Something other than a folder in a folder's place; `data/` is outside the tree and
         would have to be written to.
     """
@@ -114,10 +105,8 @@ def make_subsets(
         for folder, suffix in names:
             sweep(data / (folder.name + suffix))
     products = [_product(access, protocol, folder, suffix) for folder, suffix in names]
-    with locked_folder(data.resolve()) if data.is_dir() else nullcontext():
+    with locked_folder(data):
         outcome = bring_up_to_date(products, access.inputs, Run(dry_run=dry_run))
-    if not partial:
-        outcome.raise_failed()
     for name in [name for name in outcome.missing if (data / name).is_dir()]:
         del outcome.missing[name]
         outcome.kept.append(name)

@@ -46,7 +46,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import GROUPS, VERBS, collect, parser
+from privacy_eval.cli import GROUPS, VERBS, parser
 from privacy_eval.cli.inputs import log_items
 from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_usages
 from privacy_eval.metrics import of_kind
@@ -932,13 +932,3 @@ def test_a_folder_of_the_tree_is_not_the_tree(tmp_path: Path, verb: str) -> None
     tree = three_conditions(tmp_path)
     run = cli(verb, "--tree", tree.root / "exp", "--results", "exp")
     assert f"{tree.root} looks like the tree: --tree {tree.root}" in run.err + run.out
-
-
-def test_what_is_left_out_is_logged_by_system() -> None:
-    lines = [*(f"a b ASV-{n} (damaged)" for n in range(4)), "a ASV-9", "a, c: no scores of 2: x, y"]
-    groups = collect._by_system(lines, ["a", "a b", "c"])
-    assert {name: len(of_system) for name, of_system in groups.items()} == {
-        "a b": 4,
-        "a": 1,
-        "several": 1,
-    }

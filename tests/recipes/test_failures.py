@@ -91,8 +91,8 @@ def no_speakers(tree: Path) -> None:
 NAME = "ASV-libri_dev_enrolls-libri_dev_trials_f_B1"
 #: What is damaged, what is named, and the columns of B1 on the dev. set that are blank.
 CASES: dict[str, tuple[Callable[[Path], None], str, set[str]]] = {
-    "a word among the scores": (word, f"B1 {NAME} (", {"EER, %"}),
-    "scores of fewer trials": (cut, f"B1 {NAME} (", {"EER, %"}),
+    "a word among the scores": (word, f"B1 {NAME}: ", {"EER, %"}),
+    "scores of fewer trials": (cut, f"B1 {NAME}: ", {"EER, %"}),
     "genders": (no_file_of_genders, "spk2gender: empty file", set()),
     "word error rates": (no_word_errors, "B1 ASR-libri_dev_asr_B1 (", {"WER, %"}),
     "vectors": (cut_vectors, "B1 libri_dev_trials_f: ", {"EER, %", "DeID, %"}),

@@ -72,9 +72,9 @@ def record_of(tree: Tree, name: str, out: str = "out") -> Path:
     return tree.root / out / "records/now" / f"{name}.json"
 
 
-def collected(tree: Tree, out: str = "out", *, partial: bool = False):  # type: ignore[no-untyped-def]
+def collected(tree: Tree, out: str = "out"):  # type: ignore[no-untyped-def]
     systems = find_systems(tree.root, tree.root / "exp", CONFIG)
-    return collect(systems, tree.root / out, CONFIG, tree=tree.root, partial=partial)
+    return collect(systems, tree.root / out, CONFIG, tree=tree.root)
 
 
 # --- records
@@ -243,7 +243,7 @@ def test_a_condition_that_fails_now_does_not_keep_its_old_record_in_results(tree
     assert len(run(tree).failed) == 1
     with pytest.raises(PrivacyEvalError, match=f"1 condition without a record .*\n  now {O_A}$"):
         collected(tree)
-    assert [r.condition.name for r in collected(tree, partial=True).verification] == [O_O, A_A]
+    assert [r.condition.name for r in collected(tree).verification] == [O_O, A_A]
 
 
 @pytest.mark.parametrize("form", ["text", "gzip"])
@@ -340,7 +340,7 @@ def test_what_cannot_be_evaluated_is_left_out_with_its_reason(tree: Tree) -> Non
     run(tree)
     scores_of(tree, O_A).write_text("s1 s1-u0 nan\n")
     scores_of(tree, A_A).write_text("")
-    results = collected(tree, partial=True)
+    results = collected(tree)
     write_outputs(replace(results, not_evaluated=results.not_evaluated[::-1]), tree.root / "out")
     lines = (tree.root / "out/left_out.txt").read_text().splitlines()
     assert [line.split(" (")[0] for line in lines] == [f"now {O_A}", f"now {A_A}"]
@@ -433,7 +433,7 @@ def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
         f"  now {O_A}",
         f"  now {A_A}",
     ]
-    part = collected(tree, partial=True)
+    part = collected(tree)
     assert [r.condition.name for r in part.verification] == [O_O]
     assert part.not_evaluated == (f"now {O_A}", f"now {A_A}")
     write_outputs(part, tree.root / "out")
@@ -481,7 +481,7 @@ def test_a_refused_word_error_rate_does_not_take_the_other_with_it(tree: Tree) -
     lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [bad, good])
     with pytest.raises(PrivacyEvalError, match="WER:1: %WER 0.01 contradicts"):
         collected(tree)
-    results = collected(tree, partial=True)
+    results = collected(tree)
     assert [record.language_model for record in results.recognition] == ["large"]
     (reason,) = results.not_evaluated
     assert "WER:1: %WER 0.01 contradicts" in reason
@@ -497,7 +497,7 @@ def test_an_unfinished_decoding_can_be_left_out(tree: Tree) -> None:
     (tree.root / "exp/results-now/ASR-vctk_dev_asr").mkdir()
     with pytest.raises(PrivacyEvalError, match="no '%WER' line"):
         collected(tree)
-    assert any("ASR-vctk_dev_asr" in name for name in collected(tree, partial=True).not_evaluated)
+    assert any("ASR-vctk_dev_asr" in name for name in collected(tree).not_evaluated)
 
 
 def test_several_systems_share_a_results_txt(tmp_path: Path) -> None:
@@ -576,9 +576,7 @@ def test_a_system_with_an_unknown_mark_fails_alone(tmp_path: Path) -> None:
     assert list(outcome.failed) == ["odd as a whole"]
     assert "--anon-suffix" in failure
     assert len(outcome.made) == 3 + 1
-    with pytest.raises(PrivacyEvalError, match="1 condition without a record"):
-        collect(systems, tree.root / "out", CONFIG, tree=tree.root)
-    partial = collect(systems, tree.root / "out", CONFIG, tree=tree.root, partial=True)
+    partial = collect(systems, tree.root / "out", CONFIG, tree=tree.root)
     assert partial.systems == ["good", "odd"]
     assert any("--anon-suffix" in reason for reason in partial.not_evaluated)
 

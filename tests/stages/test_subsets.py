@@ -129,7 +129,9 @@ def make(
     root: Path, *suffixes: str, protocol: Protocol = PROTOCOL, outside: bool = False
 ) -> Outcome:
     access = TreeAccess(root, root / "exp", allow_outside=outside)
-    return make_subsets(access, protocol, suffixes=suffixes or ("",))
+    outcome = make_subsets(access, protocol, suffixes=suffixes or ("",))
+    outcome.raise_failed()
+    return outcome
 
 
 def needs(outcome: Outcome) -> dict[str, str]:

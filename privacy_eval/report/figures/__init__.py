@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...choices import AMOUNT, FIGURE_FORMATS, GROUPS
-from ...errors import PrivacyEvalError, in_job, optional
+from ...errors import PrivacyEvalError, is_usable
 from ...io.inputs import Inputs
 from ...products.freshness import Run
 from ..figure_folder import captions, figure_folder
@@ -156,16 +156,18 @@ def write_figures(
         run.start_jobs(sys.maxsize)  # their number is not known yet
     entries: dict[str, dict[str, str]] = {}
     files: dict[str, list[str]] = {}
-    chosen: list[Drawing] = []
-    with optional("matplotlib", out):  # only curves have TeX
-        chosen += [d for d in drawings if set(formats) & set(d.formats)]
+    if not is_usable("matplotlib", out):
+        folder.begin({}, ["none"])  # a file that is never there: the next run tries again
+        return 0, 0
+    from .drawing import write  # matplotlib: the report does without
+
+    chosen = [d for d in drawings if set(formats) & set(d.formats)]  # only curves have TeX
     for drawing in chosen:
         if drawing.name in entries:
             raise PrivacyEvalError(f"{out / drawing.name}: two figures would have this name")
         entries[drawing.name] = {"section": drawing.section, "caption": drawing.caption}
         files[drawing.name] = [f"{drawing.name}.{f}" for f in drawing.formats if f in formats]
-    # Without drawings, a file that is never there: the next run tries again.
-    folder.begin(entries, [f for several in files.values() for f in several] or ["none"])
+    folder.begin(entries, [file for several in files.values() for file in several])
     mine = chosen[number - 1 :: jobs]
     written = there = 0
     for drawing in mine:
@@ -174,16 +176,8 @@ def write_figures(
             continue
         if run.begin is not None:
             run.begin(written + there, len(mine), drawing.name)
-        with optional("matplotlib", out):
-            from .drawing import write  # matplotlib: the report does without
-
-            write(drawing, out, formats)
-            written += 1
+        write(drawing, out, formats)
+        written += 1
         if run.progress is not None:
             run.progress(written + there, len(mine), drawing.name)
-    if written + there < len(mine) or not chosen:
-        if in_job():  # the stage tries again
-            raise PrivacyEvalError(f"{out}: not all figures could be drawn")
-        drawn = {n for n, of in files.items() if all((out / file).is_file() for file in of)}
-        folder.describe({name: entry for name, entry in entries.items() if name in drawn})
     return written, there
