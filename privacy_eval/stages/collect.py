@@ -135,7 +135,7 @@ def _evaluated(
         elif product.is_current(inputs, options=False):
             records.append(read_record(inputs.load(product.files[-1]), VerificationRecord))
         else:
-            absent.append(product.name)
+            absent.append(f"{product.name} (no record of its present scores and trials: stage 6)")
     return records, absent
 
 

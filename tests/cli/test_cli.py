@@ -506,7 +506,7 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     assert results.is_file() is (failed == 1)
     if failed == 1:
         plain = json.loads(results.read_text())
-        assert len(plain["verification"]) == 2 and f"now {name} (" in str(plain["failed"]["now"])
+        assert len(plain["verification"]) == 2 and f"now {name}: " in str(plain["failed"]["now"])
 
 
 def test_allow_missing_lists_what_it_leaves_out(files: Pair) -> None:

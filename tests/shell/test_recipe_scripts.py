@@ -277,7 +277,12 @@ def test_kaldis_runners_by_the_lines_of_cmd_sh(recipe: Recipe, runner: str) -> N
     assert recipe.options()["cmd"] == expected
 
 
-@pytest.mark.parametrize("stage", [0, 5, 6, 8, 9])
+def test_errors_of_the_check_do_not_end_the_recipe(recipe: Recipe) -> None:
+    run = recipe.run("--stage", 0, "--stop-stage", 1, FAKE_CODE="1")
+    assert run.code == 1 and " Stage 1: " in run.err and "stage 0 found errors" in run.err
+
+
+@pytest.mark.parametrize("stage", [5, 6, 8, 9])
 def test_failing_command_ends_the_recipe(recipe: Recipe, stage: int) -> None:
     run = recipe.run("--stage", stage, FAKE_CODE="1")
     assert run.code == 1

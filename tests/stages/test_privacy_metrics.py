@@ -241,9 +241,9 @@ def test_a_condition_that_fails_now_does_not_keep_its_old_record_in_results(tree
     run(tree)
     scores_of(tree, O_A).write_text("s1 s1-u0 1\n")
     assert len(run(tree).failed) == 1
-    with pytest.raises(PrivacyEvalError, match=f"1 condition without a record .*\n  now {O_A}$"):
-        collected(tree)
-    assert [r.condition.name for r in collected(tree).verification] == [O_O, A_A]
+    results = collected(tree)
+    assert [r.condition.name for r in results.verification] == [O_O, A_A]
+    assert results.not_evaluated[0].startswith(f"now {O_A} (no record ")
 
 
 @pytest.mark.parametrize("form", ["text", "gzip"])
@@ -336,7 +336,7 @@ def test_what_is_left_out_is_recorded(tree: Tree) -> None:
     assert f"{O_A} (2 trials without a score, 1 score without a trial)" in line
 
 
-def test_what_cannot_be_evaluated_is_left_out_with_its_reason(tree: Tree) -> None:
+def test_what_was_not_evaluated_is_left_out(tree: Tree) -> None:
     run(tree)
     scores_of(tree, O_A).write_text("s1 s1-u0 nan\n")
     scores_of(tree, A_A).write_text("")
@@ -344,7 +344,7 @@ def test_what_cannot_be_evaluated_is_left_out_with_its_reason(tree: Tree) -> Non
     write_outputs(replace(results, not_evaluated=results.not_evaluated[::-1]), tree.root / "out")
     lines = (tree.root / "out/left_out.txt").read_text().splitlines()
     assert [line.split(" (")[0] for line in lines] == [f"now {O_A}", f"now {A_A}"]
-    assert f"{scores_of(tree, O_A)}:1: " in lines[0] and "empty" in lines[1]
+    assert all("stage 6" in line for line in lines)
 
 
 # --- bootstrap
@@ -418,24 +418,16 @@ def test_one_replicate_is_no_bootstrap(tree: Tree) -> None:
 # --- collecting
 
 
-def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
+def test_collect_names_what_is_stale_or_missing(tree: Tree) -> None:
     run(tree)
     whole = collected(tree)
     assert {r.condition.name for r in whole.verification} == {O_O, O_A, A_A}
     path = scores_of(tree, O_A)
     path.write_text(path.read_text() + "\n")
     record_of(tree, A_A).unlink()
-    with pytest.raises(PrivacyEvalError) as caught:
-        collected(tree)
-    assert str(caught.value).splitlines() == [
-        f"{tree.root / 'out'}: 2 conditions without a record of the present scores and trials; "
-        "evaluate them first (or collect the others with --allow-missing):",
-        f"  now {O_A}",
-        f"  now {A_A}",
-    ]
     part = collected(tree)
     assert [r.condition.name for r in part.verification] == [O_O]
-    assert part.not_evaluated == (f"now {O_A}", f"now {A_A}")
+    assert [n.partition(" (")[0] for n in part.not_evaluated] == [f"now {O_A}", f"now {A_A}"]
     write_outputs(part, tree.root / "out")
     assert read_results(tree.root / "out/results.json").not_evaluated == part.not_evaluated
 
@@ -443,17 +435,8 @@ def test_collect_refuses_what_is_stale_or_missing(tree: Tree) -> None:
 def test_a_key_that_changed_makes_records_stale(tree: Tree) -> None:
     run(tree)
     (tree.root / "data/libri_dev_trials_f/trials").write_text("s1 s1-u0 target\n")
-    with pytest.raises(PrivacyEvalError, match=f"3 conditions without a record .*\n  now {O_O}\n"):
-        collected(tree)
-
-
-def test_more_than_five_are_not_all_named(tmp_path: Path) -> None:
-    tree = three_conditions(tmp_path)
-    tree.libri("exp/results-now", gender="m")
-    with pytest.raises(PrivacyEvalError, match="6 conditions without a record") as caught:
-        collected(tree)
-    assert len(str(caught.value).splitlines()) == 7
-    assert str(caught.value).endswith("\n  ...")
+    results = collected(tree)
+    assert not results.verification and len(results.not_evaluated) == 3
 
 
 def test_word_error_rates_are_collected(tree: Tree) -> None:
@@ -479,8 +462,6 @@ def test_a_refused_word_error_rate_does_not_take_the_other_with_it(tree: Tree) -
     good = "%WER 5.25 [ 21 / 400, 1 ins, 0 del, 20 sub ] exp/asr_eval/decode_x_tglarge/wer_9_0.5"
     bad = good.replace("5.25", "0.01").replace("tglarge", "tgsmall")
     lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [bad, good])
-    with pytest.raises(PrivacyEvalError, match="WER:1: %WER 0.01 contradicts"):
-        collected(tree)
     results = collected(tree)
     assert [record.language_model for record in results.recognition] == ["large"]
     (reason,) = results.not_evaluated
@@ -495,9 +476,8 @@ def test_a_refused_word_error_rate_does_not_take_the_other_with_it(tree: Tree) -
 def test_an_unfinished_decoding_can_be_left_out(tree: Tree) -> None:
     run(tree)
     (tree.root / "exp/results-now/ASR-vctk_dev_asr").mkdir()
-    with pytest.raises(PrivacyEvalError, match="no '%WER' line"):
-        collected(tree)
-    assert any("ASR-vctk_dev_asr" in name for name in collected(tree).not_evaluated)
+    (reason,) = collected(tree).not_evaluated
+    assert "ASR-vctk_dev_asr" in reason and "no '%WER' line" in reason
 
 
 def test_several_systems_share_a_results_txt(tmp_path: Path) -> None:
