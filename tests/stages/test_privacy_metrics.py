@@ -623,9 +623,8 @@ def test_word_error_rates_are_not_read_from_outside(tmp_path: Path, name: str) -
     folder.mkdir()
     (folder / name).symlink_to(lines_to(tmp_path / "secret", ["%WER secret"]))
     run(tree)
-    with pytest.raises(PrivacyEvalError, match="outside the tree") as caught:
-        collected(tree)
-    assert "WER secret" not in str(caught.value)
+    (reason,) = collected(tree).not_evaluated
+    assert "outside the tree" in reason and "WER secret" not in reason
 
 
 @pytest.mark.parametrize(
