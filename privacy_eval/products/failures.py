@@ -24,8 +24,7 @@ def record_failures(out: Path, verb: str, failed: Mapping[str, str], *, more: bo
         file.unlink(missing_ok=True)
 
 
-def read_failures(out: Path) -> list[str]:
-    """Read what the stages before `collect` could not make."""
+def read_failures(out: Path) -> dict[str, list[str]]:
+    """Read what the stages before `collect` could not make, by verb."""
     files = sorted((out / _FOLDER).glob("*.txt"))
-    texts = (read_text(file) for file in files if file.stem not in _OTHERS)
-    return [line for text in texts for line in text.splitlines()]
+    return {f.stem: read_text(f).splitlines() for f in files if f.stem not in _OTHERS}

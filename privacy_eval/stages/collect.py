@@ -352,7 +352,7 @@ def _collected_digest(
             state.append(access.inputs.sha256(table.path))
         except PrivacyEvalError as error:
             state.append(describe(error))
-    state += [*_not_evaluated(experiment, ()), *read_failures(experiment.out), *sorted(confirm)]
+    state += [*_not_evaluated(experiment, ()), read_failures(experiment.out), *sorted(confirm)]
     text = "\n".join(map(repr, state)).replace(f"{access.tree}/", "")  # of a tree wherever it is
     return digest(text.encode("utf-8", "surrogatepass"))
 
@@ -419,8 +419,11 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
     missing = _not_evaluated(experiment, records["similarity"])
     results = replace(results, **records, day=today())
     failures = read_failures(out)
-    named = {line.partition(": ")[0] for line in failures}
-    lacking = [*(line for line in lacking if line.partition(" (")[0] not in named), *failures]
+    why = {line.partition(": ")[0]: line for line in failures.pop("privacy_metrics", ())}
+    others = [line for of_verb in failures.values() for line in of_verb]
+    named = {line.partition(": ")[0] for line in others}
+    items = {line.partition(" (")[0]: line for line in lacking}
+    lacking = [*(why.get(n, line) for n, line in items.items() if n not in named), *others]
     if access.allow_missing:
         return replace(results, not_evaluated=(*lacking, *missing))
     failed: dict[str, tuple[str, ...]] = {}
