@@ -143,6 +143,17 @@ def test_what_was_left_out_on_request_is_averaged(tree: Path) -> None:
     assert (row["Conditions"], row["EER, %"]) != ("5", "n/a")
 
 
+def test_what_failed_of_one_system_is_not_that_of_the_others(tree: Path) -> None:
+    word(tree)
+    common = ("--tree", tree, "--results", "exp", "--out", "results")
+    assert cli("privacy-metrics", *common).code == 1
+    cli("collect", *common, "--system", "B2")
+    failures = read_results(tree / "results/results.json").failures
+    assert not [line for line in failures if line.startswith("B1 ")]
+    run = cli("collect", *common)
+    assert run.code == 1 and f"B1 {NAME}: " in run.err and "broken line" not in run.out
+
+
 def test_mended_files_end_the_failure(tree: Path) -> None:
     path = tree / "data/libri_dev_enrolls_B1/spk2gender"
     good = path.read_text()
