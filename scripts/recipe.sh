@@ -188,9 +188,9 @@ try() {
     if [ "$code" -eq 0 ]; then return; fi
     case $verb:$code in
         check:1) ;; # the stages of what is wrong name it
-        listening:1) # no other stage needs it
+        figures:1 | listening:1) # no other stage needs them
             mkdir -p -- "$out/failed"
-            echo "listening test: see the messages of stage 11" >"$out/failed/listening.txt"
+            echo "$verb: see the messages of this stage" >"$out/failed/$verb.txt"
             ;;
         *:1) if [ ! -s "$out/failed/$verb.txt" ]; then exit 1; fi ;;
         *) exit "$code" ;;
@@ -210,10 +210,12 @@ has_ratings() { [ "$stop_stage" -ge 11 ] && [ -e "$(in_tree "${ratings:-ratings.
 
 # Names what failed in this run: collect names all that the stages before it could not make.
 show_failures() {
-    local files=("$out"/failed/*.txt) lines
+    local files=("$out"/failed/*.txt) lines verb
     if [ -s "$out/failed/collect.txt" ]; then
         files=("$out/failed/collect.txt")
-        if [ -s "$out/failed/listening.txt" ]; then files+=("$out/failed/listening.txt"); fi
+        for verb in figures listening; do
+            if [ -s "$out/failed/$verb.txt" ]; then files+=("$out/failed/$verb.txt"); fi
+        done
     fi
     if [ ! -s "${files[0]}" ]; then
         log "Done, but stage 0 found errors: see its messages"
@@ -248,6 +250,7 @@ show_results() {
             if [ -e "$out/$file" ]; then printf '%-13s %s\n' "$file" "$out/$file$earlier"; fi
         done
     fi
+    rmdir -- "$out/failed" 2>/dev/null || true # empty once all is mended
     if [ "$failed" = true ]; then
         show_failures
         exit 1

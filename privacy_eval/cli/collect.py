@@ -85,7 +85,8 @@ def _remarks(results: Results, out: Path) -> list[str]:
         for remark in remarks[:_SHOWN]:
             log(f"privacy-eval: {remark}")
         raise PrivacyEvalError(
-            f"{out}: no evaluated conditions; nothing written (stage 6 evaluates them)"
+            f"{out}: no evaluated conditions; nothing written, so results that are there are "
+            "of an earlier run (stage 6 evaluates)"
         )
     counts = (
         counted(len(results.systems), "system"),

@@ -310,7 +310,7 @@ def read_text(path: Path | Loaded) -> str:
 
 def ask_if_cut(path: object, content: bytes | str) -> None:
     """Warn of a file of lines whose last line does not end."""
-    if content[-1:] not in (b"\n", "\n"):
+    if content and content[-1:] not in (b"\n", "\n"):
         warnings.warn(f"{path}: {OPEN_END}", InputWarning, stacklevel=2)
 
 

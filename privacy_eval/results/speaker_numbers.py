@@ -14,6 +14,9 @@ from ..errors import PrivacyEvalError
 from ..io.files import write_text
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
+from ..metrics.identification import SpeakerLinkage
+from ..metrics.similarity import SpeakerSimilarity
+from ..metrics.wer import SpeakerErrors, SpeakerSums
 from .records import RECORD_KINDS, Results
 
 #: The key, beside results.json.
@@ -21,6 +24,17 @@ KEY = "speaker_key.json"
 #: Fields that hold names of speakers, and those of texts in which they may be.
 _NAMES = ("speaker", "speakers")
 _TEXTS = ("remarks", "raw", "not_evaluated", "provenance")
+
+
+def _by_name(name: str) -> tuple[int, str]:
+    return len(name), name
+
+
+#: Orders of lists of speakers: by a value, then by new name, as an order of old ones would tell.
+_ORDERS: Mapping[type, Callable[[Any], tuple[object, ...]]] = {
+    SpeakerLinkage: lambda s: (-s.linkage, *_by_name(s.speaker)),
+    SpeakerSimilarity: lambda s: (s.deid, -(s.linkability or 0.0), *_by_name(s.speaker)),
+}
 
 
 @dataclass(frozen=True)
@@ -64,27 +78,38 @@ def numbered(results: Results, folder: Path, others: Iterable[str] = ()) -> Resu
 def renamed(
     results: Results, name_of: Callable[[str], str], text_of: Callable[[str], str] = str
 ) -> Results:
-    """Return results with other names of speakers, and texts that hold them."""
+    """Return results with other names of speakers, in the order of these, and texts that hold
+    them."""
 
     def changed(value: Any, entry: str = "") -> Any:
         if isinstance(value, str):
             return (name_of if entry in _NAMES else text_of)(value)
         if isinstance(value, tuple | list):
-            return type(value)(changed(one, entry) for one in value)
+            of_type = type(value)
+            value = [changed(one, entry) for one in value]
+            order = _ORDERS.get(type(value[0])) if value else None
+            return of_type(sorted(value, key=order) if order else value)
         if isinstance(value, Mapping) and entry == "provenance":
             # A file of one speaker may be named like them: its path is left out.
-            return {
+            files = {
                 text_of(role): {"sha256": of.get("sha256", "")}
                 if text_of(role) != role and isinstance(of, Mapping)
                 else changed(of, entry)
                 for role, of in value.items()
             }
+            return dict(sorted(files.items(), key=lambda item: _by_name(item[0])))
         if isinstance(value, Mapping):
             return {name: changed(one) for name, one in value.items()}
         if not is_dataclass(value) or isinstance(value, type):
             return value
         names = [f.name for f in fields(value) if f.name in (*_NAMES, *_TEXTS)]
-        return replace(value, **{name: changed(getattr(value, name), name) for name in names})
+        new: Any = replace(value, **{name: changed(getattr(value, name), name) for name in names})
+        if isinstance(new, SpeakerSums | SpeakerErrors):
+            lists = {f: v for f, v in vars(new).items() if isinstance(v, tuple)}
+            rows = sorted(zip(*lists.values(), strict=True), key=lambda row: _by_name(row[0]))
+            ordered: dict[str, Any] = dict(zip(lists, zip(*rows, strict=True), strict=False))
+            new = replace(new, **ordered)
+        return new
 
     parts = (*RECORD_KINDS, "protocol", "not_evaluated", "failed")
     return replace(results, **{part: changed(getattr(results, part)) for part in parts})

@@ -106,6 +106,26 @@ def test_numbers_tell_nothing_of_names(tmp_path: Path) -> None:
     assert len(orders) > 10
 
 
+def test_the_order_of_numbers_is_not_that_of_names(tmp_path: Path) -> None:
+    """Lists are by value and number: an order by name would give the key away."""
+    names = tuple(sorted(NAMES))
+    results = results_of(names)
+    alike = tuple(replace(s, deid=0.3) for s in results.similarity[0].speakers)
+    similarity = replace(results.similarity[0], speakers=alike)
+    results = numbered(replace(results, similarity=(similarity,)), tmp_path)
+    number_of = {n: s for s, n in json.loads((tmp_path / KEY).read_text())["speakers"].items()}
+    numbers = [f"S{n}" for n in range(1, 7)]
+    assert [s.speaker for s in results.similarity[0].speakers] == numbers
+    [measured] = results.measures
+    sums = measured.speakers["dnsmos_ovrl"]
+    assert list(sums.speakers) == numbers
+    assert {s: c for s, c in zip(numbers, sums.counts, strict=True)} == {
+        number_of[name]: n for n, name in enumerate(names, 1)
+    }
+    of_speakers = [k for k in measured.provenance["inputs"] if k.startswith("speaker")]
+    assert of_speakers == [f"speaker {number}" for number in numbers]
+
+
 def test_results_are_read_back_with_the_id_of_their_key(tmp_path: Path) -> None:
     results = numbered(results_of(), tmp_path)
     (tmp_path / "results.json").write_text(to_json(results))
@@ -128,7 +148,8 @@ def test_numbers_of_two_keys_are_different_people(tmp_path: Path) -> None:
     assert merge([named]).speaker_key == ""
     back = renamed(one, json.loads((tmp_path / "a" / KEY).read_text())["speakers"].__getitem__)
     assert back.similarity == named.similarity
-    assert back.measures[0].speakers == named.measures[0].speakers
+    sums = (r.measures[0].speakers["dnsmos_ovrl"] for r in (back, named))
+    assert len({frozenset(zip(s.speakers, s.counts, s.sums, strict=True)) for s in sums}) == 1
 
 
 @pytest.mark.parametrize("text", ["{}x", "[]", '{"id": 5, "speakers": {}}', '{"speakers": 3}'])

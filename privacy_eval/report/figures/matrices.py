@@ -40,14 +40,18 @@ _MIRRORED = (
 _COLOURS = "viridis"  # lightness increases with similarity: readable in grey
 
 
-def block(arrays: Arrays, variant: str) -> NDArray[np.float64]:
+def block(arrays: Arrays, variant: str, *, by_value: bool = False) -> NDArray[np.float64]:
     """Compose the four matrices as one of shape (2 S, 2 S): original speech against original
     (upper left) and anonymized (upper right), anonymized against anonymized (lower right).
 
     The lower left is the upper right transposed: the similarity of two utterances is symmetric,
-    but M_oa (i original, j anonymized) is not.
+    but M_oa (i original, j anonymized) is not. Speakers are in the order of their names, or
+    `by_value` in that of the similarity of their own original utterances.
     """
     oo, oa, aa = (np.asarray(arrays[f"{variant}_{part}"], np.float64) for part in _PARTS)
+    if by_value:
+        order = np.argsort(oo.diagonal(), kind="stable")
+        oo, oa, aa = (matrix[np.ix_(order, order)] for matrix in (oo, oa, aa))
     return np.block([[oo, oa], [oa.T, aa]])
 
 
@@ -128,10 +132,10 @@ def _pages(
     data: ReportData, records: Sequence[Sequence[SimilarityRecord]], variant: str
 ) -> Iterator[list[Labelled]]:
     """Yield the blocks of each figure, those of a system together; arrays are read page by page."""
-    of_system = max(map(len, records), default=1)
+    of_system, by_value = max(map(len, records), default=1), bool(data.results.speaker_key)
     for page in style.split_evenly(records, max(1, _MOST // of_system)):
         blocks = [
-            (record.condition.system, record.asv_model, block(arrays, variant))
+            (record.condition.system, record.asv_model, block(arrays, variant, by_value=by_value))
             for record in itertools.chain.from_iterable(page)
             if (arrays := data.arrays.of(record)) is not None
             and all(f"{variant}_{part}" in arrays for part in _PARTS)

@@ -105,7 +105,7 @@ class Plane:
         text = "; ".join(filter(None, parts))
         of = data.protocol.eer, data.protocol.average_attack_model, self.split
         if withheld := [s for s in data.cells.systems if data.means.of(*of, s).withheld]:
-            why = "as their values are implausible or uninformative"
+            why = "as their values are missing, implausible or uninformative"
             text += f". Not drawn, {why}: {', '.join(withheld)}"
         if absent := [t.system for t in self.systems if not {*self.metrics} <= t.utility.keys()]:
             text += f". Without a value of an axis, and not drawn there: {abbreviate(absent)}"
