@@ -293,6 +293,8 @@ class Importer:
         mean."""
         folds_of: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
         for row in rows:
+            if "UAR" not in row.values:
+                raise PrivacyEvalError(f"{row.where}: a fold without UAR (evaluate it again)")
             folds = folds_of.setdefault(self._set_condition(row, "SER-"), {})
             folds[row.identity[2]] = _recalls(row)
         of_original = {
