@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -50,3 +51,40 @@ def well_set(folder: Path) -> None:
     log = compiled(folder, runs=2)
     for wrong in ("Overfull", "undefined", "multiply defined", "Missing char", "too large"):
         assert wrong not in log, wrong
+
+
+def rows_are_identified(path: Path) -> int:
+    """Check that the columns that all parts of a divided table have tell its rows apart, and that
+    no continued row lacks values; return the number of divided tables of the file."""
+    tables: list[list[str]] = []
+    for call in path.read_text(encoding="utf-8").split("\n\\privacyevaltable{")[1:]:
+        if not call.partition("}{")[2].startswith("}"):
+            tables.append([])
+        tables[-1].append(call)
+    divided = [parts for parts in tables if len(parts) > 1]
+    for parts in divided:
+        titles = [cells_of(part.splitlines()[1]) for part in parts]
+        named = [n for n, title in enumerate(titles[1]) if all(title in of for of in titles)]
+        for number, part in enumerate(parts):
+            _identified(path.name, part, titles[number], [titles[1][n] for n in named], number)
+    return len(divided)
+
+
+def _identified(name: str, part: str, titles: list[str], named: list[str], number: int) -> None:
+    rows: set[tuple[str, ...]] = set()
+    for block in re.split(r"\n\\privacyevalblock", part)[1:]:
+        heading, above = block.splitlines()[0].partition("{")[2], [""] * len(titles)
+        heading = heading.partition("{")[2]
+        for line in block.splitlines():
+            if line.endswith(r" \\"):
+                cells = cells_of(line)
+                above = [cell or of for cell, of in zip(cells, above, strict=True)]
+                key = (heading, *(above[titles.index(title)] for title in named))
+                assert key not in rows, (name, key)
+                rows.add(key)
+                filled = [c for c, t in zip(cells, titles, strict=True) if t not in named]
+                assert not number or any(filled), (name, line)
+
+
+def cells_of(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)&", line.removesuffix(r" \\"))]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from latex_support import needs_latex, well_set_paper
+from latex_support import needs_latex, rows_are_identified, well_set_paper
 from PIL import Image
 from study_support import small_file
 from support import ROOT, Run, cli, executable, run_program, snapshot, times
@@ -419,6 +419,11 @@ def test_every_table_compiles_with_booktabs_alone(ran: Copy, tmp_path: Path) -> 
     for path in (ran.demo / "results/tables").rglob("*.tex"):
         shutil.copy(path, tmp_path)
     well_set_paper(tmp_path)
+
+
+def test_rows_of_divided_tables_are_identified(ran: Copy) -> None:
+    tables = list((ran.demo / "results/tables").rglob("*.tex"))
+    assert sum(map(rows_are_identified, tables)) > 4
 
 
 def test_recipe_adds_scores_and_data_folders_to_the_tree(ran: Copy, tmp_path: Path) -> None:

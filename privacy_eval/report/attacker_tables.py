@@ -33,7 +33,7 @@ def attackers_table(data: ReportData) -> Table | None:
     titles = list(dict.fromkeys(a.title for row in rows for a in row.attackers))
     corrected = any(row.strongest is not None for row in rows)
     extra = [Column("Corrected", interval=True, rule=True)] if corrected else []
-    columns = (Column("System", align="l"), Column("Split"), *map(Column, titles), *extra)
+    columns = (*aligned("l", "System", "Split"), *map(Column, titles), *extra)
     groups, bold, number = [], set(), 0
     for split in dict.fromkeys(row.split for row in rows):
         of_split = [row for row in rows if row.split == split]
@@ -158,8 +158,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
         f"{heading}: {system} ({metric.name} of the first less that of the other, in percentage "
         f"points; {averaged_text(protocol)}).",
         (
-            Column("Split"),
-            Column("Attacker", align="l"),
+            *aligned("l", "Split", "Attacker"),
             Column("Other", align="l", rule=True),
             Column("Difference", interval=True),
             Column("p"),

@@ -29,6 +29,9 @@ class Layout:
         share = min(1.0, max(0.0, self.width - _TEXT) / slack) if slack else 0.0
         for n, word in least.items():
             self.widths[n] -= share * max(0.0, self.widths[n] - word)
+        left = (n for n, c in enumerate(table.columns) if n and c.align != "l")
+        first = next(left, len(table.columns))
+        self.named = [n for n, c in enumerate(table.columns) if n < first or c.identity]
 
     def _column_width(self, column: int) -> float:
         described = self.table.columns[column]
@@ -48,55 +51,63 @@ class Layout:
 
     def parts(self) -> list[list[int]]:
         """Divide the columns evenly into what fits beside those that identify a row."""
-        titles = self.table.columns
-        fixed = [0]
-        while len(fixed) < len(titles) and titles[len(fixed)].align == "l":
-            fixed.append(len(fixed))
-        others = list(range(len(fixed), len(titles)))
-        if self.width <= _TEXT or not others or any(column.wrap for column in titles):
-            return [[*fixed, *others]]
+        fixed, every = self.named, range(len(self.widths))
+        others = [column for column in every if column not in fixed]
+        if self._whole(every) <= _TEXT + _GAP or not others:
+            return [[*every]]
         room = max(_TEXT - self._whole(fixed), _TEXT / 4)
         for number in range(2, len(others)):
             parts = self._fill(others, room, self._whole(others) / number)
             if len(parts) <= number:
-                return [[*fixed, *part] for part in parts]
-        return [[*fixed, column] for column in others]
+                return [sorted([*fixed, *part]) for part in parts]
+        return [sorted([*fixed, column]) for column in others]
 
     def _fill(self, columns: Sequence[int], room: float, even: float) -> list[list[int]]:
-        """Divide columns into parts that fit, each of about the width `even`."""
+        """Divide columns into parts that fit, each of about the width `even`. A rule begins what
+        its column names: the next one is beside it."""
         parts: list[list[int]] = [[]]
         for column in columns:
-            part = parts[-1]
-            if part and (self._whole([*part, column]) > room or self._whole(part) >= even):
+            part, rule = parts[-1], self.table.columns[column].rule
+            *titled, last = [c for c in columns if column <= c <= column + rule]
+            so_far = self._whole([*part, *titled])
+            if part and (so_far + self._whole([last]) > room or so_far >= even):
                 parts.append([])
             parts[-1].append(column)
         return parts
 
     def blocks(self, columns: Sequence[int]) -> Iterator[tuple[int | None, int, list[str]]]:
         """Yield the rows that stay together: their group, None for the rest of one, their number of
-        lines, and the rows. The first one repeats what identifies it."""
+        lines, and the rows. The first one repeats what identifies it. Parts after the first leave
+        out rows without values."""
         sparse, whole = (
             list(marked_cells(self.table, latex_cell, r"\textbf{{{}}}".format, sparse=sparse))
             for sparse in (True, False)
         )
         named = [n for n, c in enumerate(self.table.columns) if c.sparse]
-        number = 0
+        others = [c for c in range(len(self.widths)) if c not in self.named]
+        values = [c for c in others if c in columns]
+        number, every = 0, others[:1] == values[:1]
         for index, group in enumerate(self.table.groups):
             block: tuple[int | None, int, list[str]] = (index, 0, [])
             heights = [self._height(row) for row in group]
             divided, above = sum(heights) > _LINES, group[0] if group else ()
             for row, height in zip(group, heights, strict=True):
-                another = bool(named) and row[named[0]] != above[named[0]]
+                number += 1
+                if not every and not any(row[c] for c in values):
+                    above = ()
+                    continue
+                another = bool(named) and row[named[0]] not in above[named[0] :][:1]
                 if divided and block[1] >= (_LINES // 2 if another else _LINES):
                     yield block
                     block = (None, 0, [])
-                cells = (sparse if block[2] else whole)[number]
+                cells = (sparse if block[2] and above else whole)[number - 1]
                 line = " & ".join(cells[c] for c in columns)
                 # \\ would take these for its own argument and star.
                 block[2].append(("{}" if line[:1] in ("[", "*") else "") + line + r" \\")
                 block = (block[0], block[1] + height, block[2])
-                above, number = row, number + 1
-            yield block
+                above = row
+            if block[2] or not group:
+                yield block
 
     def _height(self, row: Sequence[str]) -> int:
         lines = (

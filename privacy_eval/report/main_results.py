@@ -71,7 +71,7 @@ def main_results_table(data: ReportData) -> Table | None:
     titles.insert(1, Column("95 % interval"))
     columns = (
         Column("System", align="l"),
-        Column("Split"),
+        Column("Split", align="l"),
         Column("Attack model", align="l"),
         Column("Conditions"),
         *titles,

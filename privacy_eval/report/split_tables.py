@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import counted
 from ..metrics import NOT_AVAILABLE
@@ -85,7 +85,8 @@ class SplitTable:
         for split in splits:
             heading = self.protocol.split_title(split)
             columns += [Column(heading, align="l", rule=len(columns) > 1), *self.values]
-            columns += self.condition if split == splits[0] else []
+            if split == splits[0]:
+                columns += [replace(column, identity=True) for column in self.condition]
 
         def row(key: Key, condition: Key) -> Iterator[str]:
             yield str(next(number))

@@ -62,6 +62,8 @@ class Column:
         Its title is turned in the challenge's style.
     interval : bool
         Values may have their interval in brackets, whose bounds are columns in CSV.
+    identity : bool
+        It identifies rows, as the columns on the left do: every part of a divided table has it.
     """
 
     title: str
@@ -74,6 +76,7 @@ class Column:
     wrap: int | None = None
     turned: bool = False
     interval: bool = False
+    identity: bool = False
 
 
 def aligned(align: str, *titles: str, sparse: bool = False) -> list[Column]:

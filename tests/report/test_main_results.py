@@ -23,6 +23,7 @@ from privacy_eval.numbers.paired import Difference
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.published import load_published_results
+from privacy_eval.report.latex_layout import Layout
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import averages_table
@@ -46,6 +47,9 @@ def test_missing_data_sets_are_named() -> None:
     front, _, _ = report_sections(replace(data, sources=ReportSources((Path("results.json"),))))
     table = main_results_table(data)
     assert table is not None
+    assert [table.columns[n].title for n in Layout(table).named] == [
+        *("System", "Split", "Attack model")
+    ]
     for lines in (dict(front.warnings), table.notes):
         (line,) = (text for text in lines if "of the protocol's" in text)
         assert line.startswith("mine: 12 of the protocol's 36 conditions; missing: ")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from latex_support import compiled, needs_latex
+from latex_support import compiled, needs_latex, rows_are_identified
 from support import ODD_NAME
 
 from privacy_eval.metrics import Label
@@ -378,6 +378,26 @@ def test_booktabs_continues_columns_that_no_page_holds(
     assert abs(len(calls) - tables) <= 1 and calls == ["c", *[""] * (len(calls) - 1)]
     found = [c for row in latex_rows(text) for c in latex_cells(row) if re.match(r"\d", c)]
     assert sorted(found) == sorted(c for row in cells for c in row[1:])
+
+
+def test_what_identifies_rows_is_in_every_part_with_the_rows_that_have_values(
+    tmp_path: Path,
+) -> None:
+    """Also a column on the right, and the name above an omitted row; a title stays with values."""
+    wide = [f"[{n}7.12, {n}9.87]" for n in range(8)]
+    blank = [*wide[:4], *[""] * 4]
+    columns = (
+        *(Column("System", align="l", sparse=True), Column("Split", align="l")),
+        *(Column(f"A long title {n}", rule=n == 3) for n in range(8)),
+        Column("Gen", identity=True),
+    )
+    rows = (("B1", "dev", *blank, "f"), ("B1", "dev", *wide, "m"), ("B1", "test", *blank, "f"))
+    table = Table("n", "c", columns, (rows, (("B2", "dev", *blank, "f"),)))
+    (tmp_path / "t.tex").write_text(to_latex(table))
+    assert rows_are_identified(tmp_path / "t.tex") == 1
+    *_, last = to_latex(table).split("\\privacyevaltable{n}{")
+    assert [latex_cells(row)[:2] for row in latex_rows(last)[1:]] == [["B1", "dev"]]
+    assert "Gen" in last and last.count("privacyevalblock{") == 1
 
 
 def test_flags_in_markdown() -> None:

@@ -35,6 +35,7 @@ from privacy_eval.report.attacker_tables import attackers_table, pairs_table
 from privacy_eval.report.attackers_in_words import _first_by_strongest, overestimates
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
+from privacy_eval.report.latex_layout import Layout
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.ranking_tables import _tests, ranking_table
@@ -168,6 +169,7 @@ def test_words_that_tell_more_than_a_voice_attacker_are_a_caveat(tree: Tree) -> 
     (row,) = table.rows
     titles = [column.title for column in table.columns]
     assert row[titles.index("Words alone")] == "0.00"
+    assert [titles[n] for n in Layout(table).named] == ["System", "Split"]
     assert table.bold == {(0, titles.index("Words alone"))}
     ignorant = [m for m in data.protocol.attack_models if m.id == "ignorant"]
     (note,) = overestimates(data, data.protocol.splits, ignorant)
