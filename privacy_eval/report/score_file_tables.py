@@ -122,15 +122,16 @@ def _table(caption: str, rows: Mapping[Variant, Sequence[Row]], notes: Sequence[
     headings = [Label(f"{v}, where it differs" if n else v) for n, (v, _) in enumerate(groups)]
     if len(groups) == 1:
         headings, caption = [], f"{caption}, variant {' and '.join(rows)}"
-    left = ("metric", "system")
+    left, compared = ("metric", "system"), "system" in keys
     return Table(
-        "metrics",
+        "versus" if compared else "metrics",
         f"{caption}.",
         tuple(
             Column(
                 key.capitalize() if len(key.partition(" ")[0]) > 1 else key,
                 align="l" if key in left else "r",
                 sparse=key == "metric",
+                wrap=16 if compared and key == "metric" else None,
             )
             for key in keys
         ),

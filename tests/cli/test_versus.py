@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from latex_support import compiled, needs_latex
 from support import cli, lines_to
 
 import privacy_eval as pe
@@ -155,6 +156,25 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
     assert text.out.count("<= ") == bounds.count("yes") > 0
     assert "min Cllr" in text.out and "inkability" not in text.out + table.out
     assert "SpeechBrain" not in text.out + table.out
+
+
+@needs_latex
+def test_the_table_of_two_systems_fits_one_column_beside_that_of_one(
+    files: list[object], tmp_path: Path
+) -> None:
+    """Without graphicx, in an article of 10 pt, in one part and with a label of its own."""
+    one = [str(files[n]) for n in range(len(files)) if n not in (3, 4)]
+    text = cli(*files, "--bootstrap", 100, "--format", "latex").out
+    for number in (2, 4):
+        text = text.replace(f"& {Path(str(files[number])).name} &", r"& asv\_anon\_B1 &")
+    (tmp_path / "versus.tex").write_text(text)
+    (tmp_path / "one.tex").write_text(cli(*one, "--bootstrap", 20, "--format", "latex").out)
+    assert text.count("\n\\privacyevaltable{") == 1
+    document = r"\documentclass[10pt]{article}\usepackage{booktabs}\begin{document}"
+    document += r"\input{versus}\input{one}\end{document}"
+    (tmp_path / "tables.tex").write_text(document)
+    log = compiled(tmp_path, runs=2)
+    assert "Overfull" not in log and "multiply defined" not in log
 
 
 @pytest.mark.parametrize(
