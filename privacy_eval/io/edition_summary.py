@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import NamedTuple
 
 from ..errors import InputWarning, PrivacyEvalError
@@ -43,6 +44,11 @@ _PERCENT = re.compile(r"[0-9]{1,5}(?:\.[0-9]{0,17})?(?:[eE][-+]?[0-9]{1,2})?", r
 _MISSING = ("nan", "NaN", "None", "<NA>", "NA", "n/a")
 
 
+def fraction(percent: float) -> float:
+    """Divide by 100 without more digits than were printed."""
+    return float(Decimal(repr(percent)) / 100)
+
+
 @dataclass(frozen=True)
 class SummaryRow:
     """A row of a table: location, identifying cells, and values in percent by column; what the file
@@ -54,7 +60,7 @@ class SummaryRow:
 
     def stated(self) -> dict[str, float]:
         """Return what the file states beside its values, as fractions."""
-        return {name: value / 100 for name, value in self.values.items() if "-" in name}
+        return {name: fraction(value) for name, value in self.values.items() if "-" in name}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ..io.edition_summary import (
     UNTOLD,
     SummaryRow,
     SummaryTable,
+    fraction,
     parse_rank,
     summary_averages,
     table_rows,
@@ -264,7 +265,7 @@ class Importer:
             if key not in conditions:
                 raise self._unknown(row)
             if "EER" in row.values:
-                metrics = {"challenge": {self.protocol.eer: row.values["EER"] / 100}}
+                metrics = {"challenge": {self.protocol.eer: fraction(row.values["EER"])}}
                 of: dict[str, Any] = {"provenance": self.provenance, "stated": row.stated()}
                 yield VerificationRecord(conditions[key], metrics, {}, **of)
 
@@ -276,7 +277,7 @@ class Importer:
             condition = self._set_condition(row, "ASR-")
             name = condition.name.removeprefix("ASR-")
             counts = (None, None, None, None, None)
-            line = WerLine(row.values["WER"] / 100, *counts, f"{recognizer}/{name}", None, None)
+            line = WerLine(fraction(row.values["WER"]), *counts, f"{recognizer}/{name}", None, None)
             average, stated = recognition.average, row.stated()
             yield RecognitionRecord(condition, average, model, line, self.provenance, stated=stated)
 
@@ -346,4 +347,4 @@ def _is_retrained(two: Sequence[SummaryTable], tables: Sequence[SummaryTable]) -
 
 
 def _recalls(row: SummaryRow) -> dict[str, float]:
-    return {name.lower(): value / 100 for name, value in row.values.items() if "-" not in name}
+    return {name.lower(): fraction(value) for name, value in row.values.items() if "-" not in name}

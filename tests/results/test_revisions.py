@@ -399,3 +399,13 @@ def test_a_stated_interval_beside_its_eer_is_kept(tmp_path: Path) -> None:
     [v] = imported(path, tmp_path / "r.json").verification
     assert v.metrics["challenge"]["eer_speechbrain"] == 0
     assert v.stated == {"EER-ci_lower": 0.00451, "EER-ci_upper": 0.5375}
+
+
+@pytest.mark.parametrize("percent", ["8.962", "0.57", "56.97", "1.1", "7", "99.999"])
+def test_fractions_have_the_digits_of_the_file(percent: str, tmp_path: Path) -> None:
+    path = tmp_path / "2024_rank"
+    head = "---- ASV_eval results ----\ndataset split gender enrollment trial EER EER-ci_lower"
+    path.write_text(f"{head}\n0 libri dev m original original {percent} {percent}\n")
+    [v] = imported(path, tmp_path / "r.json").verification
+    shifted = float(f"{percent}e-2")
+    assert (v.metrics["challenge"]["eer_speechbrain"], [*v.stated.values()]) == (shifted, [shifted])
