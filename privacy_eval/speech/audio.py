@@ -565,13 +565,14 @@ def _wav_frames(file: BinaryIO, size: int, where: str) -> int | None:
             raise PrivacyEvalError(f"{where}: damaged WAV file, no chunk at byte {position - 8}")
         if position + length > size:
             raise PrivacyEvalError(
-                f"{where}: truncated, {size - position} of {length} bytes of the chunk {name!r}"
+                f"{where}: truncated, {size - position} of {length} bytes of the chunk "
+                f"{name.decode().strip()}"
             )
         if name == b"fmt ":
             block = _block_bytes(file.read(min(length, 16)), where)
         elif name == b"data":
             if not block or frames >= 0:
-                raise PrivacyEvalError(f"{where}: damaged WAV file, unexpected chunk {name!r}")
+                raise PrivacyEvalError(f"{where}: damaged WAV file, unexpected chunk data")
             frames = length // block
         position += length + length % 2
     if frames < 0:

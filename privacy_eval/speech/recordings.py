@@ -120,7 +120,7 @@ def _problem(averaged: Audio, first: Audio, *, uses_first: bool) -> str:
         "no samples": not seconds,
         SILENT: most <= 1,
         f"{SILENT} first channel or average of channels": least <= 1,
-        f"{seconds:.2f} s, shorter than {_SHORTEST} s": seconds < _SHORTEST,
+        f"too short, {seconds:.2f} s, needed are {_SHORTEST} s": seconds < _SHORTEST,
         f"{rate} Hz, expected at least {_LOWEST_RATE}": rate < _LOWEST_RATE,
         f"samples beyond full scale ({most / _FULL_SCALE:.3g} times); {CONVERTED}": (
             most > _FULL_SCALE
@@ -134,7 +134,8 @@ def _no_speech(audio: Audio, anonymized: bool) -> str:
     speech = prepare(audio).size / RATE
     if speech >= (LEAST_SPEECH if anonymized else 1 / RATE):
         return ""
-    return f"{speech:.2f} s of speech, needed are {LEAST_SPEECH} s" if speech else "no speech"
+    needed = f"too short, {speech:.2f} s of speech, needed are {LEAST_SPEECH} s"
+    return needed if speech else "no speech"
 
 
 def _no_x_vector(audio: Audio) -> str:

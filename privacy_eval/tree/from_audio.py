@@ -22,7 +22,7 @@ from typing import Any
 
 from ..asv.tree_vectors import BACKEND_FILES
 from ..choices import ENCODERS, LEAST_FOLDS, LEAST_SPEAKERS, grouped
-from ..errors import PrivacyEvalError, counted
+from ..errors import PrivacyEvalError, abbreviate, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import atomic_path, read_bytes, relative
@@ -209,14 +209,22 @@ def make_tree(
             audio[ANON_SUFFIX] = read_speech_folder(source.anonymized, level=level).audio
         else:
             audio[ANON_SUFFIX] = _by_stem(source.anonymized)
+        if not audio[""].keys() & audio[ANON_SUFFIX]:
+            _refuse_affix(source, audio)
     tree = Path(os.path.abspath(tree))
-    _files(tree, source, folders, audio)  # before any work: what cannot be evaluated
+    _model_files(source)  # before any work: what is missing
     recordings, audio = _recordings(source, folders, audio, progress)
     for line in write_list(tree, recordings):
         tell(line)
-    lost, remarks = left_out(recordings, source.allow_unusable)
+    lost, remarks, faults = left_out(recordings, source.allow_unusable)
     folders = [_without(folder, lost) for folder in folders]
-    sets, files = _files(tree, source, folders, audio)
+    faults += _few(source, speech, folders[0])
+    try:
+        sets, files = _files(tree, source, folders, audio)
+    except PrivacyEvalError as error:
+        faults.append(str(error))
+    if faults:
+        raise PrivacyEvalError("\n".join(faults))
     remarks += _caveats(source, folders) + [*_remarks(folders[0], sets)]
     is_informed = _TRAINING in sets and f"data/{_TRAINING}{ANON_SUFFIX}/wav.scp" in files
     is_informed |= _TRAINING in sets and source.anonymized is None
@@ -379,6 +387,16 @@ def _titles(gender_of: Mapping[str, str]) -> Mapping[str, str]:
     return {g: _TITLES[g] for g in SPEAKER_GENDERS if g in present} or _EVERYONE
 
 
+def _few(source: AudioFolders, speech: SpeechFolder, usable: SpeechFolder) -> Iterable[str]:
+    """Name the speakers who have too few utterances to enroll and to try."""
+    least, number = (source.enroll or 1) + 1, Counter(usable.speaker_of.values())
+    if few := sorted(s for s in {*speech.speaker_of.values()} if number[s] < least):
+        problem = f"speakers with fewer than {least} usable utterances"
+        remedy = f"to enroll {least - 1}, and one trial; add recordings, or remove the speakers"
+        where = source.utt2spk or source.original
+        yield f"{where}: {problem} ({remedy}): {len(few)}: {abbreviate(few)}"
+
+
 def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _Set]:
     """Split utterances into enrollment and trials, of different sessions where they are known."""
     speaker_of, gender_of = speech.speaker_of, speech.gender_of
@@ -387,13 +405,6 @@ def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _S
         speaker: grouped(own, lambda utterance: speech.session_of.get(utterance, ""))
         for speaker, own in utterances_of.items()
     }
-    least = (source.enroll or 1) + 1
-    refuse(
-        [s for s, own in utterances_of.items() if len(own) < least],
-        source.utt2spk or source.original,
-        f"speakers with fewer than {least} usable utterances (to enroll "
-        f"{source.enroll or 1}, and one trial)",
-    )
     split = [_split(of, source.enroll) for of in sessions.values()]
     enrolled = {utterance for first, _ in split for utterance in first}
     tested = {utterance for _, others in split for utterance in others}
@@ -487,6 +498,20 @@ def _by_stem(folder: Path) -> dict[str, Path]:
     twice = [" and ".join(map(str, of)) for of in files.values() if len(of) > 1]
     refuse(twice, folder, "two audio files of one utterance")
     return {utterance: of[0] for utterance, of in files.items()}
+
+
+def _refuse_affix(source: AudioFolders, audio: Mapping[str, Mapping[str, Path]]) -> None:
+    """Refuse copies that are all named after originals, with the same text before or after."""
+    names = ("files", lambda p: p.stem), ("folders", lambda p: p.parent.name)
+    for what, name_of in names[: 1 if source.utt2spk else 2]:
+        originals, copies = ({*map(name_of, of.values())} for of in audio.values())
+        first = min(copies, default="")
+        for n, ends in itertools.product(range(1, len(first)), (True, False)):
+            how, affix = ("end in", first[n:]) if ends else ("begin with", first[:n])
+            rests = {c.removesuffix(affix) if ends else c.removeprefix(affix) for c in copies}
+            if not rests & copies and 2 * len(rests & originals) > len(copies):
+                problem = f"the names of all {what} {how} {affix}; rename them as the originals"
+                raise PrivacyEvalError(f"{source.anonymized}: {problem}")
 
 
 def _data_folder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, counted, printable
+from ..errors import counted, printable
 from ..io.csv_text import csv_text
 from ..io.files import write_text
 from ..speech.audio import CONVERTED
@@ -23,8 +24,13 @@ LIST, SCRIPT = "recordings.csv", "convert_recordings.sh"
 
 _SHOWN = 50
 _COLUMNS = "recording speaker unusable command cautions seconds rate".split()
-_COMMAND = "ffmpeg -nostdin -v error -n -i {} -vn -map_metadata -1 -sample_fmt s16 {}"
-_SAME = "same samples"
+_COMMAND = "test -e {1} || ffmpeg -nostdin -v error -i {0} -vn -map_metadata -1 -sample_fmt s16 {1}"
+_SAME, _WHOSE = "same samples", "; whose is it?"
+#: What the report tells of why a recording cannot be used, without names of files.
+_REASON = re.compile(
+    r"[\w -]+(?= audio, which)|truncated|silent|empty|too short|damaged|not supported|of one name|"
+    r"beyond full scale|no (samples|speech|voiced frames|audio|anonymized copy|original recording)"
+)
 
 
 def choose(files: Sequence[Recording]) -> Sequence[Recording]:
@@ -47,6 +53,7 @@ def mark_copies(recordings: Iterable[Recording]) -> list[Recording]:
         same = earlier.setdefault(one.samples, one) if is_used else one
         if same is not one:
             caution = f"{_SAME} as {same.path.name} of {same.speaker}"
+            caution += _WHOSE * (one.speaker != same.speaker)
             one = replace(one, cautions=(*one.cautions, caution))
         marked.append(one)
     return marked
@@ -73,36 +80,37 @@ def write_list(tree: Path, recordings: Iterable[Recording]) -> list[str]:
         write_text(tree / SCRIPT, "".join(commands))
         how = f"sh {shlex.quote(str(tree / SCRIPT))}"
         lines.append(f"ffmpeg converts {counted(len(commands), 'recording')}: {how}")
-    lines += [f"{counted(n, 'recording')}: {caution}" for caution, n in cautions.items()]
+    lines += [f"{counted(n, 'recording')}: {c} (see {LIST})" for c, n in cautions.items()]
+    lines += [f"{row[0]}: {row[4]}" for row in cells if _WHOSE in str(row[4])][:_SHOWN]
     return [printable(line) for line in lines]
 
 
-def left_out(recordings: Sequence[Recording], percent: float) -> tuple[set[str], list[str]]:
-    """Return the utterances to leave out, and what to say of recordings.
+def left_out(
+    recordings: Sequence[Recording], percent: float
+) -> tuple[set[str], list[str], list[str]]:
+    """Return the utterances to leave out, what to say of recordings, and which are too many.
 
     Parameters
     ----------
     percent : float
         Of the recordings, and of those of the training speech, that may be left out.
-
-    Raises
-    ------
-    PrivacyEvalError
-        More than allowed.
     """
-    lost = {one.utterance for one in recordings if one.problem}
-    remarks = []
+    lost = {one.utterance: one.problem for one in recordings if one.problem}
+    remarks, faults = list[str](), list[str]()
     for part, members in grouped(recordings, lambda one: one.part).items():
         of_part = {one.utterance for one in members}
-        without = of_part & lost
+        without = of_part & lost.keys()
         text = f"{len(without)} of {len(of_part)} {part} cannot be used"
         if 100 * len(without) > percent * len(of_part):
             remedy = f"mend, convert or remove what {LIST} in the new tree lists"
-            raise PrivacyEvalError(f"{text}, over --allow-unusable {percent:g} percent; {remedy}")
-        if without:
-            remarks.append(f"{text} and were left out; {LIST} says why")
+            faults.append(f"{text}, over --allow-unusable {percent:g} percent; {remedy}")
+        elif without:
+            found = (_REASON.search(problem) for u, problem in lost.items() if u in without)
+            reasons = Counter(match[0] if match else "other" for match in found)
+            why = ", ".join(f"{n} {reason}" for reason, n in reasons.most_common())
+            remarks.append(f"{text} and were left out: {why}")
     copies = sum(caution.startswith(_SAME) for one in recordings for caution in one.cautions)
     if copies:
         same = f"{counted(copies, 'recording')} with the samples of another one"
         remarks.append(f"{same}: remove them, as copies are linked whoever speaks")
-    return lost, remarks
+    return {*lost}, remarks, faults

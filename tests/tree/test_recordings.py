@@ -241,7 +241,59 @@ def test_what_cannot_be_used_is_left_out_and_counted(folder: Folder) -> None:
     assert "take 3.wav" in run.out and "truncated" in run.out and "1 of 30" in run.err
     assert list(folder.listed()) == ["speech/ann/take 3.wav"]
     assert len(folder.used()) == 29 and "speech/ann/take 3.wav" not in folder.used()
-    assert "1 of 30 recordings" in folder.remarks and "recordings.csv" in folder.remarks
+    assert "1 of 30 recordings" in folder.remarks and "1 truncated" in folder.remarks
+
+
+def test_the_report_gives_the_reasons_by_count_and_no_name(folder: Folder) -> None:
+    for number, samples in enumerate((speech()[:640], speech()[:700], np.zeros(RATE))):
+        soundfile.write(folder.path(f"ann/take {number}.wav"), samples, RATE)
+    folder.path("ann/take 3.wav").write_bytes(b"\0\0\0 ftypM4A ")
+    folder.path("ann/take 4.wav").write_bytes(b"NIST_1A\n   1024\n")
+    folder.path("ann/take 5.wav").write_bytes(b"")
+    shutil.copy(folder.path("björn/take 0.wav"), folder.path("björn/take 0.flac"))
+    assert folder.look("--allow-unusable", 50).code == 0
+    (remark,) = (line for line in folder.remarks.splitlines() if "left out" in line)
+    assert remark.startswith("7 of 30 ")
+    assert {*remark.partition("out: ")[2].split(", ")} == {
+        *("2 too short", "1 silent", "1 MPEG-4", "1 NIST SPHERE", "1 empty", "1 of one name"),
+    }
+
+
+def test_all_faults_of_the_speakers_come_with_the_list(folder: Folder) -> None:
+    for number in range(1, 10):
+        folder.path(f"ann/take {number}.wav").unlink()
+    for number in range(6):
+        folder.path(f"björn/take {number}.wav").write_bytes(b"")
+    run = folder.look()
+    assert run.code == 1 and "6 of 21" in run.err and ": 1: ann" in run.err
+    assert "add recordings" in run.err and "empty" in run.out
+    assert len(folder.listed()) == 6 and not (folder.root / "tree/data").exists()
+    folder.path("ann/take 0.wav").write_bytes(b"")
+    run = folder.look("--allow-unusable", 100)  # of ann nothing is left
+    assert run.code == 1 and ": 1: ann" in run.err
+    for number in range(6, 10):
+        folder.path(f"björn/take {number}.wav").write_bytes(b"")
+    run = folder.look("--allow-unusable", 100)
+    assert run.code == 1 and ": 2: ann, björn" in run.err
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda p: p.with_name(f"{p.stem}_anon.wav"), "files end in _anon"),
+        (lambda p: p.with_name(f"B2-{p.name}"), "files begin with B2-"),
+        (lambda p: p.parent.with_name(f"{p.parent.name}_x") / p.name, "folders end in _x"),
+    ],
+)
+def test_copies_that_are_all_named_otherwise_are_one_fault(
+    folder: Folder, change: Callable[[Path], Path], says: str
+) -> None:
+    for path in sorted((folder.root / "speech").glob("*/*")):
+        copy = change(folder.root / "copies" / path.relative_to(folder.root / "speech"))
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    run = folder.look("--anonymized", folder.root / "copies")
+    assert run.code == 1 and says in run.err and "rename" in run.err and not run.out
 
 
 def test_more_than_is_allowed_stops_with_the_whole_list(folder: Folder) -> None:
@@ -303,8 +355,14 @@ def test_copies_of_a_recording_are_a_caution_in_the_report(folder: Folder) -> No
     assert folder.look().code == 0
     assert "1 recording with the samples of another one" in folder.remarks
     shutil.rmtree(folder.root / "tree")
+    shutil.copy(folder.path("ann/take 1.wav"), folder.path("björn/take 8.wav"))
+    run = folder.look()
+    (line,) = (line for line in run.out.splitlines() if "whose is it" in line)
+    assert "björn/take 8.wav" in line and "take 1.wav of ann" in line
+    assert "2 recordings: same samples (see recordings.csv)" in run.out
+    shutil.rmtree(folder.root / "tree")
     assert folder.look("--anonymized", folder.root / "speech").code == 0
-    assert "1 recording with the samples of another one" in folder.remarks
+    assert "2 recordings with the samples of another one" in folder.remarks
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
@@ -322,7 +380,10 @@ def test_the_printed_command_converts_what_is_not_read(folder: Folder) -> None:
     run = folder.look("--allow-unusable", 0)
     assert run.code == 1 and len(folder.listed()) == 6
     (command,) = (line for line in run.out.splitlines() if "sh " in line)
-    subprocess.run(command[command.index("sh ") :], shell=True, check=True, cwd=folder.root)
+    for _ in range(2):  # what is converted is skipped
+        sh, where = command[command.index("sh ") :], folder.root
+        done = subprocess.run(sh, shell=True, check=True, cwd=where, capture_output=True)
+        assert not done.stdout + done.stderr
     assert odd.with_suffix(".flac").is_file()
     run = folder.look("--allow-unusable", 0)
     assert run.code == 0, run.out
@@ -335,3 +396,6 @@ def test_a_header_that_tells_more_than_the_file_holds_is_no_recording(tmp_path: 
     head += struct.pack("<HHIIHH", 1, 1, RATE, 2 * RATE, 2, 16) + b"data" + struct.pack("<I", 96000)
     (tmp_path / "u.wav").write_bytes(head)
     assert len(head) == 44 and "truncated" in look_at(tmp_path / "u.wav").problem
+    assert look_at(tmp_path / "u.wav").problem.endswith("chunk data")
+    (tmp_path / "u.wav").write_bytes(head[:30])
+    assert look_at(tmp_path / "u.wav").problem.endswith("chunk fmt")
