@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Create or update the toolkit's Python environment, .venv beside setup.cfg, if needed.
 #
-# Usage: ensure_env.sh [run|test]
+# Usage: ensure_env.sh [run|models|test]
 #
-# run (the default) installs the run-time dependencies, test also those of the tests. Nothing is done
+# run (the default) installs the run-time dependencies, models also the libraries of pretrained
+# models, test also those of the tests. Nothing is done
 # if the environment exists and setup.cfg and pyproject.toml have not changed since it was created.
 # The interpreter is python3 or $PRIVACY_EVAL_PYTHON. pip's output goes to .venv-install.log.
 set -euo pipefail
@@ -27,15 +28,15 @@ fail() {
 case $# in
     0) purpose=run ;;
     1) purpose=$1 ;;
-    *) fail "expected one argument, run or test" 2 ;;
+    *) fail "expected one argument, run, models or test" 2 ;;
 esac
 case $purpose in
-    run | test) ;;
+    run | models | test) ;;
     -h | --help)
         sed -n '2,/^set /s/^# \{0,1\}//p' "$script"
         exit 0
         ;;
-    *) fail "unknown argument '$purpose': expected run or test" 2 ;;
+    *) fail "unknown argument '$purpose': expected run, models or test" 2 ;;
 esac
 
 # The fingerprint includes the folder: environments contain absolute paths and cannot be moved.
@@ -58,11 +59,11 @@ right_interpreter() {
         [ "$(identity "$PRIVACY_EVAL_PYTHON")" = "$(identity "$venv/bin/python")" ]
 }
 
-# The stamp's first line is the purpose; a test environment also serves the purpose `run`.
+# The stamp's first line is the purpose; a test environment serves all, one of models also `run`.
 up_to_date() {
     [ -f "$stamp" ] && [ "$(sed -n 2p -- "$stamp")" = "$wanted" ] || return 1
-    case $(sed -n 1p -- "$stamp") in
-        test | "$purpose") ;;
+    case $purpose:$(sed -n 1p -- "$stamp") in
+        *:test | run:models | "$purpose:$purpose") ;;
         *) return 1 ;;
     esac
     [ -x "$venv/bin/privacy-eval" ] && works && right_interpreter
@@ -107,7 +108,10 @@ create_env() {
 # Every step handles its own failure: set -e is off in a function called by `if`.
 install() {
     local target='.[speech,wer]'
-    if [ "$purpose" = test ]; then target='.[test]'; fi
+    case $purpose in
+        models) target='.[speech,wer,ge2e,onnx,phones]' ;;
+        test) target='.[test]' ;;
+    esac
     if [ -f "$unfinished" ] || ! works; then
         create_env || return 1
     elif [ -f "$stamp" ]; then

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model-file", **path("F", file))
     check = "only check that the models and the libraries that they need are there"
     parser.add_argument("--check", **flag(check))
+    parser.add_argument("--libraries", **flag("with --check: only check the libraries"))
     add(parser, "--cache")
     parser.set_defaults(parser=parser)
 
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..speech.models import check_models
 
     if arguments.check:
-        check_models(arguments.names, cache=arguments.cache)
+        check_models(arguments.names, cache=arguments.cache, files=not arguments.libraries)
         return 0
     names = dict.fromkeys(ENCODERS.get(name, name) for name in arguments.names)
     if arguments.model_file is not None and len(names) > 1:

@@ -233,7 +233,7 @@ def cached_files(name: str, *, cache: Path | None = None) -> list[Path]:
     return [model_path(name, number, cache=cache) for number in numbers]
 
 
-def check_models(names: Sequence[str], *, cache: Path | None = None) -> None:
+def check_models(names: Sequence[str], *, cache: Path | None = None, files: bool = True) -> None:
     """Make sure that models and the libraries that they need are there.
 
     Parameters
@@ -242,6 +242,8 @@ def check_models(names: Sequence[str], *, cache: Path | None = None) -> None:
         Keys of `LIBRARIES`: models, or encoders.
     cache : Path, optional
         Folder of models; by default the user's.
+    files : bool
+        Whether to check the models, too, or only the libraries.
 
     Raises
     ------
@@ -253,7 +255,7 @@ def check_models(names: Sequence[str], *, cache: Path | None = None) -> None:
     if missing := missing_packages(LIBRARIES[name] for name in names):
         titles = "; ".join(MODELS[model].title for model in models)
         raise missing_library(f"pretrained models ({titles})", " ".join(missing))
-    downloaded = (model for model in models if model not in _INSTALLED)
+    downloaded = (model for model in models if files and model not in _INSTALLED)
     if absent := [model for model in downloaded if not cached_files(model, cache=cache)]:
         raise missing_model(model_path(absent[0], cache=cache), " ".join(absent), cache)
 

@@ -16,7 +16,7 @@
 set -euo pipefail
 
 # --- options
-speech=               # folder of speech: LibriSpeech's layout, or SPEAKER/FILE.wav or .flac
+speech=               # folder of speech: LibriSpeech's layout, or SPEAKER/FILE (wav, flac, mp3, ogg)
 speaker_level=        # the speakers are the folders of this level, 1 for those in --speech (also in the others)
 utt2spk=              # list of the speakers: <file name> <speaker> (default: the folders are the speakers)
 anonymized=           # the same files, anonymized by your system (default: stage 4 anonymizes them)
@@ -28,7 +28,7 @@ text=                 # what is said, as Kaldi's text (default: from the folder,
 enroll=               # enrollment utterances per speaker (default: half of them)
 allow_unusable=5      # percent of the recordings that may be left out: damaged, silent, too short, unknown format
 encoders="ge2e d-vector" # speaker encoders that attack, the first for averages: ge2e, ge2e-raw, d-vector, FILE.onnx
-get_models=false      # download missing models (privacy-eval get-model), else only name the commands
+get_models=false      # get missing models, and libraries into the toolkit's .venv; else only name the commands
 anonymizer=mcadams    # mcadams (baseline B2), or a command (see local/anonymize.sh)
 variant=2022          # variant of the anonymizer mcadams: 2020 or 2022
 coefficient=0.8       # McAdams coefficient; empty: drawn per speaker, as in the challenge of 2022
@@ -78,10 +78,18 @@ if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
         case $encoder in ge2e | ge2e-raw | d-vector) models+=("$encoder") ;; esac
     done
     if [ "$quality" = true ]; then models+=(dnsmos); fi
-    if [ "$get_models" = true ] && [ "${#models[@]}" -gt 0 ]; then
-        privacy-eval get-model "${models[@]}" >/dev/null
-    fi
+    downloaded=("${models[@]}")
     if [ "$phones" = true ]; then models+=(phones); fi # its model comes with its library
+    if [ "$get_models" = true ] && [ "${#models[@]}" -gt 0 ]; then
+        # Libraries before downloads; they are installed into the toolkit's own environment only.
+        own=$PRIVACY_EVAL_ROOT/.venv
+        if [ "$PRIVACY_EVAL_COMMAND" = "$own/bin/privacy-eval" ] && [ -f "$own/.privacy_eval_stamp" ] &&
+            ! privacy-eval get-model --check --libraries "${models[@]}" 2>/dev/null; then
+            "$PRIVACY_EVAL_ROOT/scripts/ensure_env.sh" models || true # the next line says what is missing
+        fi
+        privacy-eval get-model --check --libraries "${models[@]}"
+        if [ "${#downloaded[@]}" -gt 0 ]; then privacy-eval get-model "${downloaded[@]}" >/dev/null; fi
+    fi
     # One command for all missing libraries, else one for all missing models.
     if [ "${#models[@]}" -gt 0 ]; then privacy-eval get-model --check "${models[@]}"; fi
 fi
