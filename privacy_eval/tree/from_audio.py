@@ -57,6 +57,10 @@ _WHOLE = f"speech_trials_{_ALL}"
 #: Alignments of the vectors of encoders, and what they are.
 _ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
 
+#: Files by suffix and utterance, and what gets the number of recordings looked at.
+_Paths = Mapping[str, Mapping[str, Path]]
+_Progress = Callable[[int, int, str], None] | None
+
 _PROTOCOL_TEXT = """\
 # Written by privacy-eval data-dir.
 # Speakers {speakers}
@@ -170,7 +174,7 @@ def make_tree(
     tree: Path,
     source: AudioFolders,
     tell: Callable[[str], object],
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: _Progress = None,
 ) -> NewTree:
     """Write the data folders, trials and protocol of a tree; files of audio are not copied.
 
@@ -263,10 +267,7 @@ def _caveats(source: AudioFolders, folders: Sequence[SpeechFolder]) -> list[str]
 
 
 def _files(
-    tree: Path,
-    source: AudioFolders,
-    folders: Sequence[SpeechFolder],
-    audio: Mapping[str, Mapping[str, Path]],
+    tree: Path, source: AudioFolders, folders: Sequence[SpeechFolder], audio: _Paths
 ) -> tuple[dict[str, _Set], dict[str, bytes]]:
     """Design the data folders; return them and the files of the tree but the protocol."""
     sets = _evaluation_sets(folders[0], source)
@@ -275,10 +276,7 @@ def _files(
 
 
 def _recordings(
-    source: AudioFolders,
-    folders: Sequence[SpeechFolder],
-    audio: Mapping[str, Mapping[str, Path]],
-    progress: Callable[[int, int, str], None] | None,
+    source: AudioFolders, folders: Sequence[SpeechFolder], audio: _Paths, progress: _Progress
 ) -> tuple[list[Recording], dict[str, Mapping[str, Path]]]:
     """Look at all recordings; return them, and the chosen files by suffix and utterance."""
     made, extracted = source.anonymized is None, source.model is not None
@@ -291,10 +289,8 @@ def _recordings(
         copies = audio[ANON_SUFFIX].keys()
         unpaired = copies ^ (speaker_of if copies & training else folders[0].speaker_of).keys()
     recordings, chosen = list[Recording](), dict[str, Mapping[str, Path]]()
-    done, total = (
-        itertools.count(1),
-        sum(len(alike[p]) for of in audio.values() for p in of.values()),
-    )
+    done = itertools.count(1)
+    total = sum(len(alike[p]) for of in audio.values() for p in of.values())
 
     def look(path: Path) -> Recording:
         if progress is not None:
@@ -355,10 +351,7 @@ def _speech(
 
 
 def _data_folders(
-    sets: Mapping[str, _Set],
-    speech: SpeechFolder,
-    audio: Mapping[str, Mapping[str, Path]],
-    tree: Path,
+    sets: Mapping[str, _Set], speech: SpeechFolder, audio: _Paths, tree: Path
 ) -> dict[str, bytes]:
     """The files of all data folders by their path in the tree; `audio`: by suffix and utterance."""
     files: dict[str, bytes] = {}
@@ -500,7 +493,7 @@ def _by_stem(folder: Path) -> dict[str, Path]:
     return {utterance: of[0] for utterance, of in files.items()}
 
 
-def _refuse_affix(source: AudioFolders, audio: Mapping[str, Mapping[str, Path]]) -> None:
+def _refuse_affix(source: AudioFolders, audio: _Paths) -> None:
     """Refuse copies that are all named after originals, with the same text before or after."""
     names = ("files", lambda p: p.stem), ("folders", lambda p: p.parent.name)
     for what, name_of in names[: 1 if source.utt2spk else 2]:

@@ -83,7 +83,7 @@ if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
     if [ "$get_models" = true ] && [ "${#models[@]}" -gt 0 ]; then
         # Libraries before downloads; they are installed into the toolkit's own environment only.
         own=$PRIVACY_EVAL_ROOT/.venv
-        if [ "$PRIVACY_EVAL_COMMAND" = "$own/bin/privacy-eval" ] && [ -f "$own/.privacy_eval_stamp" ] &&
+        if [ "$PRIVACY_EVAL_COMMAND" -ef "$own/bin/privacy-eval" ] && [ -f "$own/.privacy_eval_stamp" ] &&
             ! privacy-eval get-model --check --libraries "${models[@]}" 2>/dev/null; then
             "$PRIVACY_EVAL_ROOT/scripts/ensure_env.sh" models || true # the next line says what is missing
         fi

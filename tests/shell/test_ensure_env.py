@@ -139,15 +139,19 @@ def test_interpreter_named_in_the_environment(checkout: Checkout, tmp_path: Path
 
 @pytest.mark.parametrize("arguments", [["tests"], ["run", "test"], ["--nonsense"]])
 def test_bad_usage(checkout: Checkout, arguments: list[str]) -> None:
-    assert "run or test" in checkout.run(*arguments, code=2)
+    assert "run, models or test" in checkout.run(*arguments, code=2)
     assert checkout.calls() == []
 
 
 def test_environment_for_tests_also_serves_to_run(installed: Checkout) -> None:
     assert installed.is_current()
+    installed.run("models")
+    assert installed.calls() == ["pip .[speech,wer,ge2e,onnx,phones]"]
+    assert installed.run("run") == installed.run("models") == ""
+    assert installed.calls() == []
     installed.run("test")
     assert installed.calls() == ["pip .[test]"]
-    assert installed.run("run") == installed.run("test") == ""
+    assert installed.run("run") == installed.run("models") == installed.run("test") == ""
     assert installed.calls() == []
 
 

@@ -411,6 +411,49 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     ]
 
 
+#: A command whose libraries are there once the file beside it is, and what installs them.
+OF_MODELS = """#!/bin/bash
+printf '<%s>' "$@"
+echo
+case "$*" in
+    *--libraries*) [ -e "${0%/*}/installed" ] || { echo "pip install" >&2; exit 1; } ;;
+esac
+"""
+INSTALLS = """#!/bin/bash
+[ "$*" = run ] && exit
+echo "installs $*"
+touch "${0%/*}/../.venv/bin/installed"
+"""
+
+
+@pytest.mark.parametrize("place", ["own", "active", "by hand", "no network"])
+def test_libraries_of_models_are_installed_before_downloads(recipe: Recipe, place: str) -> None:
+    """Into the toolkit's own environment only; in others the command is named."""
+    own = recipe.copy / ".venv"
+    executable(own / "bin/privacy-eval", OF_MODELS)
+    executable(recipe.bin / "bin/privacy-eval", OF_MODELS)
+    if place != "by hand":
+        (own / ".privacy_eval_stamp").write_text("")
+    script = "#!/bin/bash\n[ $* = run ]\n" if place == "no network" else INSTALLS
+    executable(recipe.copy / "scripts/ensure_env.sh", script)
+    active = {"VIRTUAL_ENV": str(recipe.bin)} if place == "active" else {}
+    options = ("--speech", ".", "--get-models", "true", "--stop-stage", 1)
+    run = recipe.run(*options, name="real_speech", **active)
+    named = "<ge2e><d-vector><dnsmos>"
+    libraries = f"<get-model><--check><--libraries>{named}<phones>"
+    if place == "own":
+        assert run.code == 0, run.err
+        assert run.out.splitlines() == [
+            *(libraries, "installs models", libraries),
+            f"<get-model><--check>{named}<phones>",
+        ]
+        again = recipe.run(*options, name="real_speech")
+        assert again.code == 0 and "installs" not in again.out
+    else:
+        assert run.code == 1 and "pip install" in run.err
+        assert {*run.out.splitlines()} == {libraries}
+
+
 @pytest.mark.parametrize(
     ("stage", "options", "message"),
     [
