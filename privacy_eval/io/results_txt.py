@@ -29,7 +29,8 @@ _PITCH = re.compile(
 )
 _PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std", "pitch_correlation_chance")
 _SET_NAME = re.compile(r"[^\s:]+")
-_BARE_EER = re.compile(r"\bEER: ([0-9.]+)(?![0-9.%ex_])")
+#: An EER of early 2022, without `%`.
+BARE_EER = re.compile(r"\bEER: ([0-9.]+)(?![0-9.%ex_])")
 #: Kinds of values by the fields of `ResultsTxt`.
 _PARTS = ("scores", "rates", "utility", "matrices")
 _TAG = "tag"
@@ -109,7 +110,7 @@ def parse_results_txt(text: str, path: str) -> ResultsTxt:
     >>> parse_results_txt("ASV-a\\n  EER: 20.5%\\n", "results.txt").verification["ASV-a"].metrics
     {'eer': 0.205}
     """
-    bare = [*_BARE_EER.finditer(text)]
+    bare = [*BARE_EER.finditer(text)]
     if bare:
         where = f"{path}:{text.count(chr(10), 0, bare[0].start()) + 1}"
         if max(float(match[1]) for match in bare) <= 1:

@@ -24,7 +24,7 @@ from ..io.edition_summary import (
     summary_averages,
     table_rows,
 )
-from ..io.results_txt import Found, add_values, warn_repeated
+from ..io.results_txt import BARE_EER, Found, add_values, warn_repeated
 from ..io.wer import WerLine
 from ..metrics.recall import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
@@ -82,9 +82,10 @@ class Importer:
         if first.startswith("----"):
             told = [part.asv_model for part in parts]
             return self.tables(parse_rank(text, self.path), told, Path(self.path).name)
-        if len(parts) > 1:
-            raise UsageError(f"{self.path}: --attack-model: one is enough for this file")
-        if re.match(r"ASV-\S+[ \t]+EER", first):
+        most = 0 if re.match(r"ASV-\S+[ \t]+EER", first) else 1  # a summary tells its models
+        if len(parts) > most:
+            raise UsageError(f"{self.path}: --attack-model: this file needs {most}")
+        if not most:
             return self.summary(text)
         part = parts[0] if parts else self._told_part(text)
         if "dataset" in first.split(","):
@@ -106,7 +107,8 @@ class Importer:
         )
 
     def _told_part(self, text: str) -> ResultsFolder | None:
-        """Return the results folder that a file is of, if its folder, name or recognizer tells."""
+        """Return the results folder that a file is of, if its folder, name or recognizer tells;
+        refuse one of a model that the protocol lacks."""
         path, parts = Path(self.path).absolute(), self.protocol.results_folders
         folder, recognizers = path.parent.name, self.protocol.recognition.models.items()
         used = [model for model, recognizer in recognizers if f"/{recognizer}/" in text]
@@ -116,9 +118,12 @@ class Importer:
             if folder.startswith(starts) or (part.suffix and folder.endswith(part.suffix)):
                 return part
         of_model = {part.asv_model: part for part in parts if not part.folders}
-        if model and of_model and model not in of_model:
-            said = f"of an ASV model trained on {model} speech? {self.protocol.name} has none"
-            warnings.warn(InputWarning(f"{self.path}: {said} (check --conf)"), stacklevel=2)
+        is_of_2022 = BARE_EER.search(text) or (model == ANONYMIZED and used != [ORIGINAL])
+        if of_model and ANONYMIZED not in of_model and is_of_2022:
+            raise UsageError(
+                f"{self.path}: not of {self.protocol.name}, by name, recognizer or EERs without %: "
+                f"give --conf (vpc2022?), else --attack-model {self.protocol.average_attack_model}"
+            )
         is_main = len(parts) == 1 or (not model and folder.startswith("results"))
         return of_model.get(model) or (parts[0] if of_model and is_main else None)
 
@@ -184,6 +189,9 @@ class Importer:
         blocks: dict[object, SummaryTable] = {}
         for table in (table for table in tables if table.kind == UNTOLD):
             blocks.setdefault(table.content, table)
+        told = dict.fromkeys(_ASV_MODELS[t.kind] for t in tables if t.kind in _ASV_MODELS)
+        if models and told and not blocks and {*told} != {*models}:
+            raise UsageError(f"{self.path}: --attack-model: headings name {', '.join(told)} speech")
         named = _named_model(name)
         if not models and named and len(blocks) == 1:
             models = [named]

@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from ..choices import MOST_REPLICATES, SITUATIONS
@@ -1634,11 +1634,15 @@ def merge(parts: Iterable[Results]) -> Results:
     remarks = tuple(dict.fromkeys(text for part in parts for text in part.protocol.remarks))
     protocols = [replace(part.protocol.with_parts(genders), remarks=remarks) for part in parts]
     protocol = max(protocols, key=lambda p: len(p.attackers))
-    if any(replace(p, attackers=protocol.attackers) != protocol for p in protocols):
+    if differ := {
+        f"{f.name}: {a} / {b}" if isinstance(a, str) else f.name: None
+        for f, p in itertools.product(fields(protocol), protocols)
+        if (a := getattr(protocol, f.name)) != (b := getattr(p, f.name)) and f.name != "attackers"
+    }:
         of_systems = {f"{', '.join(part.systems)}: {part.protocol.name}": None for part in parts}
         raise PrivacyEvalError(
             "results under different protocols cannot be merged, as editions differ in data and "
-            f"attackers; show each alone ({'; '.join(of_systems)})"
+            f"attackers; show each alone ({'; '.join(of_systems)}): {abbreviate([*differ])} differ"
         )
     seen: dict[tuple[object, ...], int] = {}
     for number, part in enumerate(parts):

@@ -603,7 +603,7 @@ def test_import_and_export(tmp_path: Path) -> None:
     also = f".orig={ORIG}"
     run = cli("import", ANON, "--system", "M", "--conf", "vpc2022", "--also", also, "--out", out)
     assert run.err == (
-        f"{out}: M, protocol vpc2022: 72 conditions (36 in a results folder of the protocol), "
+        f"{out}: M, protocol vpc2022: 72 of 72 conditions, "
         "32 word error rates, 12 pitch correlations, 12 voice similarities\n"
     )
     assert (run.code, run.out) == (0, "")

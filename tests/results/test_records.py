@@ -386,6 +386,12 @@ def test_results_under_different_protocols_are_not_merged() -> None:
     with pytest.raises(PrivacyEvalError, match="under different protocols") as caught:
         merge([imported(B1), imported(ANON, protocol="vpc2022", system="M")])
     assert "vpc2020" in str(caught.value) and "M: vpc2022" in str(caught.value)
+    assert "name: vpc2020 / vpc2022, title: " in str(caught.value)
+    one = imported(B1)
+    other = replace(one, protocol=replace(one.protocol, title="Mine, simulated data"))
+    with pytest.raises(PrivacyEvalError) as caught:
+        merge([one, other])
+    assert str(caught.value).endswith("title: VoicePrivacy 2020 / Mine, simulated data differ")
 
 
 def test_results_with_another_protocol() -> None:

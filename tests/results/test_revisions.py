@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from support import ANON as ANON_2022
-from support import ROOT, Run, cli
+from support import B1, ROOT, SUMMARY, Run, cli
+from support import ORIG as ORIG_2022
 
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
@@ -357,9 +358,78 @@ def test_a_recognizer_tells_the_folder_of_2022(tmp_path: Path) -> None:
 
 def test_a_file_of_a_model_that_the_protocol_lacks_is_named(tmp_path: Path) -> None:
     done = run_import(ANON_2022, tmp_path / "r.json", conf="vpc2020")
-    assert done.code == 0 and "trained on anonymized speech?" in done.err
+    assert done.code == 2 and "--conf" in done.err and not (tmp_path / "r.json").exists()
+    for name, source in (
+        ("x.txt", ANON_2022),
+        ("y.txt", FILES / EARLY),
+        ("orig.txt", FILES / EARLY),
+    ):
+        path = tmp_path / name
+        path.write_text(
+            re.sub(r"ASR-(?s:.*)", "", source.read_text())
+            if name == "y.txt"
+            else source.read_text()
+        )
+        done = run_import(path, tmp_path / "r.json", conf="vpc2020")
+        assert done.code == 2 and f"{path}: not of vpc2020" in done.err and "--conf" in done.err
+    imported(path, tmp_path / "r.json", "--attack-model", "lazy-informed", conf="vpc2020")
     done = run_import(ANON_2022, tmp_path / "r.json", conf="vpc2022")
-    assert done.code == 0 and "trained on" not in done.err
+    assert done.code == 0 and "not of" not in done.err
+
+
+def test_a_file_of_2020_may_be_named_by_its_anonymization(tmp_path: Path) -> None:
+    for name in ("B1_anon.txt", "results_anon", "anonymized/results.txt", "mine"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(B1.read_text())
+        done = run_import(path, tmp_path / "r.json", conf="vpc2020")
+        assert done.code == 0 and ": S, protocol vpc2020: 36 of 36 conditions, " in done.err
+
+
+def test_a_file_to_import_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / ANON)
+    first, second = tmp_path / "2024_results_orig.txt", tmp_path / ANON
+    for path in (first, second):
+        path.write_text((FILES / path.name).read_text())
+    for out in (first, second, tmp_path / "link", tmp_path / f"../{tmp_path.name}/{ANON}"):
+        done = run_import(first, out, "--also", f"semi-informed={second}")
+        assert done.code == 2 and f"--out {out} would overwrite" in done.err
+    for path in (first, second):
+        assert path.read_text() == (FILES / path.name).read_text()
+
+
+def test_a_missing_attack_that_ranks_is_named(tmp_path: Path) -> None:
+    text = (FILES / INTERVALS).read_text()
+    path, out = tmp_path / INTERVALS, tmp_path / "r.json"
+    path.write_text(text.partition("---- ASV_eval^anon")[0])
+    said = "no EER of the semi-informed attack, by which vpc2024 ranks"
+    for file, is_missing in ((path, True), (FILES / INTERVALS, False)):
+        done = run_import(file, out)
+        assert done.code == 0 and (said in done.err) == is_missing
+    done = run_import(FILES / "2024_results_orig.txt", out)
+    assert done.code == 0 and said in done.err and "12 of 24 conditions" in done.err
+    done = run_import(ORIG_2022, out, conf="vpc2022")
+    assert "no EER of the semi-informed attack, by which vpc2022 ranks" in done.err
+    path.write_text(text.rstrip()[:-1])  # within its last number
+    done = run_import(path, out)
+    assert done.code == 0 and f"{path}: " in done.err and "newline" in done.err
+
+
+def test_an_attack_model_that_headings_contradict_is_refused(tmp_path: Path) -> None:
+    text, out = (FILES / INTERVALS).read_text(), tmp_path / "r.json"
+    path = tmp_path / "2024_one"
+    path.write_text(text.partition("---- ASV_eval^anon")[0])
+    for file, attack, is_right in (
+        (path, "lazy-informed", True),
+        (path, "semi-informed", False),
+        (FILES / INTERVALS, "semi-informed", False),
+        (FILES / INTERVALS, "lazy-informed,semi-informed", True),
+    ):
+        done = run_import(file, out, "--attack-model", attack)
+        assert done.code == (0 if is_right else 2), done.err
+        assert ("headings name " in done.err) != is_right
+    done = run_import(SUMMARY, out, "--attack-model", "semi-informed", conf="vpc2022")
+    assert done.code == 2 and "--attack-model" in done.err
 
 
 def test_csv_tables_state_the_same(tmp_path: Path) -> None:
