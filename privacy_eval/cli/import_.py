@@ -51,32 +51,21 @@ def run(arguments: argparse.Namespace) -> int:
         origin = {"name": file.name, "sha256": digest(loaded.content)}
         provenance = {"version": __version__, "imported_from": origin}
         importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
-<<<<<<< HEAD
         text = read_text(loaded)
         parts.append(importer.read(text, [] if models is None else models.split(",")))
         ask_if_cut(file, text)
         check_averages(parts[-1], text, str(file))
     out = arguments.out
-=======
-        given = read_text(loaded)
-        parts.append(importer.read(given, [] if models is None else models.split(",")))
-        ask_if_cut(file, given)
-        check_averages(parts[-1], given, str(file))
->>>>>>> 36f0d0fa (Import: sources are never overwritten, files of another edition are refused, missing attacks are named)
     results = replace(merge(parts), day=today())
     results = results.confirm(arguments.confirm, confirmed_days(out))
     if results.confirmed:  # signed, as those of others are not believed
         write_set(out.parent, {out.name: to_json(results)}, note=import_note(out))
     else:
-<<<<<<< HEAD
         write_text(out, to_json(results))
-=======
-        write_text(out, text)
     attacks, p = {v.condition.attack_model for v in results.verification}, results.protocol
     if attacks and p.average_attack_model not in attacks:
         missing = f"no EER of the {p.average_attack_model} attack, by which {p.name} ranks"
         log(f"privacy-eval: warning: {missing}: is the file cut? --also adds another one")
->>>>>>> 36f0d0fa (Import: sources are never overwritten, files of another edition are refused, missing attacks are named)
     for note in (*caveat_notes(results.verification), *comparability_notes(results)):
         log(f"privacy-eval: warning: {note}")
     wanted = len(p.comparisons) * len(list(p.trial_sets())) * len(p.results_folders)
