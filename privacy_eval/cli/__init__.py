@@ -125,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # unreadable inputs raise PrivacyEvalError: this is an output
         log(f"privacy-eval: {error.filename or 'standard output'}: {error.strerror or error}")
-        return 1
+        return 1 if vars(arguments) else 2  # wrong usage, where stderr is full
     except MemoryError:
         log("privacy-eval: not enough memory")
         return 1

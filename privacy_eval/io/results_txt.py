@@ -30,7 +30,7 @@ _PITCH = re.compile(
 _PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std", "pitch_correlation_chance")
 _SET_NAME = re.compile(r"[^\s:]+")
 #: An EER of early 2022, without `%`.
-BARE_EER = re.compile(r"\bEER: ([0-9.]+)(?![0-9.%ex_])")
+BARE_EER = re.compile(r"\bEER: ([0-9]+(?:\.[0-9]*)?)(?![0-9.%ex_])")
 #: Kinds of values by the fields of `ResultsTxt`.
 _PARTS = ("scores", "rates", "utility", "matrices")
 _TAG = "tag"

@@ -122,7 +122,7 @@ def test_the_strongest_is_that_of_paired_replicates() -> None:
     assert interval == printed["attackers"][files[1]]["intervals"]
     assert alone["strongest"]["corrected"] == pytest.approx(alone["strongest"]["minimum"])
     assert alone["strongest"]["lower"] >= result["lower"]
-    assert any("too few" in caveat for caveat in printed["caveats"])
+    assert any("Too few" in caveat for caveat in printed["caveats"])
 
 
 def test_the_strongest_is_printed_for_a_person() -> None:
@@ -132,7 +132,7 @@ def test_the_strongest_is_printed_for_a_person() -> None:
     assert "10.000" in row and row.endswith("strongest")
     assert "strongest of 2 attackers" in run.out and "corrected" in run.out
     few = metrics("ridge_reverse_asnorm", more=("--strongest", "--bootstrap", 20)).out
-    assert "too few" in few
+    assert "Too few" in few
 
 
 @pytest.mark.parametrize("bootstrap", [20, 300])

@@ -73,7 +73,7 @@ def test_raw_speech_is_not_ranked_until_another_audit(tree: SpeechTree) -> None:
     write_audio(tree, f"{TRIALS}_anon", 9)
     lines_to(tree.root / "data" / TRIALS / "wav.scp", ["x x"])
     stale = tree.run("collect")
-    assert stale.code == 1 and "audit the audio again" in stale.err
+    assert stale.code == 1 and "check --audio" in stale.err
     write_audio(tree, TRIALS, 1)
     assert tree.run("check", "--audio", "--allow-missing").code == 0
     assert tree.run("collect").code == 0

@@ -479,3 +479,11 @@ def test_fractions_have_the_digits_of_the_file(percent: str, tmp_path: Path) -> 
     [v] = imported(path, tmp_path / "r.json").verification
     shifted = float(f"{percent}e-2")
     assert (v.metrics["challenge"]["eer_speechbrain"], [*v.stated.values()]) == (shifted, [shifted])
+
+
+@pytest.mark.parametrize("value", ["..", ".", "1.2.3", "12,5"])
+def test_an_eer_that_is_no_number_is_refused_with_its_line(value: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.anon_x"
+    path.write_text(f"ASV-libri_dev_enrolls-libri_dev_trials_f\n  EER: {value}\n")
+    done = run_import(path, tmp_path / "out.json", conf="vpc2022")
+    assert done.code == 1 and f"{path}:2: " in done.err
