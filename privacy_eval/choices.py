@@ -32,6 +32,8 @@ FOLDS, LEAST_FOLDS = 10, 4
 SITUATIONS = ("orig_to_orig", "orig_to_anon", "anon_to_anon")
 #: The attribute that trees know of their speakers, in `spk2gender`.
 GENDER = "gender"
+#: Titles of genders in lists of speakers.
+GENDERS = {"f": "female", "m": "male"}
 #: Folds of speakers of such a classifier by default.
 ATTRIBUTE_FOLDS = 5
 

@@ -58,7 +58,7 @@ def _table(table: Table, challenge: bool) -> str:
     parts = [[*range(len(table.columns))]] if challenge else layout.parts()
     lines = []
     for number, columns in enumerate(parts):
-        caption = "" if number else escape_latex(table.caption)
+        caption = "" if number else _prose(table.caption)
         aligned, titles = zip(
             *(
                 (_challenge if challenge else _plain)(table.columns[c], layout.widths[c])
@@ -75,9 +75,14 @@ def _table(table: Table, challenge: bool) -> str:
         ]
         for group, height, rows in layout.blocks(columns):
             lines += [_block(table, group, height), *rows, "}"]
-        below = " ".join(map(escape_latex, notes)) if number == len(parts) - 1 else ""
+        below = " ".join(map(_prose, notes)) if number == len(parts) - 1 else ""
         lines.append(f"}}{{{below}}}")
     return "\n".join(lines) + "\n"
+
+
+def _prose(text: str) -> str:
+    """Escape a text whose lines may break within paths."""
+    return escape_latex(text).replace("/", r"/\allowbreak{}")
 
 
 def _block(table: Table, group: int | None, height: int) -> str:

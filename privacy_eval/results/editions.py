@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..choices import grouped
+from ..choices import GENDERS, grouped
 from ..errors import InputWarning, PrivacyEvalError, UsageError, located
 from ..io.csv_text import csv_rows
 from ..io.edition_summary import (
@@ -34,8 +34,6 @@ from .records import EmotionRecord, RecognitionRecord, Results, VerificationReco
 
 _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
 
-#: Genders of sets whose pooled trials a later protocol has alone.
-_PARTS = {"f": "female", "m": "male"}
 
 #: Training speech of the ASV model of a block.
 _ASV_MODELS = {"asv_orig": ORIGINAL, "asv_anon": ANONYMIZED}
@@ -169,7 +167,7 @@ class Importer:
                 add_values(found, (kind, model, row.identity), row.values, row.where)
         warn_repeated(self.path, found)
         genders = {identity[2] for kind, _, identity in found if kind == UNTOLD}
-        protocol = self.protocol.with_parts({g: _PARTS[g] for g in sorted(genders & {*_PARTS})})
+        protocol = self.protocol.with_parts({g: GENDERS[g] for g in sorted(genders & {*GENDERS})})
         importer, records = replace(self, protocol=protocol), defaultdict[str, Any](tuple)
         for (kind, model), of_kind in grouped(found.items(), lambda item: item[0][:2]).items():
             rows = [SummaryRow(where, key[2], values) for key, (where, _, values) in of_kind]

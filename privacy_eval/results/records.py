@@ -1659,7 +1659,10 @@ def merge(parts: Iterable[Results]) -> Results:
     }
     # Who confirmed values of one file has not seen those of the others.
     shared = set.intersection(*({*part.confirmed.items()} for part in parts))
-    combined["failed"] = {system: of for part in parts for system, of in part.failed.items()}
+    failed: dict[str, tuple[str, ...]] = {}
+    for system, lines in (item for part in parts for item in part.failed.items()):
+        failed[system] = tuple(dict.fromkeys((*failed.get(system, ()), *lines)))
+    combined["failed"] = failed
     combined["day"] = max(part.day for part in parts)
     keys = sorted({part.speaker_key for part in parts})
     combined["speaker_key"] = "+".join(keys) if all(keys) else ""  # numbered only if all are

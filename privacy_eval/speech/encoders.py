@@ -166,7 +166,7 @@ def pinned_encoder(identity: str) -> str:
     Returns
     -------
     str
-        "" if it is none of `ENCODERS`.
+        One of `ENCODERS`; "" for other encoders.
 
     Examples
     --------

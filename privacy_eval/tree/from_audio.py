@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..asv.tree_vectors import BACKEND_FILES
-from ..choices import ENCODERS, LEAST_FOLDS, LEAST_SPEAKERS, grouped
+from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, grouped
 from ..errors import PrivacyEvalError, abbreviate, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
@@ -52,7 +52,6 @@ _LISTS = {"original": ("utt2spk", "spk2gender", "text"), "training": ("utt2spk",
 #: Id and title of the trials of all speakers.
 _ALL = "all"
 _EVERYONE = {_ALL: "all"}
-_TITLES = {"f": "female", "m": "male"}
 _WHOLE = f"speech_trials_{_ALL}"
 #: Alignments of the vectors of encoders, and what they are.
 _ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
@@ -377,7 +376,7 @@ def _genders(speaker_of: Mapping[str, str], spk2gender: Path) -> Mapping[str, st
 def _titles(gender_of: Mapping[str, str]) -> Mapping[str, str]:
     """Return the titles of the trial sets by gender."""
     present = set(gender_of.values())
-    return {g: _TITLES[g] for g in SPEAKER_GENDERS if g in present} or _EVERYONE
+    return {g: GENDERS[g] for g in SPEAKER_GENDERS if g in present} or _EVERYONE
 
 
 def _few(source: AudioFolders, speech: SpeechFolder, usable: SpeechFolder) -> Iterable[str]:
@@ -556,7 +555,7 @@ def _protocol(
     remarks: tuple[str, ...],
 ) -> str:
     enrolled = f"the first {source.enroll}" if source.enroll else "half (rounded down)"
-    titles = {**_TITLES, **_EVERYONE}
+    titles = {**GENDERS, **_EVERYONE}
     tried = [name.removeprefix("speech_trials_") for name in sets if "_trials_" in name]
     parts = [f"speech_trials_{gender}" for gender in tried[:-1]]
     rule, of_gender, more = f"{enrolled} of the utterances", "", ""

@@ -16,7 +16,7 @@ from support import ODD_NAME
 
 from privacy_eval.metrics import Label
 from privacy_eval.report.latex import escape_latex, latex_document, to_latex
-from privacy_eval.report.table import Column, Table
+from privacy_eval.report.table import Column, Style, Table
 from privacy_eval.report.table_formats import (
     FORMATS,
     escape_markdown,
@@ -61,6 +61,7 @@ def latex_cells(row: str) -> list[str]:
 #: What each escape prints, to read LaTeX back.
 PRINTED = {
     r"\S{}": "\u00a7",
+    r"\allowbreak{}": "",
     r"\textbackslash{}": "\\",
     r"\textasciicircum{}": "^",
     r"\textasciitilde{}": "~",
@@ -196,11 +197,11 @@ def test_booktabs_style() -> None:
 
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 @pytest.mark.parametrize("rows", [7, 10, 11, 49])
-def test_rows_are_in_blocks_that_say_what_they_are_of(rows: int, style: str) -> None:
+def test_rows_are_in_blocks_that_say_what_they_are_of(rows: int, style: Style) -> None:
     """A block may begin a page: its first row repeats what identifies it."""
     columns = tuple(Column(title, align="l", sparse=True) for title in ("System", "Split"))
     cells = tuple((f"s{n // 12}", f"t{n // 4}", f"a{n}") for n in range(rows))
-    text = to_latex(Table("n", "c", (*columns, Column("Attack")), (cells,)), style)  # type: ignore
+    text = to_latex(Table("n", "c", (*columns, Column("Attack")), (cells,)), style)
     blocks = re.split(r"\\privacyeval(?:block\{\d+\}\{\}|more\{\d+\})\{%", text)[-20:]
     blocks = [latex_rows(block) for block in blocks if "a" in "".join(latex_rows(block))][-20:]
     found = [[cell.strip() for cell in latex_cells(row)] for block in blocks for row in block]
@@ -514,3 +515,10 @@ def test_no_row_begins_with_what_ends_the_row_before_it(first: str) -> None:
     columns = (Column("a"), Column("b"))
     text = to_latex(Table("n", "c", columns, ((("1", "2"), (first, "2")),)))
     assert latex_rows(text)[1:] == ["1 & 2", f"{{}}{first} & 2"]
+
+
+def test_paths_in_captions_and_notes_may_break() -> None:
+    table = Table("n", "Of /a_b/c.", (Column("x"),), ((("1",),),), notes=("See /d/e.",))
+    text = to_latex(table, "booktabs")
+    assert r"/\allowbreak{}a\_b/\allowbreak{}c." in text
+    assert r"/\allowbreak{}d/\allowbreak{}e." in text

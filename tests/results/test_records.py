@@ -394,6 +394,13 @@ def test_results_under_different_protocols_are_not_merged() -> None:
     assert str(caught.value).endswith("title: VoicePrivacy 2020 / Mine, simulated data differ")
 
 
+def test_failures_of_a_system_in_several_files_are_all_kept() -> None:
+    """Also those of original speech, which concern every file."""
+    parts = [replace(imported(B1), failed={"B1": ("B1 a: x", "original: y")})]
+    parts.append(replace(Results(parts[0].protocol), failed={"B1": ("original: y", "B1 b: z")}))
+    assert merge(parts).failed == {"B1": ("B1 a: x", "original: y", "B1 b: z")}
+
+
 def test_results_with_another_protocol() -> None:
     results = imported(B1)
     moved = results.under(load_protocol("vpc2022"))
