@@ -74,6 +74,17 @@ TRUTH = (
     *(("mated", "nonmated"), ("mated", "non-mated"), ("same", "different"), ("same", "diff")),
     *(("genuine", "impostor"), ("genuine", "imposter")),
 )
+#: Columns of trials, and what others call them, in lower case. An enrolled id is a speaker, a model
+#: or an utterance; `trial_speaker` and `enrolled_speaker` are people.
+COLUMNS = {
+    "enrolled": ("enrolled", "modelid", "enroll", "enrollment", "speaker", "model"),
+    "utterance": ("utterance", "segmentid", "segment", "test", "trial"),
+    "score": ("score", "llr"),
+    "label": ("label", "targettype", "key", "is_target"),
+    "enrolled_speaker": ("enrolled_speaker",),
+    "trial_speaker": ("trial_speaker",),
+    "weight": ("weight",),
+}
 #: What other programs write for a value that is missing: never a name.
 MISSING = frozenset(
     ["", "None", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "n/a", "n.a.", "#N/A", "null", "NULL"]

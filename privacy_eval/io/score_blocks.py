@@ -221,7 +221,7 @@ def _labelled_blocks(
             if not np.array_equal(own, is_target):
                 raise _IrregularError
         score = parse_scores(block["score"], table.path)
-        ids = block["speaker"], block["utterance"]
+        ids = block["enrolled"], block["utterance"]
         hashes.append(hash_rows(ids))
         yield LabelledScores(score, is_target, *ids)
     if not hashes:
@@ -253,9 +253,9 @@ def _in_step(table: _Table, key: _Table | None) -> Iterator[tuple[Columns, Colum
             return
         if first is None or second is None:
             raise _IrregularError
-        rows = min(len(first["speaker"]), len(second["speaker"]))
+        rows = min(len(first["enrolled"]), len(second["enrolled"]))
         a, b = ({n: c.take(slice(rows)) for n, c in of.items()} for of in (first, second))
-        if not all(same_fields(a[name], b[name]) for name in ("speaker", "utterance")):
+        if not all(same_fields(a[name], b[name]) for name in ("enrolled", "utterance")):
             raise _IrregularError
         yield a, b
         left = [_rest(first, rows), _rest(second, rows)]
@@ -263,7 +263,7 @@ def _in_step(table: _Table, key: _Table | None) -> Iterator[tuple[Columns, Colum
 
 def _rest(columns: Columns, rows: int) -> Columns | None:
     """Return the rows behind the first ones, if there are any."""
-    if len(columns["speaker"]) == rows:
+    if len(columns["enrolled"]) == rows:
         return None
     return {name: column.take(slice(rows, None)) for name, column in columns.items()}
 

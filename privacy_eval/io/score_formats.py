@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..choices import TRUTH
+from ..choices import COLUMNS, TRUTH
 from ..errors import PrivacyEvalError
 from .files import ARROW_MAGIC, PARQUET_MAGIC, LineLimit
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .text_table import Column
 
-    #: Columns by name: speaker, utterance, and score or label or both.
+    #: Columns by name: enrolled, utterance, and score or label or both.
     Columns = Mapping[str, Column]
     Split = Callable[[bytes, Path], Columns]
     Formats = Mapping[str, "Fields | Split"]
@@ -70,14 +70,7 @@ WORDS = tuple(pair for pair in LABELS if pair[0] != b"1")
 _DIGITS = (b"1", b"0")
 _ANY_LABEL, _ANY_WORD = (tuple(dict.fromkeys(sum(pairs, ()))) for pairs in (LABELS, WORDS))
 
-#: Names of columns in the headers of tables.
-_HEADERS = {
-    "speaker": ("modelid", "enroll", "enrolled", "enrollment", "speaker", "model"),
-    "utterance": ("segmentid", "segment", "test", "trial", "utterance"),
-    "score": ("llr", "score"),
-    "label": ("targettype", "label", "key"),
-}
-
+_HEADERS = {field: COLUMNS[field] for field in ("enrolled", "utterance", "score", "label")}
 _FIELD_OF = {alias: field for field, aliases in _HEADERS.items() for alias in aliases}
 
 #: A cell between tabs that is blank or several words.
@@ -96,7 +89,7 @@ def _with_header(content: bytes, path: Path) -> Columns:
     names = table.header if table else first.split("\t" if "\t" in first else None)
     fields = tuple(_FIELD_OF.get(name.strip(' "\r').lower(), f"({name})") for name in names)
     kept = [n for n, field in enumerate(fields) if field in _HEADERS]
-    if not {"speaker", "utterance"} <= set(fields) or len({fields[n] for n in kept}) < len(kept):
+    if not {"enrolled", "utterance"} <= set(fields) or len({fields[n] for n in kept}) < len(kept):
         raise PrivacyEvalError(
             f"{path}:1: expected a header that names the columns, such as modelid segmentid LLR, "
             f"found {first.strip()[:80]!r}"
@@ -137,7 +130,7 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     given = np.argwhere(mask).tolist()
     values = arguments.as_numbers(scores[mask], f"{path}: scores").tolist()
     lines = [f"{rows[i]} {columns[j]} {x!r}\n" for (i, j), x in zip(given, values, strict=True)]
-    fields = ("speaker", "utterance", "score")
+    fields = ("enrolled", "utterance", "score")
     split = split_columns("".join(lines).encode(), fields, path)
     return dict(zip(fields, split, strict=True))
 
@@ -157,7 +150,7 @@ def _arrow_blocks(path: Path) -> Iterator[Columns]:
 
 
 def _with_ids(columns: Columns, path: Path) -> Columns:
-    if not {"speaker", "utterance"} <= set(columns):
+    if not {"enrolled", "utterance"} <= set(columns):
         raise PrivacyEvalError(
             f"{path}: expected the columns enroll and test, and score or label or both"
         )
@@ -168,7 +161,7 @@ def _has_header(first: bytes) -> bool:
     """Tell whether a line names the columns of speaker, utterance and something else."""
     names = set(first.decode("utf-8", "replace").lower().replace(",", " ").split())
     fields = {field for field, aliases in _HEADERS.items() if names & set(aliases)}
-    return {"speaker", "utterance"} < fields
+    return {"enrolled", "utterance"} < fields
 
 
 _NIST = RecognizedFormat(_with_header, lambda first: b"," not in first and _has_header(first))
@@ -180,11 +173,11 @@ _BOSARIS = RecognizedFormat(_bosaris, lambda first: first.startswith(b"\x89HDF")
 
 #: Formats of score files by name.
 SCORE_FORMATS: Formats = {
-    "kaldi": ("speaker", "utterance", "score"),
-    "wespeaker": ("speaker", "utterance", "score", "label"),
-    "speechbrain": ("speaker", "utterance", "label", "score"),
-    "3dspeaker": ("speaker", "utterance", "label", "score"),
-    "voxceleb_trainer": ("score", "speaker", "utterance"),
+    "kaldi": ("enrolled", "utterance", "score"),
+    "wespeaker": ("enrolled", "utterance", "score", "label"),
+    "speechbrain": ("enrolled", "utterance", "label", "score"),
+    "3dspeaker": ("enrolled", "utterance", "label", "score"),
+    "voxceleb_trainer": ("score", "enrolled", "utterance"),
     "nist": _NIST,
     "csv": _CSV,
     "bosaris": _BOSARIS,
@@ -193,9 +186,9 @@ SCORE_FORMATS: Formats = {
 
 #: Formats of trial keys by name.
 KEY_FORMATS: Formats = {
-    "kaldi": ("speaker", "utterance", "label"),
-    "dca_plda": ("speaker", "utterance", "label"),
-    "voxceleb": ("label", "speaker", "utterance"),
+    "kaldi": ("enrolled", "utterance", "label"),
+    "dca_plda": ("enrolled", "utterance", "label"),
+    "voxceleb": ("label", "enrolled", "utterance"),
     "nist": _NIST,
     "csv": _CSV,
     "arrow": _ARROW,
@@ -231,7 +224,7 @@ def split_format(content: bytes, path: Path, format: Fields | Split) -> Columns:
     Examples
     --------
     >>> columns = split_format(b"0.5 a.wav b.wav\\n", Path(), SCORE_FORMATS["voxceleb_trainer"])
-    >>> columns["speaker"].tolist()
+    >>> columns["enrolled"].tolist()
     ['a.wav']
     """
     from .text_table import split_columns
@@ -377,13 +370,13 @@ def guess_list_format(content: bytes, path: Path) -> Fields | Split:
     Examples
     --------
     >>> guess_list_format(b"1 a.wav b.wav\\n", Path()), guess_list_format(b"a b\\n", Path())
-    (('label', 'speaker', 'utterance'), ('speaker', 'utterance'))
+    (('label', 'enrolled', 'utterance'), ('enrolled', 'utterance'))
     """
     first = _first_line(content)
     begins_with_label = len(first.split()) == 3 and first.split()[0].lower() in _ANY_LABEL
     if begins_with_label or _recognized(first, KEY_FORMATS) is not None:
         return KEY_FORMATS[guess_key_format(content, path)]
-    return ("speaker", "utterance", "target|nontarget")[: max(2, len(first.split()))]
+    return ("enrolled", "utterance", "target|nontarget")[: max(2, len(first.split()))]
 
 
 def _first_line(content: bytes) -> bytes:

@@ -38,7 +38,7 @@ from .trial_speakers import trial_speakers
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
-_ID = ("speaker", "utterance")
+_ID = ("enrolled", "utterance")
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,14 @@ class PairedTrials:
     def without_self(self) -> PairedTrials:
         """Leave out the trials of an utterance with itself."""
         rows = np.flatnonzero(self.sides[0] != self.sides[1])
-        ids = {name: vars(self)[name].take(rows) for name in _ID}
-        return replace(self, score=self.score[rows], is_target=self.is_target[rows], **ids)
+        speaker, utterance = self.speaker.take(rows), self.utterance.take(rows)
+        return replace(
+            self,
+            score=self.score[rows],
+            is_target=self.is_target[rows],
+            speaker=speaker,
+            utterance=utterance,
+        )
 
     @property
     def n_self(self) -> int:

@@ -80,12 +80,12 @@ def test_keys(tmp_path: Path, name: str, guessed: bool) -> None:
     assert pair(scores, key).score.tolist() == [t[2] for t in TRIALS]
 
 
-LABEL_FIRST = ("label", "speaker", "utterance", "score")
+LABEL_FIRST = ("label", "enrolled", "utterance", "score")
 
 
 def split_hashes(content: bytes, path: Path) -> dict[str, Column]:
     """A format of `#<speaker> <utterance> <score> <label>` lines."""
-    fields = ("speaker", "utterance", "score", "label")
+    fields = ("enrolled", "utterance", "score", "label")
     return dict(zip(fields, split_columns(content.replace(b"#", b""), fields, path), strict=True))
 
 
@@ -115,7 +115,9 @@ def test_an_undecided_file_names_the_fields_of_all_formats_that_it_may_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SCORE_FORMATS, "label_first", LABEL_FIRST)  # type: ignore[arg-type]
-    with pytest.raises(PrivacyEvalError, match=r"--score-format label_first \(label, speaker, utt"):
+    with pytest.raises(
+        PrivacyEvalError, match=r"--score-format label_first \(label, enrolled, utt"
+    ):
         read_scores(write(tmp_path / "scores", "1 1 0 1\n0 1 0 1\n"), format=None)
 
 

@@ -191,7 +191,7 @@ def test_user_defined_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.Mo
     """`<score>;<speaker>;<utterance>` lines, with all the checks of Kaldi's."""
 
     def semicolons(content: bytes, path: Path) -> dict[str, Column]:
-        names = ("score", "speaker", "utterance")
+        names = ("score", "enrolled", "utterance")
         columns = split_columns(content.replace(b";", b" "), names, path)
         return dict(zip(names, columns, strict=True))
 

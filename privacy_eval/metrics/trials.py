@@ -1,0 +1,525 @@
+"""Trials: which enrolled id was compared with which utterance, and what an attacker said.
+
+Everything that measures attackers takes this one table. Readers of files, scoring of vectors and
+simulations return it; a data frame, arrays or anything with named columns makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..choices import COLUMNS, missing_among, without_fraction
+from ..errors import PrivacyEvalError, abbreviate
+from .arguments import as_array, as_numbers, as_truth
+from .pav import FloatArray, IntArray
+from .trial_scores import BoolArray, TrialScores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Columns of ids.
+IDS = ("enrolled", "utterance", "enrolled_speaker", "trial_speaker")
+#: Pairs of ids are looked up in a table of all pairs if that has at most so many cells per trial.
+_CELLS_PER_TRIAL = 8
+_TRUTH = "is_target"
+
+
+class Ids:
+    """A column of names, of which each is stored once.
+
+    Parameters
+    ----------
+    codes : int array, shape (P,)
+        Place of each row's name; -1 where it is missing.
+    names : sequence of str
+        Different ones.
+
+    Examples
+    --------
+    >>> ids = Ids.of(["b", "a", "b"], "speakers")
+    >>> ids.names, ids.codes.tolist(), ids.tolist()
+    (('b', 'a'), [0, 1, 0], ['b', 'a', 'b'])
+    """
+
+    def __init__(self, codes: NDArray[np.integer[Any]], names: Sequence[str]) -> None:
+        self.codes, self.names = _read_only(codes), tuple(names)
+
+    @classmethod
+    def of(cls, values: Any, what: str, *, may_miss: bool = False) -> Ids:
+        """Code ids or labels; whole floats, such as 235.0, are their integers.
+
+        Parameters
+        ----------
+        values : array_like or Ids
+        what : str
+            Name of the column, for messages.
+        may_miss : bool
+            Missing values, such as None and NaN, have no name; else they are refused.
+        """
+        if isinstance(values, Ids):
+            return values
+        given = as_array(values, what).ravel().tolist()
+        place = {value: number for number, value in enumerate(dict.fromkeys(given))}
+        texts = [v.decode() if isinstance(v, bytes) else str(v) for v in place]
+        ids = cls(np.fromiter(map(place.__getitem__, given), np.int32, len(given)), texts)
+        missing = missing_among(set(texts))
+        named = ids.renamed(lambda text: "" if text in missing else without_fraction(text))
+        if missing and not may_miss:
+            at = [str(row) for row in np.flatnonzero(named.codes < 0)]
+            raise PrivacyEvalError(
+                f"{len(at)} of {len(given)} {what} are missing ({abbreviate(sorted(missing))}), at "
+                f"index {abbreviate(at)}: leave them out, or give them a name"
+            )
+        return named
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tolist())
+
+    def text(self, row: int) -> str:
+        """Return the name of a row; "" where it is missing."""
+        return (*self.names, "")[int(self.codes[row])]
+
+    def tolist(self) -> list[str]:
+        """Return the names of all rows; "" where they are missing."""
+        return list(map((*self.names, "").__getitem__, self.codes.tolist()))
+
+    def take(self, rows: NDArray[Any] | slice) -> Ids:
+        """Select rows."""
+        return Ids(self.codes[rows], self.names)
+
+    def among(self, names: Sequence[str]) -> Ids:
+        """Code by other names, different ones; a name that is not there is missing."""
+        return self if self.names == tuple(names) else self._named(self.names, names)
+
+    def renamed(self, new_name: Callable[[str], str]) -> Ids:
+        """Rename; equal names become one, and "" is missing."""
+        new = [*map(new_name, self.names)]
+        return self._named(new, list(filter(None, dict.fromkeys(new))))
+
+    def _named(self, new: Sequence[str], names: Sequence[str]) -> Ids:
+        place = {name: number for number, name in enumerate(names)}
+        codes = np.array([*(place.get(name, -1) for name in new), -1], dtype=np.int32)
+        return Ids(codes[self.codes], names)
+
+    @cached_property
+    def used(self) -> list[str]:
+        """The names that occur, in their order."""
+        occur = np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
+        return [self.names[place] for place in np.flatnonzero(occur)]
+
+
+class Origin(NamedTuple):
+    """The file that trials were read from.
+
+    Attributes
+    ----------
+    path : Path
+    digest : str
+        SHA-256 of its content.
+    format : str
+        Name of its format.
+    ends_open : bool
+        Whether its last line lacks the newline.
+    lines : int array, shape (rows,), or None
+        Line of each trial, from 1; None where trial n is in line n + 1.
+    """
+
+    path: Path
+    digest: str
+    format: str = ""
+    ends_open: bool = False
+    lines: IntArray | None = None
+
+
+class Trials:
+    """A table of trials, which does not change.
+
+    Columns are attributes (`score`, `is_target`, `enrolled`, ...) and items (`trials["sex"]`); one
+    that is not there is an error.
+
+    Parameters
+    ----------
+    table : data frame or mapping, optional
+        Anything with named columns: of pandas, polars or pyarrow, a dict of lists, a structured
+        array. Columns of the names in `COLUMNS` are found.
+    score, label, enrolled, utterance, enrolled_speaker, trial_speaker, weight : str or array_like
+        Names of other columns of the table, or the values. A higher score supports the same
+        speaker; labels are truth values, 1 and 0, or words such as target and nontarget, and
+        become the column `is_target`; weights are whole numbers: how often a trial counts.
+    origins : tuple of Origin
+        Files that the rows come from, that of the scores first.
+    **columns : str or array_like
+        Further columns, of the trial side: sex, session, ...
+
+    Raises
+    ------
+    PrivacyEvalError
+        A column that is missing or of another length; a value that is missing, not finite or no
+        label; a trial twice: which column, which rows, and the remedy.
+
+    Examples
+    --------
+    >>> trials = Trials({"enrolled": ["a", "a"], "utterance": ["u", "v"], "score": [2, -1]})
+    >>> len(trials), trials.score.tolist(), "is_target" in trials
+    (2, [2.0, -1.0], False)
+    """
+
+    def __init__(
+        self,
+        table: Any = None,
+        /,
+        *,
+        score: Any = None,
+        label: Any = None,
+        enrolled: Any = None,
+        utterance: Any = None,
+        enrolled_speaker: Any = None,
+        trial_speaker: Any = None,
+        weight: Any = None,
+        origins: tuple[Origin, ...] = (),
+        **columns: Any,
+    ) -> None:
+        given = {
+            **{"score": score, "label": label, "enrolled": enrolled, "utterance": utterance},
+            **{"enrolled_speaker": enrolled_speaker, "trial_speaker": trial_speaker},
+            **{"weight": weight, **columns},
+        }
+        if table is not None:
+            given = _columns_of(table, given)
+        self.origins = origins
+        self._rows: NDArray[Any] | None = None
+        self.missing = self.extra = 0
+        made = {name: _column(name, values) for name, values in given.items() if values is not None}
+        self._set({_TRUTH if name == "label" else name: of for name, of in made.items()})
+        self._check()
+
+    def _set(self, columns: Mapping[str, Any]) -> None:
+        self._columns = dict(columns)
+        lengths = {name: len(of) for name, of in self._columns.items()}
+        self._length = next(iter(lengths.values()), 0)
+        if other := [name for name, length in lengths.items() if length != self._length]:
+            first = next(iter(lengths))
+            raise PrivacyEvalError(
+                f"the column {other[0]} has {lengths[other[0]]} rows, but {first} "
+                f"{self._length}: give each trial one of both"
+            )
+
+    def _check(self) -> None:
+        """Refuse scores that are not finite, and trials that are there twice."""
+        if "score" in self and not np.isfinite(self.score).all():
+            row = int(np.flatnonzero(~np.isfinite(self.score))[0])
+            n = int(np.count_nonzero(~np.isfinite(self.score)))
+            raise PrivacyEvalError(
+                f"{self.where(row)}: the score {self.score[row]} is not finite ({n} in all): leave "
+                "these trials out, or mend what made the scores"
+            )
+        if "enrolled" in self and "utterance" in self and len(twice := self._repeated()):
+            raise PrivacyEvalError(
+                f"{self.where(twice[0])}: {len(twice)} trials are there twice: {self.quote(twice)}"
+            )
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._columns:
+            option = "label" if name == _TRUTH else name
+            raise PrivacyEvalError(
+                f"{self.name}: no column {option}, only {', '.join(self._columns)}: name it, "
+                f"{option}=..."
+            )
+        return self._columns[name]
+
+    def __repr__(self) -> str:
+        counts = f"{len(self)} trials"
+        if _TRUTH in self:
+            n_target = int(np.count_nonzero(self.is_target))
+            counts = f"{n_target} target and {len(self) - n_target} nontarget trials"
+        ids = [
+            f"{len(of.used)} {name}" if isinstance(of, Ids) else name
+            for name, of in self._columns.items()
+            if name != _TRUTH
+        ]
+        return f"Trials({counts}: {', '.join(ids)})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._columns)
+
+    @property
+    def name(self) -> str:
+        """What messages about all of them begin with."""
+        return str(self.origins[0].path) if self.origins else "trials"
+
+    @property
+    def score(self) -> FloatArray:
+        """Scores, float64 array of shape (P,); all finite."""
+        return np.asarray(self["score"])
+
+    @property
+    def is_target(self) -> BoolArray:
+        """Whether each trial is a target trial, bool array of shape (P,)."""
+        return np.asarray(self[_TRUTH])
+
+    @property
+    def enrolled(self) -> Ids:
+        """Enrolled speakers, models or utterances."""
+        return self._ids("enrolled")
+
+    @property
+    def utterance(self) -> Ids:
+        """Trial utterances."""
+        return self._ids("utterance")
+
+    @property
+    def enrolled_speaker(self) -> Ids:
+        """Speakers of the enrolled ids."""
+        return self._ids("enrolled_speaker")
+
+    @property
+    def trial_speaker(self) -> Ids:
+        """Speakers of the trial utterances."""
+        return self._ids("trial_speaker")
+
+    def _ids(self, name: str) -> Ids:
+        ids = self[name]
+        assert isinstance(ids, Ids)
+        return ids
+
+    @cached_property
+    def scores(self) -> TrialScores:
+        """The sorted scores, which metrics are computed from."""
+        trials = self.counted
+        return TrialScores.from_labels(trials.score, trials.is_target)
+
+    @cached_property
+    def counted(self) -> Trials:
+        """The trials without weights: each as often as it counts."""
+        if "weight" not in self:
+            return self
+        rows = np.repeat(np.arange(len(self)), self["weight"])
+        taken = self.take(rows)
+        taken._columns.pop("weight")
+        return taken
+
+    @property
+    def sides(self) -> tuple[NDArray[Any], ...]:
+        """Codes of the enrolled ids and of the utterances, as far as they are known."""
+        return tuple(self._ids(name).codes for name in IDS[:2] if name in self)
+
+    @property
+    def n_self(self) -> int:
+        """Number of target trials of an utterance with itself."""
+        return int(np.count_nonzero(self._of_self & self.is_target))
+
+    @property
+    def without_self(self) -> Trials:
+        """The trials but for those of an utterance with itself."""
+        return self.take(~self._of_self)
+
+    @property
+    def _of_self(self) -> BoolArray:
+        return np.asarray(self.enrolled.codes == self.utterance.among(self.enrolled.names).codes)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is wrong with trials of ids that are on both sides: of an utterance with itself, or
+        the same in both orders."""
+        if {*self.enrolled.names}.isdisjoint(self.utterance.names):
+            return ()
+        n = self.n_self
+        names = [*dict.fromkeys((*self.enrolled.names, *self.utterance.names))]
+        sides = [ids.among(names).codes.astype(np.int64) for ids in (self.enrolled, self.utterance)]
+        unordered = np.minimum(*sides) * len(names) + np.maximum(*sides)
+        twice = len(self) - np.unique(unordered).size
+        found = {
+            f"{n} target trials compare an utterance with itself (metrics --leave-out-self)": n,
+            f"{twice} pairs of trials are the same in both orders": twice,
+        }
+        return tuple(text for text, number in found.items() if number)
+
+    def where(self, row: int) -> str:
+        """Return file and line of a trial, or its index, as messages begin."""
+        row = row if self._rows is None else int(self._rows[row])
+        if not self.origins:
+            return f"trials, index {row}"
+        lines = self.origins[0].lines
+        return f"{self.origins[0].path}:{row + 1 if lines is None else lines[row]}"
+
+    @property
+    def pairs(self) -> IntArray:
+        """A number of each pair of enrolled id and utterance, shape (P,)."""
+        width = len(self.utterance.names)
+        return np.asarray(self.enrolled.codes.astype(np.int64) * width + self.utterance.codes)
+
+    def _repeated(self) -> list[int]:
+        """Return the rows of trials that are there before, too."""
+        pairs, cells = self.pairs, len(self.enrolled.names) * len(self.utterance.names)
+        if cells <= _CELLS_PER_TRIAL * len(self):
+            seen = np.zeros(cells, dtype=np.bool_)
+            seen[pairs] = True
+            if np.count_nonzero(seen) == len(self):
+                return []
+        elif not np.any(np.diff(np.sort(pairs)) == 0):
+            return []
+        _, first = np.unique(pairs, return_index=True)
+        return np.delete(np.arange(len(self)), first).tolist()
+
+    def quote(self, rows: Sequence[int]) -> str:
+        """Quote some trials for a message, non-ASCII ids also by their codes."""
+        names = [f"{self.enrolled.text(row)} {self.utterance.text(row)}" for row in rows[:6]]
+        return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])
+
+    def take(self, rows: NDArray[Any] | slice) -> Trials:
+        """Select rows, by their numbers, truth values or a slice."""
+        if not isinstance(rows, slice) and rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        taken = self._with({name: of.take(rows) if isinstance(of, Ids) else _read_only(of[rows])
+                            for name, of in self._columns.items()})  # fmt: skip
+        of_file = np.arange(len(self), dtype=np.int32) if self._rows is None else self._rows
+        taken._rows = of_file[rows]
+        return taken
+
+    def select(self, **values: Any) -> Trials:
+        """Select the trials with a value, or one of several, in a column.
+
+        Examples
+        --------
+        >>> trials = Trials(score=[1, 2, 3], sex=["f", "m", "f"])
+        >>> trials.select(sex="f").score.tolist()
+        [1.0, 3.0]
+        """
+        kept = np.ones(len(self), dtype=np.bool_)
+        for name, wanted in values.items():
+            several = [wanted] if isinstance(wanted, str) or not np.iterable(wanted) else [*wanted]
+            of = self[name]
+            if isinstance(of, Ids):
+                kept &= np.isin(of.codes, np.flatnonzero(np.isin(of.names, [*map(str, several)])))
+            else:
+                kept &= np.isin(of, several)
+        return self.take(kept)
+
+    def with_columns(self, **columns: Any) -> Trials:
+        """Add columns, or replace them; None takes one away."""
+        both = {**self._columns, **{n: of and _column(n, of) for n, of in columns.items()}}
+        return self._with({name: of for name, of in both.items() if of is not None})
+
+    def _with(self, columns: Mapping[str, Any]) -> Trials:
+        trials = Trials.__new__(Trials)
+        trials.origins, trials._rows = self.origins, self._rows
+        trials.missing, trials.extra = self.missing, self.extra
+        trials._set(columns)
+        return trials
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame of pandas, which must be installed."""
+        import pandas as pd
+
+        columns = self._columns.items()
+        return pd.DataFrame({n: of.tolist() if isinstance(of, Ids) else of for n, of in columns})
+
+
+def match(first: Trials, second: Trials) -> tuple[IntArray, IntArray]:
+    """Find the trials that are in both tables, whatever their order.
+
+    Parameters
+    ----------
+    first, second : Trials
+        With enrolled ids and utterances.
+
+    Returns
+    -------
+    rows_first, rows_second : int arrays
+        Rows of the same trial in both, ascending in the first.
+
+    Examples
+    --------
+    >>> one = Trials(enrolled=["a", "a"], utterance=["u", "v"])
+    >>> match(one, Trials(enrolled=["a", "b", "a"], utterance=["v", "v", "u"]))
+    (array([0, 1]), array([2, 0]))
+    """
+    named = [ids.among(of.names) for ids, of in zip(_both(second), _both(first), strict=True)]
+    pairs, known = first.pairs, (named[0].codes >= 0) & (named[1].codes >= 0)
+    others = named[0].codes.astype(np.int64) * len(named[1].names) + named[1].codes
+    if np.array_equal(pairs, others) and known.all():
+        rows = np.arange(len(first))
+        return rows, rows
+    cells = len(first.enrolled.names) * len(first.utterance.names)
+    if cells <= _CELLS_PER_TRIAL * (len(first) + len(second)):
+        row_of = np.full(cells, -1, dtype=np.int32)
+        row_of[others[known]] = np.flatnonzero(known)
+        found = row_of[pairs]
+    else:
+        rows = np.flatnonzero(known)
+        rows = rows[np.argsort(others[rows])]
+        ascending = others[rows]
+        at = np.minimum(np.searchsorted(ascending, pairs), max(ascending.size - 1, 0))
+        found = (
+            np.where(ascending[at] == pairs, rows[at], -1) if rows.size else np.full(len(first), -1)
+        )
+    rows = np.flatnonzero(found >= 0)
+    return rows, found[rows].astype(np.int64)
+
+
+def _both(trials: Trials) -> tuple[Ids, Ids]:
+    return trials.enrolled, trials.utterance
+
+
+def _columns_of(table: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Find the columns of a table: those that `given` names, and those of usual names."""
+    dtype = getattr(table, "dtype", None)
+    names = getattr(dtype, "names", None) or getattr(table, "column_names", None)
+    names = [*(table.keys() if isinstance(table, Mapping) else names or table.columns)]
+    usual = {alias: field for field, aliases in COLUMNS.items() for alias in aliases}
+    found = {}
+    for name in names:
+        field = usual.get(str(name).lower(), str(name))
+        if given.get(field) is None and not any(
+            isinstance(v, str) and v == name for v in given.values()
+        ):
+            found[field] = table[name]
+    for field, values in given.items():
+        if isinstance(values, str):
+            if values not in names:
+                raise PrivacyEvalError(f"no column {values!r} ({field}), only {abbreviate(names)}")
+            values = table[values]
+        if values is not None:
+            found[field] = values
+    return found
+
+
+def _column(name: str, values: Any) -> Any:
+    """Convert the values of a column: ids are coded, numbers are float64, labels truth values."""
+    if name in ("label", _TRUTH):
+        return _read_only(as_truth(values, "labels"))
+    if name == "score":
+        return _read_only(as_numbers(values, "scores"))
+    if name == "weight":
+        numbers = as_numbers(values, "weights")
+        if np.any((numbers < 0) | (numbers != np.floor(numbers))):
+            raise PrivacyEvalError("weights are whole numbers: how often each trial counts")
+        return _read_only(numbers.astype(np.int64))
+    if not isinstance(values, Ids) and name not in IDS:
+        array = as_array(values, name)
+        if array.dtype.kind in "iuf":
+            return _read_only(array)
+    return Ids.of(values, name, may_miss=name not in IDS)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.setflags(write=False)
+    return view

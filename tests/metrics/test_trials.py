@@ -1,0 +1,52 @@
+"""Trials: made of arrays and tables, selected, matched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics.trials import Ids, Trials, match
+
+PAIRS = st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvwxyz")), unique=True)
+
+
+@given(PAIRS, PAIRS, st.booleans())
+def test_matching_is_a_join_by_both_ids(
+    first: list[tuple[str, str]], second: list[tuple[str, str]], is_sparse: bool
+) -> None:
+    more = [(f"e{n}", f"t{n}") for n in range(30 * is_sparse)]  # too many pairs for a table
+    tables = [[*pairs, *more] for pairs in (first, second)]
+    trials = [
+        Trials(enrolled=[e for e, _ in pairs], utterance=[u for _, u in pairs]) for pairs in tables
+    ]
+    rows = match(*trials)
+    common = [pair for pair in tables[0] if pair in tables[1]]
+    assert [tables[0][row] for row in rows[0]] == [tables[1][row] for row in rows[1]] == common
+
+
+def test_selection_keeps_the_rows_of_messages() -> None:
+    trials = Trials(score=[1, 2, 3, 4], sex=["f", "m", "f", None])
+    chosen = trials.select(sex=["f"]).take(np.array([1]))
+    assert (chosen.score.tolist(), chosen["sex"].tolist()) == ([3.0], ["f"])
+    assert chosen.where(0) == "trials, index 2"
+
+
+def test_weights_count_trials() -> None:
+    trials = Trials(score=[1, 2, 3], label=[1, 0, 1], weight=[2, 1, 0])
+    assert trials.scores.target.tolist() == [1.0, 1.0]
+    assert trials.scores.nontarget.tolist() == [2.0]
+
+
+def test_missing_names_have_none_and_ids_may_not_miss() -> None:
+    ids = Ids.of([235.0, None, 7.0], "rooms", may_miss=True)
+    assert ids.tolist() == ["235", "", "7"]
+    with pytest.raises(PrivacyEvalError, match="1 of 2 utterance are missing .* at index 1"):
+        Trials(enrolled=["a", "a"], utterance=["u", None])
+
+
+def test_a_trial_twice_is_refused_with_its_ids() -> None:
+    with pytest.raises(PrivacyEvalError, match=r"index 2: 1 trials .* a u"):
+        Trials(enrolled=["a", "b", "a"], utterance=["u", "u", "u"])
