@@ -13,10 +13,10 @@ from .attackers.normalization import aligned_scores as aligned_scores
 from .attackers.strongest import strongest as strongest
 from .attackers.words import words_scores as words_scores
 from .errors import PrivacyEvalError as PrivacyEvalError
-from .io.scores import pair as pair
 from .io.scores import read_scores as read_scores
 from .io.scores import read_trials as read_trials
 from .io.scp import read_vectors as read_vectors
+from .io.trial_speakers import with_speakers as with_speakers
 from .metrics import METRICS as METRICS
 from .metrics import TrialScores as TrialScores
 from .metrics import cllr as cllr
@@ -34,6 +34,8 @@ from .metrics import speechbrain_eer as speechbrain_eer
 from .metrics import voice_similarity as voice_similarity
 from .metrics import worst_case as worst_case
 from .metrics import zebra as zebra
+from .metrics.pairing import pair as pair
+from .metrics.trials import Trials as Trials
 from .numbers.gate import decide as decide
 from .protocol.protocol import load_protocol as load_protocol
 from .report.figures.axes import plot_det as plot_det

@@ -67,8 +67,7 @@ from privacy_eval.attackers.words import words_scores
 from privacy_eval.cli import VERBS
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.arrays import read_score_array
-from privacy_eval.io.score_blocks import join_blocks, read_in_key_order
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
 from privacy_eval.metrics import (
     VARIANTS,
@@ -88,6 +87,7 @@ from privacy_eval.metrics.groups import (
     evaluate_groups,
     group_intervals,
 )
+from privacy_eval.metrics.pairing import pair
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate import (
     Anonymization,
@@ -487,9 +487,7 @@ def rows_of_arrays(folder: Path, trials: int, repeats: int) -> Iterator[Row]:
         evaluate(TrialScores(*(read_score_array(path) for path in arrays)))
 
     def of_parquet() -> None:
-        found = read_in_key_order(folder / "scores.parquet", None, join_blocks)
-        assert found is not None
-        evaluate(TrialScores.from_labels(found[1].score, found[1].is_target))
+        evaluate(read_scores(folder / "scores.parquet").scores)
 
     work = f"to Kaldi's EER and min Cllr, {trials:.0e} trials"
     seconds = processor_time(of_arrays, repeats)

@@ -14,12 +14,11 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
-from ..io.scores import PairedTrials
 from ..io.scp import Vectors
-from ..io.text_table import unique_fields
-from ..io.trial_speakers import trial_speakers
+from ..io.trial_speakers import with_speakers
 from ..metrics.amount import AmountCurve, LengthScores, amount_curve
 from ..metrics.pav import FloatArray, IntArray
+from ..metrics.trials import Trials
 from .backend import BackendName, FloatMatrix, PldaBackend
 from .galleries import Conversations, Gallery, in_files, whole_tests
 
@@ -181,7 +180,7 @@ def _whole_tests(
 
 
 def amount_of_scores(
-    trials: PairedTrials,
+    trials: Trials,
     utt2spk: Path | Loaded,
     lengths: Sequence[int],
     *,
@@ -197,7 +196,7 @@ def amount_of_scores(
 
     Parameters
     ----------
-    trials : PairedTrials
+    trials : Trials
         Enrolled ids are speakers.
     utt2spk : Path or Loaded
     lengths : sequence of int
@@ -212,17 +211,18 @@ def amount_of_scores(
     Raises
     ------
     PrivacyEvalError
-        As `trial_speakers` and `amount_curve`; a speaker enrolled under several ids; trials whose
+        As `with_speakers` and `amount_curve`; a speaker enrolled under several ids; trials whose
         speaker has no trial of their own.
     """
-    enrolled, spoken = trial_speakers(trials, utt2spk)
-    names, column = np.unique(enrolled, return_inverse=True)
-    if (ids := len(unique_fields(trials.speaker)[0])) > names.size:
+    trials = with_speakers(trials, utt2spk)
+    spoken = np.array(trials.trial_speaker.tolist())
+    names, column = np.unique(trials.enrolled_speaker.tolist(), return_inverse=True)
+    if (ids := len(trials.enrolled.used)) > names.size:
         raise PrivacyEvalError(
             f"{ids} enrolled ids of {names.size} speakers: tests of several utterances need one "
             "enrolled id per speaker"
         )
-    utterances, place_of = unique_fields(trials.utterance)
+    utterances, place_of = trials.utterance.used, trials.utterance.numbers
     row = np.argsort(np.argsort(utterances))[place_of]
     speaker = np.empty(len(utterances), dtype=spoken.dtype)
     speaker[row] = spoken

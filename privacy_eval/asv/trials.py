@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, located
-from ..io.scores import TrialList, format_scores
+from ..io.scores import format_scores
 from ..io.scp import Vectors
-from ..io.text_table import Column, unique_fields
+from ..metrics.trials import Ids, Trials
 from .backend import BackendName, PldaBackend, score_matrix, speaker_means
 from .enrollment import Enrollment
 
@@ -22,7 +22,7 @@ class ScoredTrials:
 
     Attributes
     ----------
-    speaker, utterance : Column
+    enrolled, utterance : Ids
     score : float32 or float64 array, shape (P,)
     trials_left_out, enrollment_left_out : int
         Trials and enrollment utterances without a vector.
@@ -30,8 +30,8 @@ class ScoredTrials:
         What the vectors tell about the scores, each after "warning: ".
     """
 
-    speaker: Column
-    utterance: Column
+    enrolled: Ids
+    utterance: Ids
     score: NDArray[np.floating]
     trials_left_out: int
     enrollment_left_out: int
@@ -49,7 +49,8 @@ class ScoredTrials:
 
     def text(self) -> str:
         """Format a score file: float32 as Kaldi's ivector-plda-scoring does."""
-        return format_scores(self.speaker, self.utterance, self.score)
+        trials = Trials(enrolled=self.enrolled, utterance=self.utterance, score=self.score)
+        return format_scores(trials)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class SelectedTrials:
 
     Attributes
     ----------
-    trials : TrialList
+    trials : Trials
     enrolled_rows : list of int arrays, length E
         Rows of the enrollment vectors of each speaker to score.
     trial_rows : int array, shape (T,)
@@ -73,7 +74,7 @@ class SelectedTrials:
         What the vectors tell about the scores, each after "warning: ".
     """
 
-    trials: TrialList
+    trials: Trials
     enrolled_rows: Sequence[NDArray[np.int64]]
     trial_rows: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -97,10 +98,10 @@ class SelectedTrials:
                 "for float32"
             )
         return ScoredTrials(
-            self.trials.speaker.take(self.rows),
+            self.trials.enrolled.take(self.rows),
             self.trials.utterance.take(self.rows),
             scores,
-            trials_left_out=len(self.trials.speaker) - self.rows.size,
+            trials_left_out=len(self.trials) - self.rows.size,
             enrollment_left_out=self.enrollment_left_out,
             warnings=self.warnings,
         )
@@ -110,7 +111,7 @@ def score_trials(
     enrolled: Vectors,
     enrollment: Enrollment,
     trial: Vectors,
-    trials: TrialList,
+    trials: Trials,
     *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
@@ -123,7 +124,7 @@ def score_trials(
     enrolled, trial : Vectors
         X-vectors of the enrollment and of the trial utterances.
     enrollment : Enrollment
-    trials : TrialList
+    trials : Trials
     backend : {"plda", "cosine", "euclidean"}
     model : PldaBackend
         For `plda` only.
@@ -151,7 +152,7 @@ def select_trials(
     enrolled: Vectors,
     enrollment: Enrollment,
     trial: Vectors,
-    trials: TrialList,
+    trials: Trials,
     *,
     allow_missing: bool = False,
 ) -> SelectedTrials:
@@ -162,7 +163,7 @@ def select_trials(
     enrolled, trial : Vectors
         X-vectors of the enrollment and of the trial utterances.
     enrollment : Enrollment
-    trials : TrialList
+    trials : Trials
     allow_missing : bool
         Leave out utterances that have no vector, and count them.
 
@@ -175,12 +176,12 @@ def select_trials(
     PrivacyEvalError
         A speaker without enrollment, an utterance without a vector; no trial to score.
     """
-    speakers, speaker = unique_fields(trials.speaker)
-    utterances, utterance = unique_fields(trials.utterance)
+    speakers, speaker = trials.enrolled.used, trials.enrolled.numbers
+    utterances, utterance = trials.utterance.used, trials.utterance.numbers
     unknown = sorted(s for s in speakers if s not in enrollment.members)
     if unknown:
         raise PrivacyEvalError(
-            f"{trials.path}: {len(unknown)} speakers are not enrolled in {enrollment.path}: "
+            f"{trials.name}: {len(unknown)} speakers are not enrolled in {enrollment.path}: "
             f"{abbreviate(unknown)}"
         )
     members = [enrollment.members[s] for s in speakers]
@@ -193,14 +194,14 @@ def select_trials(
     has_enrollment = np.array([bool(m) for m in members])
     rows_scored = np.flatnonzero(has_trial[utterance] & has_enrollment[speaker])
     if not rows_scored.size:
-        raise PrivacyEvalError(f"{trials.path}: no trial whose utterances have vectors")
+        raise PrivacyEvalError(f"{trials.name}: no trial whose utterances have vectors")
     enrolled_rows = enrolled.rows(
         [u for m in members for u in m], f"the enrollment in {enrollment.path}"
     )
     of_speaker = np.split(enrolled_rows, np.cumsum([len(m) for m in members if m])[:-1])
     rows = trial.rows(
         [u for u, scored in zip(utterances, has_trial, strict=True) if scored],
-        f"the trials in {trials.path}",
+        f"the trials in {trials.name}",
     )
     row_of, column_of = np.cumsum(has_enrollment) - 1, np.cumsum(has_trial) - 1
     sides = row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]

@@ -13,16 +13,11 @@ from numpy.typing import NDArray
 from ..errors import counted
 from ..io.files import OPEN_END, digest
 from ..io.score_formats import line_limit
-from ..io.scores import (
-    PairedTrials,
-    TrialKey,
-    pair,
-    read_scores,
-    read_trials,
-)
-from ..io.text_table import hash_rows
-from ..metrics import CAVEATS, Eer, TrialScores, find_caveats, find_ties, kaldi_eer
+from ..io.scores import read_scores, read_trials
+from ..metrics import CAVEATS, Eer, find_caveats, find_ties, kaldi_eer
 from ..metrics.caveats import CONSTANT
+from ..metrics.pairing import pair
+from ..metrics.trials import Trials
 from ..products.freshness import Progress
 from ..protocol.protocol import ORIGINAL, WORDS
 from ..stages.access import TreeAccess
@@ -47,7 +42,7 @@ class _Scores:
     """A condition's scores, sorted by trial."""
 
     files: ConditionFiles
-    trials: NDArray[np.uint64]
+    trials: NDArray[np.int64]
     values: NDArray[np.float64]
     eer: Eer
 
@@ -77,7 +72,7 @@ def check_scores(
     digests: dict[ConditionFiles, str] = {}
     done = 0
     for systems in trial_sets.values():
-        keys: dict[Path, TrialKey] = {}
+        keys: dict[Path, Trials] = {}
         first_with: dict[str, ConditionFiles] = {}
         for group in systems.values():
             scores: list[_Scores] = []
@@ -96,8 +91,8 @@ def check_scores(
 
 
 def _read(
-    c: ConditionFiles, keys: dict[Path, TrialKey], access: TreeAccess, read: bool
-) -> PairedTrials | None:
+    c: ConditionFiles, keys: dict[Path, Trials], access: TreeAccess, read: bool
+) -> Trials | None:
     """Read a condition's trial key, unless it is one of `keys`, and its scores."""
     inputs = access.inputs
     path, key = scores_and_key(c, access.tree, inputs)
@@ -105,21 +100,19 @@ def _read(
         keys[key] = read_trials(inputs.load(key), format="kaldi")
     if not read:
         return None
-    inputs.sha256(path, line_limit(key, len(keys[key].speaker)))
+    inputs.sha256(path, line_limit(key, len(keys[key])))
     scores = read_scores(inputs.load(path), format="kaldi")
     return pair(scores, keys[key], allow_missing=access.allow_missing)
 
 
-def _implausible(
-    c: ConditionFiles, trials: PairedTrials, others: list[_Scores]
-) -> Iterator[Finding]:
+def _implausible(c: ConditionFiles, trials: Trials, others: list[_Scores]) -> Iterator[Finding]:
     """Check the scores of a single condition; add them to `others` unless they are constant."""
 
     def finding(problem: str, text: str = "", **more: Any) -> Finding:
         item = f"{c.condition.label} ({text})" if text else c.condition.label
         return Finding(problem, item, c.condition.system, file=c.scores, **more)
 
-    scores = TrialScores.from_labels(trials.score, trials.is_target)
+    scores = trials.scores
     for file in trials.ends_open:
         yield replace(finding(OPEN_END), file=file)
     yield from map(finding, trials.remarks)
@@ -140,9 +133,7 @@ def _implausible(
             yield finding(problem, text, status=status)
     if CONSTANT in caveats:
         return
-    hashes = hash_rows((trials.speaker, trials.utterance))
-    order = np.argsort(hashes)
-    others.append(_Scores(c, hashes[order], trials.score[order], eer))
+    others.append(_Scores(c, *trials.in_order_of_names, eer))
 
 
 def _compare(

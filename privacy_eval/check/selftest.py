@@ -21,11 +21,12 @@ import scipy
 from ..asv.backend import LengthNormalization, plda_scores, plda_transform
 from ..errors import PrivacyEvalError, describe
 from ..io.plda import read_plda
-from ..io.scores import pair, read_scores, read_trials
+from ..io.scores import read_scores, read_trials
 from ..io.scp import read_vectors
 from ..metrics import DIALECTS, TrialScores, eer_dialects, score_metrics
 from ..metrics.eer import eer_percent, speechbrain_eer
 from ..metrics.identification import closed_set_linkage
+from ..metrics.pairing import pair
 from ..metrics.similarity import similarity_matrix
 from ..version import __version__
 

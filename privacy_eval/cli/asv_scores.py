@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..asv.trials import ScoredTrials
     from ..attackers.alignment import Alignment
     from ..attackers.normalization import Cohorts
-    from ..io.scores import TrialList
+    from ..metrics.trials import Trials
 
 _PAIRS = ("align_from", "align_to")
 _COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
@@ -120,9 +120,7 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
         raise UsageError(f"score normalization needs {names(_COHORT)}")
 
 
-def _aligned(
-    arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList
-) -> ScoredTrials:
+def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> ScoredTrials:
     """Score trials by the cosine of aligned vectors, normalized if there is a cohort."""
     from ..asv.trials import select_trials
     from ..stages.aligned_scores import score_aligned
@@ -138,7 +136,7 @@ def _aligned(
     return score_aligned(enrolled, tried, selected, alignment, cohorts)
 
 
-def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList) -> Alignment:
+def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Alignment:
     """Learn the alignment from the utterances that both sides have."""
     from ..attackers.alignment import no_alignment
     from ..attackers.training import describe_pairs, learn_alignment, pairs_of
@@ -162,7 +160,7 @@ def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialL
 
 
 def _cohorts(
-    arguments: argparse.Namespace, enrollment: Enrollment, trials: TrialList
+    arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials
 ) -> Cohorts | None:
     """Return the mean vectors of the training speakers that scores are normalized by."""
     from ..attackers.training import learn_cohorts
@@ -185,13 +183,11 @@ def _cohorts(
 
 
 def _refuse_shared(
-    path: Path, training: Mapping[str, str | None], enrollment: Enrollment, trials: TrialList
+    path: Path, training: Mapping[str, str | None], enrollment: Enrollment, trials: Trials
 ) -> None:
     from ..attackers.disjoint import refuse_shared
-    from ..io.text_table import unique_fields
 
-    tested, _ = unique_fields(trials.utterance)
-    refuse_shared(path, training, enrollment.members, tested)
+    refuse_shared(path, training, enrollment.members, trials.utterance.used)
 
 
 def _stage(arguments: argparse.Namespace) -> int:

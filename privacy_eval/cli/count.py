@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, UsageError, counted
@@ -29,23 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.counts import count_blocks, count_shard, write_counts
+    from ..io.counts import count_shard, write_counts
     from ..io.files import OPEN_END
     from ..io.scores import read_trials
-    from .metrics import read_file, read_without_ids
+    from .metrics import read_file
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:
         raise UsageError(f"--out: {arguments.out} is an input")
-    shard = read_without_ids(arguments, partial(count_blocks, bits=arguments.bits))
-    if shard is None:
-        scores, trials = read_file(arguments, arguments.scores), None
-        if arguments.trials is not None:
-            trials = read_trials(arguments.trials, format=arguments.key_format)
-        for file in (scores, trials):
-            if file is not None and file.ends_open:  # no table of counts shows it later
-                raise PrivacyEvalError(f"{file.path}: {OPEN_END} End it with a newline if not")
-        shard = count_shard(scores, trials, arguments.bits)
+    scores, trials = read_file(arguments, arguments.scores), None
+    if arguments.trials is not None:
+        trials = read_trials(arguments.trials, format=arguments.key_format)
+    for file in (*scores.ends_open, *(trials.ends_open if trials else ())):
+        # No table of counts shows it later.
+        raise PrivacyEvalError(f"{file}: {OPEN_END} End it with a newline if not")
+    shard = count_shard(scores, trials, arguments.bits)
     write_counts(arguments.out, shard)
     log_counts(arguments.out, shard.counts.n_target, shard.counts.n_nontarget, shard.missing)
     return 0

@@ -30,17 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..attackers.fusion import fuse_scores
     from ..io.files import write_text
-    from ..io.scores import format_scores, read_scores, read_trials, score_table
-    from ..io.trial_speakers import trial_speakers
+    from ..io.scores import format_scores, read_scores, read_trials
+    from ..io.trial_speakers import with_speakers
+    from ..metrics.pairing import score_table
 
     if arguments.folds < LEAST_FOLDS:
         raise UsageError(f"--folds: at least {LEAST_FOLDS} are needed, not {arguments.folds}")
     files = [read_scores(file) for file in arguments.scores]
     trials = read_trials(arguments.trials)
-    paired, table = score_table(files, trials)
-    speakers = trial_speakers(paired, arguments.utt2spk)
+    table, known = score_table(files, trials), with_speakers(trials, arguments.utt2spk)
+    speakers = known.enrolled_speaker.tolist(), known.trial_speaker.tolist()
     names, folds = [str(file) for file in arguments.scores], arguments.folds
     with located(", ".join(names)):
         fused = fuse_scores(table, trials.is_target, *speakers, folds=folds, attackers=names)
-    write_text(arguments.out, format_scores(trials.speaker, trials.utterance, fused))
+    write_text(arguments.out, format_scores(trials.with_columns(score=fused)))
     return 0

@@ -341,7 +341,8 @@ def _known(
 
 def _scores(arguments: argparse.Namespace) -> int:
     from ..asv.amount import amount_of_scores
-    from ..io.scores import pair, read_scores, read_trials
+    from ..io.scores import read_scores, read_trials
+    from ..metrics.pairing import pair
 
     given = vars(arguments)
     vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes", "by")

@@ -10,12 +10,12 @@ from ..errors import abbreviate, counted
 from .group_options import check_groups, group_caveats, read_by
 
 if TYPE_CHECKING:
-    from ..io.scores import PairedTrials
     from ..metrics import TrialScores, WorstCase
     from ..metrics.groups import GroupedTrials, GroupReport, GroupValues
+    from ..metrics.trials import Trials
 
 
-def worst_case_of_trials(trials: PairedTrials, seed: int) -> WorstCase:
+def worst_case_of_trials(trials: Trials, seed: int) -> WorstCase:
     """Estimate the worst case of paired trials, also by the ranks within each test."""
     from ..metrics import worst_case
 
@@ -63,7 +63,7 @@ def print_worst_case(values: WorstCase, scores: TrialScores) -> None:
 
 
 def groups_of_trials(
-    trials: PairedTrials,
+    trials: Trials,
     by: Sequence[str],
     files: tuple[Path, Path | None],
     *,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
@@ -38,10 +37,9 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..io.score_blocks import Gathered, LabelledScores
-    from ..io.scores import PairedTrials, ScoreFile
     from ..metrics import Evaluation, Metric, Variant
     from ..metrics.comparison import Comparison
+    from ..metrics.trials import Trials
     from ..stages.privacy_metrics import ConditionMetrics
 
 #: Options that need a score file, whose trials have names.
@@ -54,12 +52,6 @@ _OF_FILES = (
     "allow_missing",
     "speakers",
     "versus",
-    "leave_out_self",
-)
-
-#: Options that need the speakers or utterances of the trials.
-_OF_IDS = (
-    *("bootstrap", "versus", "strongest", "speakers", "worst_case", "by", "allow_missing"),
     "leave_out_self",
 )
 
@@ -136,68 +128,26 @@ def _keys(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, text.split(","))))
 
 
-def read_file(arguments: argparse.Namespace, path: Path) -> ScoreFile:
+def read_file(arguments: argparse.Namespace, path: Path) -> Trials:
     """Read a score file in any format; log the format if it is not Kaldi's."""
     from ..io.scores import read_scores
 
     path = Path("/dev/fd/0") if path == Path("-") else path
     unit = {"distance": arguments.distance, "log10": arguments.log10}
     scores = read_scores(path, format=arguments.score_format, **unit)
-    _log_format(arguments, path, scores.format)
+    if arguments.score_format is None and (format := scores.origins[0].format) != "kaldi":
+        log(f"privacy-eval: {path}: read as the format {format}")
     return scores
 
 
-def read_without_ids(
-    arguments: argparse.Namespace, gather: Callable[[Iterator[LabelledScores]], Gathered]
-) -> Gathered | None:
-    """Gather scores and labels in little memory, if the files list the same trials in one order."""
-    from ..io.score_blocks import read_in_key_order
-
-    found = read_in_key_order(
-        arguments.scores,
-        arguments.trials,
-        gather,
-        formats=(arguments.score_format, arguments.key_format),
-        distance=arguments.distance,
-        log10=arguments.log10,
-    )
-    if found is None:
-        _warn_of_memory(arguments)
-        return None
-    format, gathered = found
-    _log_format(arguments, arguments.scores, format)
-    return gathered
-
-
-def _warn_of_memory(arguments: argparse.Namespace) -> None:
-    """Warn before the work that whole files need more memory than the machine has."""
-    from ..io.score_blocks import memory_of_whole_files
-
-    files = [path for path in (arguments.scores, arguments.trials) if path is not None]
-    needed = memory_of_whole_files(files)
-    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > installed:
-        log(
-            f"privacy-eval: warning: about {needed >> 30} GiB of memory are needed, and the "
-            f"machine has {installed >> 30} GiB: bring the scores into the order of the trials, "
-            "which are then read in blocks, or count parts of them (privacy-eval count, merge)"
-        )
-
-
-def _log_format(arguments: argparse.Namespace, path: Path, format: str) -> None:
-    """Log the format of a score file if it was detected and is not Kaldi's."""
-    if arguments.score_format is None and format != "kaldi":
-        log(f"privacy-eval: {path}: read as the format {format}")
-
-
-def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> PairedTrials:
+def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> Trials:
     """Read scores and labels in any format."""
-    from ..io.scores import pair, read_trials
+    from ..io.scores import read_trials
+    from ..metrics.pairing import pair
 
-    scores = read_file(arguments, arguments.scores)
-    if arguments.trials is None:
-        return pair(scores, scores.key())
-    key = read_trials(arguments.trials, format=arguments.key_format)
+    scores, key = read_file(arguments, arguments.scores), None
+    if arguments.trials is not None:
+        key = read_trials(arguments.trials, format=arguments.key_format)
     return pair(scores, key, allow_missing=allow_missing)
 
 
@@ -334,8 +284,6 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
 
     if arguments.versus and not arguments.bootstrap:
         raise UsageError("--versus compares bootstrap replicates: give --bootstrap N, too")
-    if not any(vars(arguments).get(name) for name in _OF_IDS) and _run_without_ids(arguments):
-        return 0
     options = metric_options(arguments, Path())
     trials = read_paired(arguments, options.allow_missing)
     speakers = (
@@ -348,8 +296,8 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
     }
     if vars(arguments).get("leave_out_self"):
         log(f"privacy-eval: left out {trials.n_self} trials of an utterance with itself")
-        trials = trials.without_self()
-        others = {given: other.without_self() for given, other in others.items()}
+        trials = trials.without_self
+        others = {given: other.without_self for given, other in others.items()}
     for warning in trials.remarks:
         log(f"privacy-eval: warning: {warning}")
     if trials.missing or trials.extra:
@@ -383,43 +331,22 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
     return 0
 
 
-def _run_without_ids(arguments: argparse.Namespace) -> bool:
-    """Print the metrics of a file whose trials are in the key's order; False of any other."""
-    from ..io.score_blocks import join_blocks
-    from ..metrics import TrialScores
-    from ..metrics.registry import registered
-    from ..stages.privacy_metrics import evaluate_scores
-
-    labelled = read_without_ids(arguments, join_blocks)
-    if labelled is None:
-        return False
-    with registered(operating_points(arguments)):
-        _check_keys(arguments)
-        scores = TrialScores.from_labels(labelled.score, labelled.is_target)
-        evaluated = evaluate_scores(scores)
-        _show(arguments, evaluated, {})
-        _write_plot(arguments, evaluated)
-    return True
-
-
-def _read_same_trials(
-    arguments: argparse.Namespace, path: Path, trials: PairedTrials
-) -> PairedTrials:
+def _read_same_trials(arguments: argparse.Namespace, path: Path, trials: Trials) -> Trials:
     """Read the scores of another system, which must be of the same trials."""
-    from ..io.scores import TrialKey, pair
+    from ..metrics.pairing import pair
 
     if path == Path("-"):
         raise UsageError("only the first --scores may be stdin")
-    key = TrialKey(arguments.scores, trials.speaker, trials.utterance, "", trials.is_target)
-    return pair(read_file(arguments, path), key, hint="systems are compared on the same trials")
+    scores = read_file(arguments, path)
+    return pair(scores, trials, hint="systems are compared on the same trials")
 
 
-def _speakers(trials: PairedTrials) -> list[dict[str, object]]:
+def _speakers(trials: Trials) -> list[dict[str, object]]:
     """Compute the EER of each enrolled speaker, and log how many have too few trials."""
     from ..io.schema import to_plain
     from ..metrics.eer import speaker_eers
 
-    speakers = trials.speaker.tolist()
+    speakers = trials.enrolled.tolist()
     eers = speaker_eers(trials.score, trials.is_target, speakers)
     few = len(set(speakers)) - len(eers)
     if few:

@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..attackers.words import words_of_trials
     from ..io.files import write_text
     from ..io.scores import format_scores
+    from ..metrics.trials import Trials
 
     enrolls = arguments.enrollment / "enrolls"
     enrolls = enrolls if enrolls.is_file() else None
@@ -46,7 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         of_trials = words_of_trials(enrolled_texts, trial_texts, speakers, names)
     for file, text in beside.items():
         write_text(file, text)
-    write_text(arguments.out, format_scores(speakers, names, of_trials))
+    scored = Trials(enrolled=speakers, utterance=names, score=of_trials)
+    write_text(arguments.out, format_scores(scored))
     _log_overlap(speakers, [members[n][0] for n in names], members, enrollment)
     return 0
 
@@ -62,7 +64,7 @@ def _trials(
     if arguments.utterances is None:
         trials = read_trial_list(arguments.trials)
         names = trials.utterance.tolist()
-        return trials.speaker.tolist(), names, {name: (name,) for name in names}, {}
+        return trials.enrolled.tolist(), names, {name: (name,) for name in names}, {}
     files = [
         arguments.out.with_name(f"{arguments.out.name}.{kind}") for kind in ("trials", "joined")
     ]
@@ -71,7 +73,7 @@ def _trials(
     key = read_trials(arguments.trials)
     with located(arguments.trials):
         joined = join_trials(
-            key.speaker, key.utterance, key.is_target.tolist(), arguments.utterances
+            key.enrolled, key.utterance, key.is_target.tolist(), arguments.utterances
         )
     labels = ("target" if target else "nontarget" for target in joined.is_target)
     lines = zip(joined.speakers, joined.names, labels, strict=True)

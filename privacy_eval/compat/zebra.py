@@ -27,7 +27,7 @@ from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
 from ..io.files import file_names, read_text
 from ..io.results_txt import format_metrics
-from ..io.scores import pair, read_scores, read_trials
+from ..io.scores import read_scores, read_trials
 from ..io.yaml_text import parse_yaml
 from ..metrics import (
     CATEGORICAL_TAGS,
@@ -43,6 +43,7 @@ from ..metrics import (
     withholding_caveat,
     zebra,
 )
+from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
 from ..metrics.zebra import NO_EVIDENCE_TAG
 from ..report.figures import style
@@ -121,7 +122,7 @@ def assess(
             read_trials(Path(key), format="kaldi"),
             hint=_NOT_THE_KEY,
         )
-        scores = TrialScores.from_labels(paired.score, paired.is_target)
+        scores = paired.scores
         sides = paired.sides
     elif key is not None:
         raise ValueError("labelled scores need no trial key")

@@ -44,6 +44,11 @@ class TextColumn(Column):
         """Return the row of the file, from 1."""
         return int(np.searchsorted(self.row_starts, self.start[row])) + 1
 
+    @property
+    def lines(self) -> tuple[int, None]:
+        """Number of rows; each is a line."""
+        return len(self), None
+
 
 @dataclass(frozen=True)
 class NumberColumn(Column):
@@ -88,6 +93,11 @@ class NumberColumn(Column):
     def line(self, row: int) -> int:
         """Return the row of the file, from 1."""
         return row + 1
+
+    @property
+    def lines(self) -> tuple[int, None]:
+        """Number of rows; each is a line."""
+        return len(self), None
 
 
 def parse_arrow(content: bytes, path: Path, names: Mapping[str, str]) -> dict[str, Column]:

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..metrics.counts import KEY_BITS, ScoreCounts, count_scores, merge_counts, sortable_key
+from ..metrics.pairing import pair_shard
+from ..metrics.trials import Trials
 from .files import Loaded, atomic_path, read_bytes
 from .json_text import checksum, load_json, take_checksum
-from .score_blocks import LabelledScores
-from .scores import ScoreFile, TrialKey, pair_shard
 
 _FORMAT = "privacy_eval counts 1"
 _MOST_HEADER_BYTES = 1 << 20
@@ -50,7 +49,7 @@ class CountedShards:
         return sum(listed - counted for listed, counted in self.unfinished.values())
 
 
-def count_shard(scores: ScoreFile, trials: TrialKey | None, bits: int) -> CountedShards:
+def count_shard(scores: Trials, trials: Trials | None, bits: int) -> CountedShards:
     """Count the scores of a file, whose trials may be only a part of those of the list.
 
     Raises
@@ -58,28 +57,13 @@ def count_shard(scores: ScoreFile, trials: TrialKey | None, bits: int) -> Counte
     PrivacyEvalError
         A score without its trial; a score beyond float32.
     """
-    key = scores.key() if trials is None else trials
-    target, nontarget = pair_shard(scores, key)
-    with located(scores.path):
-        counts = count_scores(target, nontarget, bits=bits)
-    return _finished(counts, {key.digest: (len(key.speaker), target.size + nontarget.size)})
-
-
-def count_blocks(blocks: Iterable[LabelledScores], *, bits: int) -> CountedShards:
-    """Count the scores of all trials of a list, of which 4 bytes each are kept.
-
-    Raises
-    ------
-    PrivacyEvalError
-        A score beyond float32.
-    """
-    of_classes: tuple[list[NDArray[np.float32]], ...] = ([], [])
-    for block in blocks:
-        with np.errstate(over="ignore"):  # is refused
-            score = block.score.astype(np.float32)
-        for of_class, rows in zip(of_classes, (block.is_target, ~block.is_target), strict=True):
-            of_class.append(score[rows])
-    return CountedShards(count_scores(*map(np.concatenate, of_classes), bits=bits))
+    labelled = pair_shard(scores, trials)
+    listed = scores if trials is None else trials
+    with located(scores.name):
+        counts = count_scores(
+            *(labelled.score[rows] for rows in (labelled.is_target, ~labelled.is_target)), bits=bits
+        )
+    return _finished(counts, {listed.origins[0].digest: (len(listed), len(labelled))})
 
 
 def merge_shards(shards: Mapping[Path, CountedShards]) -> CountedShards:

@@ -34,6 +34,8 @@ _MAX_RATIO = 200
 _HARMLESS_BYTES = 64 << 20
 _PIECE_BYTES = 64 << 20
 _HASHED_BYTES = 1 << 20
+#: Of a file that is read line by line.
+_BLOCK_BYTES = 1 << 20
 #: Folders of a shell's `<(command)` pipes, where no submission can be.
 _SHELL_PIPES = ("/dev/fd", "/proc/self/fd")
 #: Average bytes per line that a `LineLimit` allows; lines of scores and trials have about 30.
@@ -200,6 +202,39 @@ def read_bytes(
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
     return data if isinstance(path, Loaded) else data.removeprefix(UTF8_BOM)
+
+
+def read_blocks(path: Path | Loaded, *, limit: LineLimit | None = None) -> Iterator[bytes]:
+    """Read a file as `read_bytes` does, in blocks of whole lines; the last may lack its newline.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_bytes`, whose message may be better; a pipe; a line longer than a block.
+    """
+    most = limit.lines if limit is not None else sys.maxsize
+    with contextlib.ExitStack() as stack:
+        if isinstance(path, Loaded):
+            left = sys.maxsize
+            file: BinaryStream = io.BytesIO(path.content)
+        else:
+            raw = stack.enter_context(opened(path, path))
+            stack.enter_context(reading(path))
+            packed = raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            left = max_unpacked_bytes(raw.seek(0, os.SEEK_END)) if packed else MAX_BYTES
+            raw.seek(0)
+            file = gzip.GzipFile(fileobj=raw) if packed else raw
+        block = (piece := file.read(_BLOCK_BYTES)).removeprefix(UTF8_BOM)
+        while block:
+            left -= len(piece)
+            piece = file.read(_BLOCK_BYTES)
+            end = block.rfind(b"\n") + 1 if piece else len(block)
+            if limit is not None:
+                most -= block.count(b"\n", 0, end)
+            if not end or left < 0 or most < 0:
+                raise PrivacyEvalError(f"{path}: larger than is read in blocks")
+            yield block[:end]
+            block = block[end:] + piece
 
 
 def _read_unpacked(

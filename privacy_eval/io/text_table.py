@@ -31,9 +31,14 @@ _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
 PADDING = MAX_FIELD_BYTES + 16
 # Bytes split at a time; they fit in the cache of a processor.
 _BLOCK = 1 << 18
-#: Words stored for every row: ids of challenges have up to 32 bytes.
+#: Words that are compared at once: ids of challenges have up to 32 bytes.
 _WORDS_OF_ALL = 4
 _HASH_FACTOR = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
+#: Digits of whole numbers that floats hold all, and powers of ten up to them.
+_EXACT_DIGITS = 15
+_POWERS = 10.0 ** np.arange(_EXACT_DIGITS + 1)
+#: Texts are found in a table of so many bits, which a cache holds.
+_SLOT_BITS = 16
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
 
@@ -80,6 +85,15 @@ class Column:
         before = self.data[: int(self.start[row])]
         return int(np.count_nonzero(before == _NEWLINE)) + 1
 
+    @property
+    def lines(self) -> tuple[int, IndexArray | None]:
+        """Number of lines, and the number of each row's, from 1; None if each has a row."""
+        is_end = self.data == _NEWLINE
+        n = int(np.count_nonzero(is_end))
+        if n == len(self):
+            return n, None
+        return n, np.searchsorted(np.flatnonzero(is_end), self.start).astype(np.int64) + 1
+
     @cached_property
     def first_words(self) -> WordArray:
         """The first four words of 8 bytes of each field, or as many as the longest has, zero
@@ -91,18 +105,6 @@ class Column:
         for number in range(shortest // 8, words.shape[1]):
             words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
         return words
-
-    @cached_property
-    def words(self) -> tuple[tuple[IndexArray | None, WordArray], ...]:
-        """The fields as zero-filled words of 8 bytes: for each word number its rows (None: all)
-        and its values. Words beyond the first few are stored for long rows only."""
-        words: list[tuple[IndexArray | None, WordArray]] = [(None, w) for w in self.first_words.T]
-        for offset in range(8 * _WORDS_OF_ALL, int(self.size.max(initial=0)), 8):
-            rows = np.flatnonzero(self.size > offset)
-            used = np.minimum(self.size[rows] - offset, 8)
-            last = self._words(self.start[rows] + offset, 1)[:, 0] & _WORD_MASK[used]
-            words.append((rows, last))
-        return tuple(words)
 
     def equals(self, text: bytes) -> NDArray[np.bool_]:
         """Tell which fields are `text`, shape (rows,)."""
@@ -125,68 +127,76 @@ class Column:
         return view[start].view("<u8").reshape(-1, count)
 
 
-def same_fields(
-    a: Column, b: Column, rows_a: IndexArray | None = None, rows_b: IndexArray | None = None
-) -> bool:
-    """Tell whether two columns (or equally many rows of them) have the same text, row by row.
-
-    Parameters
-    ----------
-    rows_a, rows_b : int arrays, optional
-        By default all rows.
-    """
-    long = max(c.size.max(initial=0) for c in (a, b)) > 8 * _WORDS_OF_ALL
-    if long or a.first_words.shape[1] != b.first_words.shape[1]:
-        a, b = (c if r is None else c.take(r) for c, r in ((a, rows_a), (b, rows_b)))
-        return np.array_equal(a.size, b.size) and all(
-            np.array_equal(x, y) for (_, x), (_, y) in zip(a.words, b.words, strict=True)
-        )
-    # No field contains a zero byte: those of other sizes have other words.
-    x, y = (
-        c.first_words if r is None else c.first_words.take(r, axis=0)
-        for c, r in ((a, rows_a), (b, rows_b))
-    )
-    return np.array_equal(x, y)
-
-
-def unique_fields(column: Column) -> tuple[list[str], IndexArray]:
-    """Enumerate the distinct texts of a column.
+def distinct(column: Column) -> tuple[IndexArray, IndexArray]:
+    """Find the different texts of a column.
 
     Returns
     -------
-    number : int array, shape (rows,)
-        Index into `texts` of each row.
+    rows : int array, shape (D,)
+        First row of each text, ascending.
+    numbers : int array, shape (rows,)
+        Index into `rows` of the text of each row.
     """
-    _, first, inverse = np.unique(hash_rows((column,)), return_index=True, return_inverse=True)
-    inverse = inverse.astype(np.int64).reshape(-1)
-    if not same_fields(column, column.take(first[inverse])):  # two texts of one hash
-        texts, inverse = np.unique(np.array(column.tolist()), return_inverse=True)
-        return [str(text) for text in texts], inverse.astype(np.int64).reshape(-1)
-    return column.take(first).tolist(), inverse
+    words, n = column.first_words, len(column)
+    if column.size.max(initial=0) <= 8 * _WORDS_OF_ALL and words.shape[1]:
+        factors = np.uint64(_HASH_FACTOR) ** np.arange(1, words.shape[1] + 1, dtype=np.uint64)
+        with np.errstate(over="ignore"):  # products and sums wrap
+            hashes = words[:, 0] * factors[0]
+            for number in range(1, words.shape[1]):
+                hashes += words[:, number] * factors[number]
+        slot = hashes >> np.uint64(64 - _SLOT_BITS)
+        first_in, every = np.empty(1 << _SLOT_BITS, dtype=np.int64), np.arange(n)
+        first_in[slot[::-1]] = every[::-1]  # the last one assigned stays
+        first = first_in[slot]
+        others = np.flatnonzero(_differ(words, words.take(first, axis=0)))
+        _, at, of = np.unique(hashes[others], return_index=True, return_inverse=True)
+        first[others] = others[at][of.reshape(-1)]
+        if not _differ(words[others], words[first[others]]).any():
+            rows = np.flatnonzero(first == every)
+            numbers = np.empty(n, dtype=np.int64)
+            numbers[rows] = every[: rows.size]
+            return rows, numbers[first]
+    texts = column.tolist()
+    place = {text: row for row, text in zip(range(n - 1, -1, -1), reversed(texts), strict=True)}
+    rows = np.sort(np.fromiter(place.values(), np.int64, len(place)))
+    first = np.fromiter(map(place.__getitem__, texts), np.int64, n)
+    return rows, np.searchsorted(rows, first)
 
 
-def hash_rows(columns: tuple[Column, ...]) -> WordArray:
-    """Hash every row's fields.
+def _differ(a: WordArray, b: WordArray) -> NDArray[np.bool_]:
+    """Tell which rows of words differ, shape (rows,)."""
+    differs: NDArray[np.bool_] = a[:, 0] != b[:, 0]
+    for number in range(1, a.shape[1]):
+        differs |= a[:, number] != b[:, number]
+    return differs
+
+
+def decimals(column: Column) -> tuple[NDArray[np.float64], IndexArray]:
+    """Parse decimal numbers of a sign, digits and a point, of at most 15 digits.
 
     Returns
     -------
-    uint64 array, shape (rows,)
-        Equal rows hash equally; the converse must be checked with `same_fields`.
+    values : float64 array, shape (rows,)
+        Correctly rounded.
+    others : int array
+        Rows that are not such numbers.
     """
-    # Products and sums wrap on purpose. Words beyond a field's end are 0 and add nothing.
-    value, part = np.zeros((2, len(columns[0])), dtype=np.uint64)
-    for place, column in enumerate(columns):
-        for number, (rows, words) in enumerate(column.words):
-            factor = np.uint64(pow(_HASH_FACTOR, 1 + 1000 * place + number, 1 << 64))
-            if rows is None:
-                value += np.multiply(words, factor, out=part)
-            else:
-                value[rows] += words * factor
-    for shift in (29, 32):
-        value ^= np.right_shift(value, np.uint64(shift), out=part)
-        value *= np.uint64(_HASH_FACTOR)
-    value ^= np.right_shift(value, np.uint64(32), out=part)
-    return value
+    grid = np.ascontiguousarray(column.first_words.view(np.uint8).T)
+    digits, points, behind = np.zeros((3, len(column)), dtype=np.uint8)
+    whole = np.zeros(len(column), dtype=np.int64)
+    for byte in grid[: int(column.size.max(initial=0))]:
+        digit = byte - np.uint8(ord("0"))
+        is_digit = digit < 10
+        whole *= np.where(is_digit, 10, 1)
+        whole += digit * is_digit
+        digits += is_digit
+        behind += is_digit & (points > 0)
+        points += byte == ord(".")
+    negative = grid[0] == ord("-") if len(grid) else points > 0
+    regular = (digits + points + negative == column.size) & (points < 2)
+    regular &= (digits > 0) & (digits <= _EXACT_DIGITS)
+    values = whole / _POWERS[np.minimum(behind, _EXACT_DIGITS)]
+    return np.where(negative, -values, values), np.flatnonzero(~regular)
 
 
 def is_number(text: str) -> bool:

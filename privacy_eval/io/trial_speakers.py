@@ -8,40 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..choices import without_fraction
 from ..errors import PrivacyEvalError, abbreviate
+from ..metrics.trials import Trials
 from .data_dir import read_utt2spk
 from .files import Loaded
-from .text_table import Column, unique_fields
 
 #: Speaker of an id, and how it was told, for messages.
 _Reading = tuple[str, str]
 
 
-class LabelledTrials(Protocol):
-    """Trials with enrolled ids, utterances and labels, such as `PairedTrials`."""
-
-    @property
-    def speaker(self) -> Column:
-        """Enrolled ids."""
-
-    @property
-    def utterance(self) -> Column:
-        """Trial utterances."""
-
-    @property
-    def is_target(self) -> NDArray[np.bool_]:
-        """Labels."""
-
-
-def trial_speakers(
-    trials: LabelledTrials, utt2spk: Path | Loaded | None, enroll_utt2spk: Path | None = None
-) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+def with_speakers(
+    trials: Trials, utt2spk: Path | Loaded | None, enroll_utt2spk: Path | None = None
+) -> Trials:
     """Look up the enrolled and the trial speaker of each trial.
 
     Parameters
@@ -55,7 +37,8 @@ def trial_speakers(
 
     Returns
     -------
-    enrolled, trial : str arrays, shape (P,)
+    Trials
+        With the columns `enrolled_speaker` and `trial_speaker`.
 
     Raises
     ------
@@ -63,8 +46,7 @@ def trial_speakers(
         As `read_utt2spk`; an utterance or model without a speaker; labels that contradict the
         speakers: how the speakers of the first such trial were read.
     """
-    utterances, of_utterance = unique_fields(trials.utterance)
-    enrolled_ids, of_enrolled = unique_fields(trials.speaker)
+    utterances, enrolled_ids = trials.utterance.used, trials.enrolled.used
     if utt2spk is not None and Path(utt2spk).is_file():
         speaker_of = read_utt2spk(utt2spk)
         _require(utterances, speaker_of, utt2spk, "trial utterances")
@@ -84,19 +66,25 @@ def trial_speakers(
         enrolled = [(given[e], f"by {enroll_utt2spk}") for e in enrolled_ids]
     else:
         enrolled = list(map(_enrolled_reading(speaker_of, utt2spk), enrolled_ids))
-    sides = _speakers(enrolled, of_enrolled), _speakers(trial, of_utterance)
-    wrong = np.flatnonzero((sides[0] == sides[1]) != trials.is_target)
+    readings = (
+        dict(zip(enrolled_ids, enrolled, strict=True)),
+        dict(zip(utterances, trial, strict=True)),
+    )
+    first = trials.enrolled.renamed(lambda e: _speaker(readings[0].get(e)))
+    second = trials.utterance.renamed(lambda u: _speaker(readings[1].get(u)))
+    wrong = np.flatnonzero((first.codes == second.among(first.names).codes) != trials.is_target)
     if wrong.size:
         row = int(wrong[0])
+        names = trials.enrolled.text(row), trials.utterance.text(row)
         raise PrivacyEvalError(
             f"labels of {wrong.size} trials contradict their speakers; the first: a "
             f"{'target' if trials.is_target[row] else 'nontarget'} trial of enrolled "
-            f"{_describe(enrolled_ids[of_enrolled[row]], enrolled[of_enrolled[row]])} and trial "
-            f"{_describe(utterances[of_utterance[row]], trial[of_utterance[row]])}; "
+            f"{_describe(names[0], readings[0][names[0]])} and trial "
+            f"{_describe(names[1], readings[1][names[1]])}; "
             "--utt2spk names the speakers of utterances, --enroll-utt2spk those of enrolled "
             "utterances or models"
         )
-    return sides
+    return trials.with_columns(enrolled_speaker=first, trial_speaker=second)
 
 
 def _enrolled_reading(
@@ -134,8 +122,8 @@ def _require(
         )
 
 
-def _speakers(readings: list[_Reading], of_trial: NDArray[np.int64]) -> NDArray[np.str_]:
-    return np.array([without_fraction(speaker) for speaker, _ in readings])[of_trial]
+def _speaker(reading: _Reading | None) -> str:
+    return "" if reading is None else without_fraction(reading[0])
 
 
 def _describe(name: str, reading: _Reading) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -194,16 +194,40 @@ def as_truth(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     if array.dtype == np.bool_:
         return array
     given = array.ravel().tolist()
-    texts = {x: without_fraction(_text(x)).lower() for x in set(given)}
-    targets, nontargets = map(set, zip(*TRUTH, strict=True))
-    found = set(texts.values())
-    alone = {"-1"} if "1" not in found or "0" in found else set()
-    if unknown := sorted(found - (targets | nontargets) | (found & alone)):
+    texts = {x: _text(x) for x in set(given)}
+    truth, _ = truth_of(texts.values())
+    if unknown := sorted(set(texts.values()) - truth.keys()):
         raise PrivacyEvalError(
             f"{name} must be true or false, 1 or 0, target or nontarget, not "
             + abbreviate([*map(repr, unknown)])
         )
-    return np.array([texts[x] in targets for x in given], np.bool_).reshape(array.shape)
+    return np.array([truth[texts[x]] for x in given], np.bool_).reshape(array.shape)
+
+
+def truth_of(labels: Iterable[str]) -> tuple[dict[str, bool], tuple[str, str]]:
+    """Tell which labels mean target trials: both are those of one pair of `TRUTH`, in any case.
+
+    Parameters
+    ----------
+    labels : iterable of str
+
+    Returns
+    -------
+    truth : dict of str to bool
+        Without those that are no labels beside the others.
+    pair : (str, str)
+        Labels of target and nontarget trials that were expected.
+
+    Examples
+    --------
+    >>> truth_of(["Target", "imp", "x"])
+    ({'Target': True, 'imp': False}, ('target', 'imp'))
+    """
+    folded = {label: without_fraction(label).lower() for label in labels}
+    found = [*folded.values()]
+    pairs = [pair for pair in TRUTH if "1" in found or pair != ("1", "-1")]
+    pair = max(pairs, key=lambda pair: sum(map(found.count, pair)))
+    return {label: of == pair[0] for label, of in folded.items() if of in pair}, pair
 
 
 def _text(value: object) -> str:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..choices import LEVEL
-from ..errors import PrivacyEvalError
 from .caveats import (
     CAVEATS,
     NOT_AVAILABLE,
@@ -35,37 +34,14 @@ from .confidence import (
     speaker_bootstrap,
 )
 from .evaluation import Speakers, trial_sides
-from .pav import FloatArray, IntArray
+from .pairing import rows_of_same
+from .pav import FloatArray
 from .registry import METRICS, score_metrics
 from .trial_scores import TrialScores, Variant
-
-
-@runtime_checkable
-class NamedTrials(Protocol):
-    """Scores of trials that have names, as `pair` returns them."""
-
-    @property
-    def score(self) -> FloatArray:
-        """Scores."""
-
-    @property
-    def is_target(self) -> NDArray[np.bool_]:
-        """Labels."""
-
-    @property
-    def speaker(self) -> Iterable[str]:
-        """Enrolled ids."""
-
-    @property
-    def utterance(self) -> Iterable[str]:
-        """Trial utterances."""
-
-    def rows_in(self, other: Any) -> IntArray:
-        """Return the row of each trial in another system's."""
-
+from .trials import Trials
 
 #: Target and nontarget scores, or scores whose trials have names.
-System = tuple[ArrayLike, ArrayLike] | NamedTrials
+System = tuple[ArrayLike, ArrayLike] | Trials
 
 
 @dataclass(frozen=True)
@@ -189,7 +165,7 @@ class Comparison:
 def compare(
     first: System,
     *others: System,
-    speakers: Speakers,
+    speakers: Speakers | None = None,
     variant: Variant = "exact",
     bootstrap: int = 1000,
     seed: int = 0,
@@ -198,14 +174,14 @@ def compare(
 
     Parameters
     ----------
-    first : PairedTrials, or pair of array_like of shapes (T,) and (N,)
+    first : Trials, or pair of array_like of shapes (T,) and (N,)
         Of `pair`, or target and nontarget scores as of `evaluate`.
     *others : as `first`
         Those of each other system. Paired trials are matched by enrolled id and utterance,
         whatever the order of the files; arrays have no names and must be in one order.
-    speakers : pair of array_like
-        Of the first system: speaker of each target trial, shape (T,), and enrolled and trial
-        speaker of each nontarget trial, shape (N, 2), as `first.speakers(utt2spk)` returns.
+    speakers : pair of array_like, optional
+        Of arrays: speaker of each target trial, shape (T,), and enrolled and trial speaker of each
+        nontarget trial, shape (N, 2). The first trials have their own, see `with_speakers`.
     variant : {"exact", "challenge"}
     bootstrap : int
         Replicates of the bootstrap over speakers.
@@ -254,16 +230,17 @@ def compare(
 
 
 def _aligned(
-    systems: Sequence[System], speakers: Speakers
+    systems: Sequence[System], speakers: Speakers | None
 ) -> list[tuple[TrialScores, tuple[Any, Any, Any, Any]]]:
     """Return the scores of each system, and again by trial, with labels and both speakers."""
-    named = [system for system in systems if isinstance(system, NamedTrials)]
-    arrays = [system for system in systems if not isinstance(system, NamedTrials)]
+    named = [system for system in systems if isinstance(system, Trials)]
+    arrays = [system for system in systems if not isinstance(system, Trials)]
     if named and arrays:
         raise ValueError("pass the scores of all systems as arrays, or of all as paired trials")
     if named:
-        sides = _sides_of(named[0], speakers)
-        rows = [np.arange(sides[0].size), *(other.rows_in(named[0]) for other in named[1:])]
+        speaker = named[0].enrolled_speaker, named[0].trial_speaker
+        sides = np.array(speaker[0].tolist()), np.array(speaker[1].tolist())
+        rows = [np.arange(len(named[0])), *(rows_of_same(other, named[0]) for other in named[1:])]
         labelled = [(system.score, system.is_target) for system in named]
         return [
             (TrialScores.from_labels(*trials), (*trials, sides[0][at], sides[1][at]))
@@ -273,28 +250,12 @@ def _aligned(
     for target, nontarget in arrays:
         scores = TrialScores(target, nontarget)
         counts = scores.n_target, scores.n_nontarget
+        if speakers is None:
+            raise ValueError("the speakers of arrays must be given: speakers=(...)")
         sides = trial_sides(speakers, *counts)
         trials = np.append(target, nontarget), np.repeat([True, False], counts)
         aligned.append((scores, (*trials, *sides)))
     return aligned
-
-
-def _sides_of(trials: NamedTrials, speakers: Speakers) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the enrolled and the trial speaker of each trial, in the order of the trials."""
-    targets_first = np.argsort(~trials.is_target, kind="stable")
-    n_target = int(trials.is_target.sum())
-    given = trial_sides(speakers, n_target, targets_first.size - n_target)
-    enrolled, trial = (side[np.argsort(targets_first)] for side in given)
-    for ids, side in ((trials.speaker, enrolled), (trials.utterance, trial)):
-        speaker_of: dict[str, str] = {}
-        for name, speaker in zip(ids, side.tolist(), strict=True):
-            if speaker_of.setdefault(name, speaker) != speaker:
-                raise PrivacyEvalError(
-                    f"{name} has two speakers, {speaker_of[name]} and {speaker}: `speakers` are "
-                    "those of another order of trials, or no speakers; take "
-                    "first.speakers(utt2spk) of the first system"
-                )
-    return enrolled, trial
 
 
 def paired_comparison(

@@ -116,6 +116,11 @@ class Ids:
         occur = np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
         return [self.names[place] for place in np.flatnonzero(occur)]
 
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Place of each row's name among those that occur, shape (P,)."""
+        return self.among(self.used).codes.astype(np.int64)
+
 
 class Origin(NamedTuple):
     """The file that trials were read from.
@@ -224,7 +229,7 @@ class Trials:
             )
         if "enrolled" in self and "utterance" in self and len(twice := self._repeated()):
             raise PrivacyEvalError(
-                f"{self.where(twice[0])}: {len(twice)} trials are there twice: {self.quote(twice)}"
+                f"{self.where(twice[0])}: {len(twice)} duplicate trials: {self.quote(twice)}"
             )
 
     def __len__(self) -> int:
@@ -263,6 +268,11 @@ class Trials:
     def name(self) -> str:
         """What messages about all of them begin with."""
         return str(self.origins[0].path) if self.origins else "trials"
+
+    @property
+    def ends_open(self) -> tuple[Path, ...]:
+        """Those of the files whose last line lacks the newline."""
+        return tuple(origin.path for origin in self.origins if origin.ends_open)
 
     @property
     def score(self) -> FloatArray:
@@ -365,6 +375,15 @@ class Trials:
         width = len(self.utterance.names)
         return np.asarray(self.enrolled.codes.astype(np.int64) * width + self.utterance.codes)
 
+    @property
+    def in_order_of_names(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """A number of each pair of ids, in an order that any table of the same names has, and the
+        score."""
+        ids = [of.among(sorted(of.used)) for of in (self.enrolled, self.utterance)]
+        pairs = ids[0].codes.astype(np.int64) * len(ids[1].names) + ids[1].codes
+        order = np.argsort(pairs)
+        return pairs[order], self.score[order]
+
     def _repeated(self) -> list[int]:
         """Return the rows of trials that are there before, too."""
         pairs, cells = self.pairs, len(self.enrolled.names) * len(self.utterance.names)
@@ -412,10 +431,19 @@ class Trials:
                 kept &= np.isin(of, several)
         return self.take(kept)
 
+    def beside(self, others: Trials, *, missing: int = 0, extra: int = 0) -> Trials:
+        """Add the columns of a table of the same trials in the same order that this one lacks, and
+        the numbers of rows that only the other table and only this one had."""
+        both = self._with({**others._columns, **self._columns})
+        both.origins += others.origins
+        both.missing, both.extra = missing, extra
+        return both
+
     def with_columns(self, **columns: Any) -> Trials:
         """Add columns, or replace them; None takes one away."""
-        both = {**self._columns, **{n: of and _column(n, of) for n, of in columns.items()}}
-        return self._with({name: of for name, of in both.items() if of is not None})
+        kept = {name: of for name, of in self._columns.items() if name not in columns}
+        new = {name: _column(name, of) for name, of in columns.items() if of is not None}
+        return self._with({**kept, **new})
 
     def _with(self, columns: Mapping[str, Any]) -> Trials:
         trials = Trials.__new__(Trials)
@@ -506,7 +534,9 @@ def _column(name: str, values: Any) -> Any:
     if name in ("label", _TRUTH):
         return _read_only(as_truth(values, "labels"))
     if name == "score":
-        return _read_only(as_numbers(values, "scores"))
+        numbers = as_numbers(values, "scores")
+        is_single = isinstance(values, np.ndarray) and values.dtype == np.float32
+        return _read_only(values if is_single else numbers)  # whose digits files keep
     if name == "weight":
         numbers = as_numbers(values, "weights")
         if np.any((numbers < 0) | (numbers != np.floor(numbers))):

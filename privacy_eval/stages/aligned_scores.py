@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ..asv.trials import ScoredTrials, SelectedTrials
     from ..attackers.alignment import Alignment, FloatArray
     from ..attackers.normalization import Cohorts
-    from ..io.scores import TrialList
     from ..io.scp import Vectors
+    from ..metrics.trials import Trials
 
 #: Kinds of `MissingInput`: stages go on without the scores of these attackers.
 ALIGNED_VECTORS, TRAINING = "vectors to align", "training speech of attackers"
@@ -302,7 +302,7 @@ class AlignedScoring:
         content = {self.folder / "scores": scored.text().encode()}
         return Content(content, scored.left_out, remarks=(*remarks, *scored.warnings))
 
-    def attack(self, paths: Paths, trials: TrialList) -> AlignedAttack:
+    def attack(self, paths: Paths, trials: Trials) -> AlignedAttack:
         """Read what the attacker compares, and learn how.
 
         Raises
@@ -311,13 +311,13 @@ class AlignedScoring:
             Training speech of speakers or utterances of the trials.
         """
         from ..attackers.disjoint import refuse_shared
-        from ..io.text_table import unique_fields
 
         enrollment = self.asv.enrollment(*self.sets["enrollment"])
         if "training_utt2spk" in paths:
-            tested, _rows = unique_fields(trials.utterance)
             speaker_of = self.training.speaker_of
-            refuse_shared(paths["training_utt2spk"], speaker_of, enrollment.members, tested)
+            refuse_shared(
+                paths["training_utt2spk"], speaker_of, enrollment.members, trials.utterance.used
+            )
         enrolled, tried = (
             self.asv.read_vectors(paths[f"{role}_vectors"], double=True)
             for role in ("enrollment", "trial")

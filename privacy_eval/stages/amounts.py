@@ -44,8 +44,8 @@ from .vector_sources import asv_sources
 if TYPE_CHECKING:
     from ..asv.amount import KnownSpeech
     from ..asv.enrollment import Enrollment
-    from ..io.scores import PairedTrials, TrialList
     from ..metrics.amount import AmountCurve
+    from ..metrics.trials import Trials
 
 #: Incremented when the same inputs yield different numbers.
 _REVISION = 2
@@ -171,12 +171,11 @@ class _Amounts:
         return files
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..io.scores import pair, read_scores, read_trials
-        from ..io.text_table import unique_fields
+        from ..io.scores import read_scores, read_trials
+        from ..metrics.pairing import pair
         from ..results.records import AmountRecord
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
-        enrolled = unique_fields(trials.speaker)[0]
         utt2spk, left_out = inputs.load(paths["utt2spk"]), 0
         known, notes = self._known(inputs, paths, utt2spk)
         if "scores" in paths:
@@ -190,7 +189,7 @@ class _Amounts:
         record = AmountRecord(
             self.condition,
             "scores" if "scores" in paths else "vectors",
-            len(enrolled),
+            len(trials.enrolled.used),
             curve.all,
             curve.equal,
             curve.one_session,
@@ -244,7 +243,7 @@ class _Amounts:
         return {utterance: reader.seconds(utterance) for utterance in utterances}
 
     def _of_scores(
-        self, paired: PairedTrials, scores: Path, utt2spk: Loaded, known: KnownSpeech
+        self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
         from ..asv.amount import amount_of_scores
 
@@ -254,16 +253,15 @@ class _Amounts:
             return amount_of_scores(paired, utt2spk, options.sentences, known=known, **drawn)
 
     def _of_vectors(
-        self, trials: TrialList, paths: Paths, utt2spk: Loaded, known: KnownSpeech
+        self, trials: Trials, paths: Paths, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
         from ..asv.amount import amount_of_tests, amount_of_vectors
         from ..asv.galleries import Gallery, in_files
-        from ..io.text_table import unique_fields
 
         model, access = self.condition.asv_model, self.asv.access
-        speakers = unique_fields(trials.speaker)[0]
+        speakers = trials.enrolled.used
         enrollment = self.asv.enrollment(*original_sets(self.condition, self.asv.protocol)[0])
         members = {s: u for s, u in enrollment.members.items() if s in {*speakers}}
         if unknown := sorted({*speakers} - members.keys()):
@@ -274,7 +272,7 @@ class _Amounts:
         enrolled, lengths = replace(enrollment, members=members), self.options.sentences
         options: dict[str, Any] = {
             "allow_missing": access.allow_missing,
-            "tried": {*unique_fields(trials.utterance)[0]},
+            "tried": {*trials.utterance.used},
             "known": known,
             "replicates": self.options.bootstrap,
             "seed": self.options.seed,

@@ -123,16 +123,18 @@ class _FusedScoring:
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..attackers.fusion import fuse_scores
-        from ..io.scores import format_scores, read_scores, read_trials, score_table
-        from ..io.trial_speakers import trial_speakers
+        from ..io.scores import format_scores, read_scores, read_trials
+        from ..io.trial_speakers import with_speakers
+        from ..metrics.pairing import score_table
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
         names = [role for role in paths if role.endswith(_SUFFIX)]
         files = [read_scores(inputs.load(paths[name]), format="kaldi") for name in names]
-        paired, table = score_table(files, trials)
-        speakers = trial_speakers(paired, inputs.load(paths["utt2spk"]))
+        table = score_table(files, trials)
+        known = with_speakers(trials, inputs.load(paths["utt2spk"]))
+        speakers = known.enrolled_speaker.tolist(), known.trial_speaker.tolist()
         attackers = [name.removesuffix(_SUFFIX) for name in names]
         with located(", ".join(attackers)):
             fused = fuse_scores(table, trials.is_target, *speakers, attackers=attackers)
-        text = format_scores(trials.speaker, trials.utterance, fused)
+        text = format_scores(trials.with_columns(score=fused))
         return Content({self.folder / "scores": text.encode()})

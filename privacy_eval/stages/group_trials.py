@@ -12,12 +12,12 @@ from ..io.inputs import Inputs
 from ..io.labels import Labels, path_of_labels, read_labels
 
 if TYPE_CHECKING:
-    from ..io.scores import PairedTrials
     from ..metrics import GroupedTrials
+    from ..metrics.trials import Trials
 
 
 def grouped_trials(
-    trials: PairedTrials, labels: str | Labels, utt2spk: Path | Loaded | None, enrolled: Path | None
+    trials: Trials, labels: str | Labels, utt2spk: Path | Loaded | None, enrolled: Path | None
 ) -> tuple[GroupedTrials, list[str]]:
     """Look up the groups of speakers in `FILE:COLUMN`; also return the speakers without one.
 
@@ -26,21 +26,22 @@ def grouped_trials(
     labels : str or Labels
         Ages in a column `age` become bands.
     utt2spk, enrolled : Path, Loaded or None
-        Speakers of trial utterances and of enrolled ones, as `trial_speakers` takes them.
+        Speakers of trial utterances and of enrolled ones, as `with_speakers` takes them.
 
     Raises
     ------
     PrivacyEvalError
-        As `read_labels`, `trial_speakers` and `Labels.of_speakers`.
+        As `read_labels`, `with_speakers` and `Labels.of_speakers`.
     """
-    from ..io.trial_speakers import trial_speakers
+    from ..io.trial_speakers import with_speakers
     from ..metrics import GroupedTrials
 
     labels = read_labels(labels) if isinstance(labels, str) else labels
-    sides = trial_speakers(trials, utt2spk, enrolled)
+    known = with_speakers(trials, utt2spk, enrolled)
+    sides = known.enrolled_speaker.tolist(), known.trial_speaker.tolist()
     utterances = trials.utterance.tolist()
-    speaker_of = dict(zip(utterances, sides[1].tolist(), strict=True))
-    enrolled_only = {*sides[0].tolist()} - {*speaker_of.values()}
+    speaker_of = dict(zip(utterances, sides[1], strict=True))
+    enrolled_only = {*sides[0]} - {*speaker_of.values()}
     speaker_of |= {speaker: speaker for speaker in sorted(enrolled_only)}
     group_of, without = labels.groups(speaker_of)
     labelled = trials.score, trials.is_target

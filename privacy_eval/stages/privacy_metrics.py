@@ -46,10 +46,10 @@ from .words_scores import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..io.scores import PairedTrials
     from ..metrics import Interval, TrialScores, Variant
     from ..metrics.confidence import BootstrapReplicates
     from ..metrics.groups import GroupErrors, GroupSummary, TargetStratum
+    from ..metrics.trials import Trials
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 5
@@ -215,17 +215,14 @@ def condition_cost(condition: ConditionFiles, options: Options = Options()) -> f
 
 
 def evaluate_trials(
-    trials: PairedTrials,
+    trials: Trials,
     options: Options,
     utt2spk: Path | Loaded | None,
     enroll_utt2spk: Path | None = None,
 ) -> ConditionMetrics:
-    """Compute all metrics of paired trials in both variants; speakers as `trial_speakers`."""
-    from ..metrics import TrialScores
-
-    scores = TrialScores.from_labels(trials.score, trials.is_target)
+    """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
     replicates = _bootstrap(trials, options, utt2spk, enroll_utt2spk)
-    return evaluate_scores(scores, *trials.sides, replicates=replicates)
+    return evaluate_scores(trials.scores, *trials.sides, replicates=replicates)
 
 
 def evaluate_scores(
@@ -245,7 +242,7 @@ def evaluate_scores(
 
 
 def _bootstrap(
-    trials: PairedTrials,
+    trials: Trials,
     options: Options,
     utt2spk: Path | Loaded | None,
     enroll_utt2spk: Path | None,
@@ -255,14 +252,16 @@ def _bootstrap(
         return None
     if options.bootstrap < 2:
         raise PrivacyEvalError(f"a bootstrap needs at least 2 replicates, not {options.bootstrap}")
-    from ..io.trial_speakers import trial_speakers
+    from ..io.trial_speakers import with_speakers
     from ..metrics.confidence import speaker_bootstrap
     from ..metrics.curves import BAND_FALSE_ALARM
 
+    known = with_speakers(trials, utt2spk, enroll_utt2spk)
     return speaker_bootstrap(
         trials.score,
         trials.is_target,
-        *trial_speakers(trials, utt2spk, enroll_utt2spk),
+        known.enrolled_speaker.tolist(),
+        known.trial_speaker.tolist(),
         replicates=options.bootstrap,
         seed=options.seed,
         det_at=BAND_FALSE_ALARM,
@@ -353,9 +352,9 @@ class _ConditionRecord:
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.files import OPEN_END
-        from ..io.scores import pair, read_scores, read_trials
-        from ..io.text_table import unique_fields
+        from ..io.scores import read_scores, read_trials
         from ..metrics import CAVEATS, bengio_mariethoz_interval, score_curves
+        from ..metrics.pairing import pair
         from ..results.records import VerificationRecord
 
         paired = pair(
@@ -375,7 +374,7 @@ class _ConditionRecord:
             zebra_tag=measured.tags,
             n_target=scores.n_target,
             n_nontarget=scores.n_nontarget,
-            n_speakers=len(unique_fields(paired.speaker)[0]),
+            n_speakers=len(paired.enrolled.used),
             eer_interval_if_independent=bengio_mariethoz_interval(
                 measured.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
             ),
@@ -419,7 +418,7 @@ class _ConditionRecord:
         return {"enrollment": enrollment} if is_same else {}
 
     def _sessions(
-        self, trials: PairedTrials, paths: Paths, utt2spk: Path | Loaded | None
+        self, trials: Trials, paths: Paths, utt2spk: Path | Loaded | None
     ) -> dict[str, TargetStratum]:
         """Compute the metrics of words by whether the target enrolled the trial's session, where
         both occur."""
@@ -427,17 +426,20 @@ class _ConditionRecord:
             return {}
         from ..asv.enrollment import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
-        from ..io.trial_speakers import trial_speakers
+        from ..io.trial_speakers import with_speakers
         from ..metrics import GroupedTrials
         from ..metrics.groups import summarize_targets
 
-        speakers, utterances = trials.speaker.tolist(), trials.utterance.tolist()
+        speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()
         members = load_listed_enrollment(paths["enrollment"]).members
         same = session_is_enrolled(speakers, utterances, members)
         if len({*same[trials.is_target].tolist()}) < 2:
             return {}
         options = self.options
-        sides = trial_speakers(trials, utt2spk) if options.bootstrap else (speakers, speakers)
+        sides = speakers, speakers
+        if options.bootstrap:
+            known = with_speakers(trials, utt2spk)
+            sides = known.enrolled_speaker.tolist(), known.trial_speaker.tolist()
         of_trials = GroupedTrials.by_speaker(
             (trials.score, trials.is_target), sides, utterances, {}
         )
@@ -454,7 +456,7 @@ class _ConditionRecord:
 
 
 def _groups(
-    trials: PairedTrials, options: Options, tree: Path, utt2spk: Path | Loaded | None
+    trials: Trials, options: Options, tree: Path, utt2spk: Path | Loaded | None
 ) -> tuple[dict[str, dict[str, GroupSummary]], dict[str, GroupErrors], list[str]]:
     """Compute the metrics by group of every column of metadata that names a speaker, and the error
     rates at common thresholds; also return remarks on speakers without a group."""

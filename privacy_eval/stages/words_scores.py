@@ -86,7 +86,7 @@ class _WordsScoring:
         trials = read_trial_list(inputs.load(paths["trials"]))
         enrolled, _tested = original_sets(self.condition, self.asv.protocol)
         members = self.asv.enrollment(*enrolled).members
-        speakers, names = trials.speaker.tolist(), trials.utterance.tolist()
+        speakers, names = trials.enrolled.tolist(), trials.utterance.tolist()
         spoken = paths[RECOGNIZED if RECOGNIZED in paths else SPOKEN]
         try:
             enrolled_texts = joined_transcripts(inputs.load(paths[ENROLLED_WORDS]), members)
@@ -96,7 +96,7 @@ class _WordsScoring:
             raise PrivacyEvalError(
                 f"{error} (--attackers challenge leaves out the attacker of the words)"
             ) from error
-        text = format_scores(speakers, names, scores)
+        text = format_scores(trials.with_columns(score=scores))
         return Content({self.folder / "scores": text.encode()})
 
     def _text(self, name: str) -> Path:

@@ -109,7 +109,8 @@ def find_key(candidates: Iterable[Path], inputs: Inputs) -> Path | None:
     present = [path for path in candidates if path.is_file()]
     for other in present[1:]:
         if inputs.sha256(present[0]) != inputs.sha256(other):
-            from ..io.scores import check_same_trials, read_trials
+            from ..io.scores import read_trials
+            from ..metrics.pairing import check_same_trials
 
             first, second = (
                 read_trials(inputs.load(path), format="kaldi") for path in (present[0], other)

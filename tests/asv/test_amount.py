@@ -18,8 +18,9 @@ from support import ROOT, Run, cli, lines_to, write
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
 from privacy_eval.asv.amount import KnownSpeech, amount_of_scores
 from privacy_eval.io.ids import sessions_of
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics.amount import Amount, LengthScores, amount_curve
+from privacy_eval.metrics.pairing import pair
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "amount"
 FACTS = json.loads((GOLDEN / "expected.json").read_text())

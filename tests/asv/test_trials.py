@@ -34,7 +34,7 @@ from privacy_eval.asv.tree_vectors import TreeVectors, backend_folder
 from privacy_eval.asv.trials import ScoredTrials, score_trials
 from privacy_eval.io.kaldi_objects import write_vector
 from privacy_eval.io.plda import Plda, read_plda, write_plda
-from privacy_eval.io.scores import TrialList, pair, read_scores, read_trial_list, read_trials
+from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
 from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
 from privacy_eval.metrics import (
     VARIANTS,
@@ -47,6 +47,8 @@ from privacy_eval.metrics import (
     voice_similarity,
     zebra_tag,
 )
+from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.trials import Trials
 from privacy_eval.protocol.protocol import AsvModel, load_protocol
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "plda"
@@ -75,7 +77,7 @@ def enrollment_of(**members: str) -> Enrollment:
 
 @pytest.fixture
 def trial_list(tmp_path: Path) -> Any:
-    def write(*lines: str) -> TrialList:
+    def write(*lines: str) -> Trials:
         return read_trial_list(lines_to(tmp_path / "trials", lines))
 
     return write
@@ -186,8 +188,8 @@ def test_mismatched_enrollment_lists_are_refused(tmp_path: Path) -> None:
     ("lines", "message"),
     [
         (["s1 u1", "s1 u2", "s1 u1"], ":3: .*trial"),
-        (["s1 u1 target", "s1 u2"], r":2: expected 3 fields \(<speaker> <utterance> <target"),
-        (["s1 u1", "s1 u2 target"], r":2: expected 2 fields \(<speaker> <utterance>\), found 3"),
+        (["s1 u1 target", "s1 u2"], r":2: expected 3 fields \(<enrolled> <utterance> <target"),
+        (["s1 u1", "s1 u2 target"], r":2: expected 2 fields \(<enrolled> <utterance>\), found 3"),
         (["s1"], ":1: expected 2 fields .* found 1"),
         (["s1 u1 target 4"], ":1: expected 3 fields .* found 4"),
         ([], "empty file"),
@@ -204,7 +206,7 @@ def test_invalid_trial_lists_are_refused(tmp_path: Path, lines: list[str], messa
 
 
 def score(
-    trials: TrialList,
+    trials: Trials,
     *,
     enrolled: Vectors = ENROLLED,
     members: Enrollment = MEMBERS,
@@ -260,7 +262,7 @@ def test_every_backend(backend: BackendName, trial_list: Any) -> None:
 def test_score_text_format(trial_list: Any) -> None:
     trials = trial_list("s1 ü1", "s1 u2", "s2 u3", "s2 u4", "s3 u5", "s3 u6")
     scores = np.float32([1.5, -123.456789, 1e-7, 16777216, -0.1, 12345678])
-    scored = ScoredTrials(trials.speaker, trials.utterance, scores, 0, 0)
+    scored = ScoredTrials(trials.enrolled, trials.utterance, scores, 0, 0)
     assert text_of(scored) == [
         "s1 ü1 1.5",
         "s1 u2 -123.4568",

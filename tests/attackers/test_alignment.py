@@ -194,7 +194,7 @@ def real_sides(real: dict[tuple[str, str], Array], lists: Path) -> tuple[Array, 
     trials = read_trial_list(REAL_B2 / "trials")
     names = list(enrollment)
     at = [
-        np.array([names.index(s) for s in trials.speaker]),
+        np.array([names.index(s) for s in trials.enrolled]),
         np.array([ids.index(u) for u in trials.utterance]),
     ]
     return mean_unit_vectors(real["test", "orig"], groups), real["test", "anon"], at

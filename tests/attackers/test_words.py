@@ -196,7 +196,7 @@ def test_the_verb_reads_lists_of_enrolled_utterances(folders: Path) -> None:
     run = text_scores(folders)
     assert run.code == 0, run.err
     scores = read_scores(folders / "scores")
-    assert list(zip(scores.speaker, scores.utterance, strict=True)) == pairs
+    assert list(zip(scores.enrolled, scores.utterance, strict=True)) == pairs
     assert len(read_trials(tried).is_target) == len(pairs)
 
 
@@ -300,7 +300,7 @@ def test_libri_test_clean(gender: str, suffix: str, tmp_path: Path) -> None:
     facts = json.loads((golden / "libri_test_expected.json").read_text())[f"{name}{suffix}"]
     key = read_trials(golden / f"{name}{suffix}" / "trials")
     scores, first = np.array(list(written.values())), [u.split("-x")[0] for u in key.utterance]
-    enrolled = session_is_enrolled(list(key.speaker), first, read_spk2utt(folder / "spk2utt"))
+    enrolled = session_is_enrolled(list(key.enrolled), first, read_spk2utt(folder / "spk2utt"))
     for stratum, part in (("session_enrolled", enrolled), ("session_not_enrolled", ~enrolled)):
         targets = scores[key.is_target & part]
         assert targets.size == facts["words"][stratum]["targets"]

@@ -491,7 +491,7 @@ def changed(tree: SpeechTree, which: str, change: Callable[[list[str]], Iterable
     ("change", "message", "line"),
     [
         (lambda x: [*x[:3], x[3].rsplit(None, 1)[0] + " nan", *x[4:]], "found 'nan'", 4),
-        (lambda x: [*x, x[0]], "1 duplicate score lines", 49),
+        (lambda x: [*x, x[0]], "1 duplicate trials", 49),
         (lambda x: x[1:], "1 trials without a score", None),
         (lambda x: [], "empty file", None),
     ],

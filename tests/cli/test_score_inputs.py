@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from support import cli, lines_to, score_lines, trial_lines, write
 
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
+from privacy_eval.metrics.pairing import pair
 
 METRICS = ("metrics", "--format", "json")
 

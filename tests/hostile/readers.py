@@ -60,13 +60,14 @@ from privacy_eval.io.predictions import read_predictions
 from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.schema import from_plain, to_plain
-from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
+from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.io.torch_files import TensorView, read_torch
 from privacy_eval.io.torch_vectors import read_torch_matrix
 from privacy_eval.io.transcripts import read_transcripts
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
+from privacy_eval.metrics.pairing import pair
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict

@@ -15,8 +15,8 @@ from support import cli, lines_to
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io import arrow as arrow_module
 from privacy_eval.io.arrow import arrow_blocks
-from privacy_eval.io.score_blocks import join_blocks, read_in_key_order
-from privacy_eval.io.scores import pair, read_scores, read_trial_list, read_trials
+from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
+from privacy_eval.metrics.pairing import pair
 
 pa = pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra `arrow` is not installed")
@@ -61,38 +61,28 @@ Write = Callable[[Path, Mapping[str, Any]], Path]
 def test_the_same_as_in_text(tmp_path: Path, write: Write, change: Mapping[str, Any]) -> None:
     scores = read_scores(write(tmp_path / "scores", {**COLUMNS, **change}))
     text = read_scores(lines_to(tmp_path / "text", TEXT))
-    assert scores.format == "arrow" and not scores.ends_open
-    for name in ("speaker", "utterance"):
+    assert scores.origins[0].format == "arrow" and not scores.ends_open
+    for name in ("enrolled", "utterance"):
         assert getattr(scores, name).tolist() == getattr(text, name).tolist()
     assert np.array_equal(scores.score, text.score)
-    assert text.is_target is not None and np.array_equal(scores.is_target, text.is_target)
-    paired = pair(scores, text.key())
-    assert np.array_equal(paired.is_target, text.is_target)
+    assert np.array_equal(scores.is_target, text.is_target)
+    assert np.array_equal(pair(scores, text).is_target, text.is_target)
 
 
 @WRITERS
-def test_parts_are_read_in_step_with_text(
+def test_parts_are_read_as_text_is(
     tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts of three rows, with labels of their own or in the order of a key, and in another."""
+    """Parts of three rows, with labels of their own or of a key."""
     monkeypatch.setattr(arrow_module, "_BATCH_ROWS", 3)
     table = write(tmp_path / "scores", COLUMNS)
     assert [len(part["score"]) for part in arrow_blocks(table, {"score": "score"})] == [3, 1]
     rows = [line.split() for line in TEXT]
     words = [f"{e} {t} {'target' if x == '1' else 'nontarget'}" for e, t, _, x in rows]
     for trials in (None, lines_to(tmp_path / "key", words)):
-        found = read_in_key_order(table, trials, join_blocks)
-        assert found is not None and found[0] == "arrow"
-        labelled = found[1]
+        labelled = pair(read_scores(table), None if trials is None else read_trials(trials))
         assert labelled.score.tolist() == COLUMNS["score"]
         assert labelled.is_target.tolist() == COLUMNS["label"]
-    other = lines_to(tmp_path / "other", words[::-1])
-    assert read_in_key_order(table, other, join_blocks) is None
-    assert (
-        read_in_key_order(write(tmp_path / "x", {**COLUMNS, "enroll": [""] * 4}), None, join_blocks)
-        is None
-    )
-    assert read_in_key_order(table, None, join_blocks, formats=("kaldi", None)) is None
 
 
 @WRITERS

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from support import cli, write
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.score_blocks import join_blocks, read_in_key_order
 from privacy_eval.io.score_formats import KEY_FORMATS, SCORE_FORMATS, RecognizedFormat
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.io.text_table import Column, split_columns
+from privacy_eval.metrics.pairing import pair
 
 #: Two targets and two nontargets: scores, and labels as each tool writes them.
 TRIALS = [("a.wav", "x.wav", 0.75, True), ("a.wav", "y.wav", -0.5, False),
@@ -58,15 +58,15 @@ SAME_LINES = {"3dspeaker": "speechbrain"}
 def test_scores(tmp_path: Path, name: str, guessed: bool) -> None:
     path = write(tmp_path / "scores", SCORES[name])
     scores = read_scores(path, format=None if guessed else name)
-    assert scores.format == (SAME_LINES.get(name, name) if guessed else name)
-    assert scores.speaker.tolist() == [t[0] for t in TRIALS]
+    assert scores.origins[0].format == (SAME_LINES.get(name, name) if guessed else name)
+    assert scores.enrolled.tolist() == [t[0] for t in TRIALS]
     assert scores.utterance.tolist() == [t[1] for t in TRIALS]
     assert scores.score.tolist() == [t[2] for t in TRIALS]
     if name in LABELLED:
-        assert scores.key().is_target.tolist() == [t[3] for t in TRIALS]
+        assert pair(scores).is_target.tolist() == [t[3] for t in TRIALS]
     else:
         with pytest.raises(PrivacyEvalError, match="trial key"):
-            scores.key()
+            pair(scores)
     assert read_scores(path, format=name, distance=True).score.tolist() == [-t[2] for t in TRIALS]
 
 
@@ -147,7 +147,7 @@ def test_no_wrong_guess(tmp_path: Path, content: str, message: str) -> None:
 @pytest.mark.parametrize("last", ["0", "1", "-3"])
 def test_speakers_that_are_numbers_are_no_scores(tmp_path: Path, last: str) -> None:
     scores = read_scores(write(tmp_path / "scores", f"1462 u1 {last}\n251 u2 0.5\n"), format=None)
-    assert (scores.format, scores.speaker.tolist()) == ("kaldi", ["1462", "251"])
+    assert (scores.origins[0].format, scores.enrolled.tolist()) == ("kaldi", ["1462", "251"])
 
 
 def test_ambiguous_key(tmp_path: Path) -> None:
@@ -193,11 +193,11 @@ def test_a_guess_is_right_or_refused(
         found = read_scores(path, format=None)
     except PrivacyEvalError:
         return
-    if name == "voxceleb_trainer" and found.format == "kaldi":
+    if name == "voxceleb_trainer" and found.origins[0].format == "kaldi":
         return  # without labels: pairing with the key tells
-    assert found.format == SAME_LINES.get(name, name)
+    assert found.origins[0].format == SAME_LINES.get(name, name)
     assert found.score.tolist() == [row[2] for row in rows]
-    if found.is_target is not None:
+    if "is_target" in found:
         assert found.is_target.tolist() == [row[3] for row in rows]
 
 
@@ -210,7 +210,7 @@ def test_bosaris(tmp_path: Path) -> None:
         file["scores"] = np.array([[0.5, 1.25, 2], [-1, 4, 1e-3]])
         file["score_mask"] = np.array([[1, 0, 1], [1, 1, 1]], dtype="u1")
     found = read_scores(path, format=None)
-    assert list(zip(found.speaker.tolist(), found.utterance.tolist(), strict=True)) == [
+    assert list(zip(found.enrolled.tolist(), found.utterance.tolist(), strict=True)) == [
         ("a", "x"), ("a", "z"), ("b", "x"), ("b", "y"), ("b", "z"),
     ]  # fmt: skip
     assert found.score.tolist() == [0.5, 2, -1, 4, 1e-3]
@@ -325,8 +325,9 @@ def test_labels_of_one_rule(tmp_path: Path, labels: tuple[str, str]) -> None:
         key = write(tmp_path / "trials", text(line, header, labels))
         assert read_trials(key, format=None).is_target.tolist() == [t[3] for t in TRIALS]
         if not header:
-            found = read_in_key_order(write(tmp_path / "scores", SCORES["kaldi"]), key, join_blocks)
-            assert found is not None and found[1].is_target.tolist() == [t[3] for t in TRIALS]
+            scores = read_scores(write(tmp_path / "scores", SCORES["kaldi"]))
+            paired = pair(scores, read_trials(key))
+            assert paired.is_target.tolist() == [t[3] for t in TRIALS]
 
 
 def test_minus_one_beside_one_only(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from support import cli, lines_to
 
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics import TrialScores, kaldi_eer
+from privacy_eval.metrics.pairing import pair
 
 UTTERANCES = [f"s{s}-u{u}" for s in range(8) for u in range(4)]
 SCORE = dict(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,9 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io import text_table
 from privacy_eval.io.text_table import (
     Column,
-    hash_rows,
-    same_fields,
+    decimals,
+    distinct,
     split_columns,
-    unique_fields,
 )
 
 
@@ -156,62 +156,33 @@ def test_equals_compares_text(values: list[str], text: str) -> None:
         assert same.tolist() == [value == text for value in values]
 
 
-@settings(max_examples=80)
-@given(values=st.lists(fields, min_size=1, max_size=12), data=st.data())
-def test_same_fields_compares_text(values: list[str], data: st.DataObject) -> None:
-    other = list(values)
-    at = data.draw(st.integers(0, len(values) - 1))
-    other[at] = data.draw(fields)
-    assert same_fields(column(values), column(other)) is (values == other)
-    assert same_fields(column(values), column(values))
-
-
-@settings(max_examples=80)
-@given(values=st.lists(fields, min_size=1, max_size=12), data=st.data())
-def test_same_fields_of_chosen_rows(values: list[str], data: st.DataObject) -> None:
-    other = data.draw(st.permutations([*values, "another", "a" * 50]))
-    place = st.integers(0, len(values) - 1)
-    rows = data.draw(st.lists(st.tuples(place, st.integers(0, len(other) - 1))))
-    rows += [(row, other.index(values[row])) for row in data.draw(st.lists(place, max_size=4))]
-    rows_a = np.array([a for a, _ in rows], dtype=np.int64)
-    rows_b = np.array([b for _, b in rows], dtype=np.int64)
-    expected = all(values[a] == other[b] for a, b in rows)
-    assert same_fields(column(values), column(other), rows_a, rows_b) is expected
-
-
-@settings(max_examples=80)
-@given(
-    rows=st.lists(st.tuples(fields, fields), min_size=1, max_size=10),
-    more=st.lists(st.tuples(fields, fields), max_size=3),
-)
-def test_equal_rows_hash_equally(rows: list[tuple[str, str]], more: list[tuple[str, str]]) -> None:
-    """Independent of the other rows of the table."""
-
-    def hashes(table: list[tuple[str, str]]) -> list[int]:
-        content = "\n".join(" ".join(row) for row in table).encode()
-        return hash_rows(split_columns(content, ("a", "b"), NAME)).tolist()
-
-    here, there = hashes(rows), hashes([*more, *rows])[len(more) :]
-    assert here == there
-    for i, row in enumerate(rows):
-        assert all((here[i] == here[j]) == (row == rows[j]) for j in range(i))
-
-
+@pytest.mark.parametrize("factor", [text_table._HASH_FACTOR, 0, 1 << 56])
 @given(texts=st.lists(st.sampled_from(["a", "b", "aaaaaaaaa", "é" * 20, "x" * 40]), min_size=1))
-def test_unique_fields(texts: list[str]) -> None:
+def test_distinct_texts_in_the_order_of_their_first_rows(factor: int, texts: list[str]) -> None:
+    """Also where texts collide in the hash."""
     (column,) = split_columns("\n".join(texts).encode(), ("id",), NAME)
-    names, inverse = unique_fields(column)
-    assert sorted(names) == sorted(set(texts))
-    assert [names[i] for i in inverse] == texts
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_table, "_HASH_FACTOR", factor)
+        rows, numbers = distinct(column)
+    names = column.take(rows).tolist()
+    assert names == list(dict.fromkeys(texts))
+    assert [names[number] for number in numbers] == texts
 
 
-def test_unique_fields_with_hash_collision(monkeypatch: pytest.MonkeyPatch) -> None:
-    (column,) = split_columns(b"b\na\nb\nc\n", ("id",), NAME)
-    monkeypatch.setattr(
-        "privacy_eval.io.text_table.hash_rows", lambda columns: np.zeros(4, dtype=np.uint64)
+@given(
+    texts=st.lists(
+        st.from_regex(r"[-+]?[0-9]{0,9}\.?[0-9]{0,9}(e-[0-9])?", fullmatch=True).filter(len),
+        min_size=1,
     )
-    names, inverse = unique_fields(column)
-    assert [names[i] for i in inverse] == ["b", "a", "b", "c"]
+)
+def test_decimals_are_those_of_float_to_the_last_bit(texts: list[str]) -> None:
+    (column,) = split_columns("\n".join(texts).encode(), ("score",), NAME)
+    values, others = decimals(column)
+    for row, text in enumerate(texts):
+        if row not in others:
+            assert values[row].hex() == float(text).hex()
+        else:
+            assert not re.fullmatch(r"-?(?=\.?[0-9])[0-9]{0,7}\.?[0-9]{0,7}", text)
 
 
 def test_columns_are_iterated_in_order() -> None:

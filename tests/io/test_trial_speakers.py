@@ -8,13 +8,15 @@ import pytest
 from support import lines_to
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.scores import PairedTrials, pair, read_scores
-from privacy_eval.io.trial_speakers import trial_speakers
+from privacy_eval.io.scores import read_scores
+from privacy_eval.io.trial_speakers import with_speakers
+from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.trials import Trials
 
 SPEAKERS = ["a", "b"]
 
 
-def paired(folder: Path, enrolled: dict[str, str], spoken: dict[str, str]) -> PairedTrials:
+def paired(folder: Path, enrolled: dict[str, str], spoken: dict[str, str]) -> Trials:
     """Pair every enrolled id with every utterance; both by their speaker."""
     lines = (
         f"{e} {u} 0.5 {'target' if enrolled[e] == spoken[u] else 'nontarget'}"
@@ -22,7 +24,7 @@ def paired(folder: Path, enrolled: dict[str, str], spoken: dict[str, str]) -> Pa
         for u in spoken
     )
     scores = read_scores(lines_to(folder / "scores", lines), format="wespeaker")
-    return pair(scores, scores.key())
+    return pair(scores)
 
 
 def spk(folder: Path, name: str, speaker_of: dict[str, str]) -> Path:
@@ -38,37 +40,39 @@ def test_utt2spk_lists_enrolled_utterances_and_other_ids_are_speakers(
 ) -> None:
     trials = paired(tmp_path, enrolled, UTTERANCES)
     utt2spk = spk(tmp_path, "utt2spk", {**UTTERANCES, "u3": "a", "u4": "b"})
-    sides = trial_speakers(trials, utt2spk)
-    assert sides[0].tolist() == [enrolled[e] for e in trials.speaker.tolist()]
-    assert sides[1].tolist() == [UTTERANCES[u] for u in trials.utterance.tolist()]
+    known = with_speakers(trials, utt2spk)
+    assert known.enrolled_speaker.tolist() == [enrolled[e] for e in trials.enrolled.tolist()]
+    assert known.trial_speaker.tolist() == [UTTERANCES[u] for u in trials.utterance.tolist()]
 
 
 def test_a_speaker_named_like_an_utterance_is_the_speaker(tmp_path: Path) -> None:
     trials = paired(tmp_path, {"a": "a", "b": "b"}, UTTERANCES)
     utt2spk = spk(tmp_path, "utt2spk", {**UTTERANCES, "a": "b"})
-    assert trial_speakers(trials, utt2spk)[0].tolist() == trials.speaker.tolist()
+    assert with_speakers(trials, utt2spk).enrolled_speaker.tolist() == trials.enrolled.tolist()
 
 
 def test_models_have_speakers_of_their_own_file(tmp_path: Path) -> None:
     models = {"m1": "a", "m2": "a", "m3": "b"}
     trials = paired(tmp_path, models, UTTERANCES)
     files = spk(tmp_path, "utt2spk", UTTERANCES), spk(tmp_path, "models", models)
-    assert trial_speakers(trials, *files)[0].tolist() == [
-        models[m] for m in trials.speaker.tolist()
+    assert with_speakers(trials, *files).enrolled_speaker.tolist() == [
+        models[m] for m in trials.enrolled.tolist()
     ]
     with pytest.raises(PrivacyEvalError, match=r"models: 1 enrolled ids have no speaker: m3"):
-        trial_speakers(trials, files[0], spk(tmp_path, "models", {"m1": "a", "m2": "a"}))
+        with_speakers(trials, files[0], spk(tmp_path, "models", {"m1": "a", "m2": "a"}))
     with pytest.raises(PrivacyEvalError, match=r"m1 \(taken for a speaker.*--enroll-utt2spk"):
-        trial_speakers(trials, files[0])
+        with_speakers(trials, files[0])
 
 
 def test_first_folders_name_speakers(tmp_path: Path) -> None:
     ids = {f"{s}/x/{n}.wav": s for s in SPEAKERS for n in range(2)}
     trials = paired(tmp_path, ids, ids)
     for utt2spk in (None, tmp_path / "missing", spk(tmp_path, "utt2spk", ids)):
-        sides = trial_speakers(trials, utt2spk)
-        assert sides[0].tolist() == [t.split("/")[0] for t in trials.speaker.tolist()]
-        assert sides[1].tolist() == [t.split("/")[0] for t in trials.utterance.tolist()]
+        known = with_speakers(trials, utt2spk)
+        assert known.enrolled_speaker.tolist() == [
+            t.split("/")[0] for t in trials.enrolled.tolist()
+        ]
+        assert known.trial_speaker.tolist() == [t.split("/")[0] for t in trials.utterance.tolist()]
 
 
 def test_contradictions_name_both_readings(tmp_path: Path) -> None:
@@ -77,12 +81,12 @@ def test_contradictions_name_both_readings(tmp_path: Path) -> None:
     utt2spk = spk(tmp_path, "utt2spk", {"a/1.wav": "b", "b/1.wav": "b"})
     message = r"(?s)labels of 2 trials contradict .*\(speaker b, by .*trial .*\(speaker b, by "
     with pytest.raises(PrivacyEvalError, match=message):
-        trial_speakers(trials, utt2spk)
+        with_speakers(trials, utt2spk)
 
 
 def test_without_a_file_or_folders_the_file_is_asked_for(tmp_path: Path) -> None:
     trials = paired(tmp_path, {"a": "a", "b": "b"}, UTTERANCES)
     with pytest.raises(PrivacyEvalError, match="--utt2spk"):
-        trial_speakers(trials, None)
+        with_speakers(trials, None)
     with pytest.raises(PrivacyEvalError, match="1 trial utterances have no speaker: u2"):
-        trial_speakers(trials, spk(tmp_path, "utt2spk", {"u1": "a"}))
+        with_speakers(trials, spk(tmp_path, "utt2spk", {"u1": "a"}))

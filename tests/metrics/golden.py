@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics import TrialScores
+from privacy_eval.metrics.pairing import pair
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "scores"
 

@@ -226,7 +226,7 @@ def test_one_rule_for_truth(words: tuple[object, object]) -> None:
         ([2, 0], "'2'"),
         ([0.5, 1], "'0.5'"),
         (["spoof", "bonafide"], "'bonafide', 'spoof'"),
-        ([None, True], "'none'"),
+        ([None, True], "'None'"),
         ([1, float("nan")], "'nan'"),
         ([1, ""], "''"),
         ([-1, 0], "'-1'"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support import ROOT, Run, cli, lines_to
 
 from privacy_eval.io.labels import age_bands
-from privacy_eval.io.scores import PairedTrials, pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics.groups import (
     KINDS,
     GroupedTrials,
@@ -29,6 +29,8 @@ from privacy_eval.metrics.groups import (
     group_values,
     max_t_test,
 )
+from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.trials import Trials
 
 SMALL = FOLDER.parent / "groups"
 SHARED = ROOT.parent / "shared/disclosure/groups"
@@ -46,7 +48,7 @@ def paths(name: str) -> list[Path]:
 
 
 @cache
-def trials_of_set(name: str) -> PairedTrials:
+def trials_of_set(name: str) -> Trials:
     scores, key = paths(name)
     return pair(read_scores(scores), read_trials(key))
 
@@ -61,7 +63,7 @@ def grouped(name: str, column: str) -> GroupedTrials:
     utterances = trials.utterance.tolist()
     return GroupedTrials.by_speaker(
         (trials.score, trials.is_target),
-        (trials.speaker.tolist(), [utt2spk[u] for u in utterances]),
+        (trials.enrolled.tolist(), [utt2spk[u] for u in utterances]),
         utterances,
         group_of,
     )

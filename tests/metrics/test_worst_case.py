@@ -20,8 +20,10 @@ from scipy import stats
 from strategies import ScoreLists, any_scores
 from support import ROOT, Run, cli
 
-from privacy_eval.io.scores import PairedTrials, pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics import TrialScores, WorstCase, worst_case
+from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.trials import Trials
 from privacy_eval.metrics.worst_case import (
     fit_student,
     gaussian_worst_case,
@@ -39,7 +41,7 @@ EXPECTED = json.loads((SMALL / "expected.json").read_text()) | json.loads(
 
 
 @cache
-def trials_of_set(name: str) -> PairedTrials:
+def trials_of_set(name: str) -> Trials:
     folder = SMALL / name
     if folder.is_dir():
         return pair(read_scores(folder / "scores.gz"), read_trials(folder / "trials.gz"))

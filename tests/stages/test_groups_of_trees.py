@@ -13,8 +13,9 @@ import pytest
 from support import ROOT, Run, cli, lines_to, score_lines, trial_lines, utterances
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics import TrialScores, kaldi_eer
+from privacy_eval.metrics.pairing import pair
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results, to_json
 
@@ -87,7 +88,7 @@ def test_records_have_the_values_of_each_group(tree: GroupedTree) -> None:
     )
     spoken = (tree.root / "data/libri_test_trials_f/utt2spk").read_text().splitlines()
     utt2spk = dict(line.split() for line in spoken)
-    enrolled = [accent_of.get(s, "") for s in trials.speaker.tolist()]
+    enrolled = [accent_of.get(s, "") for s in trials.enrolled.tolist()]
     tested = [accent_of[utt2spk[u]] for u in trials.utterance.tolist()]
     for accent in "ab":
         rows = np.array([e == t == accent for e, t in zip(enrolled, tested, strict=True)])

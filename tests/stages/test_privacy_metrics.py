@@ -31,8 +31,9 @@ from privacy_eval.errors import OutputError
 from privacy_eval.io.confine import refuse_symlinks_below
 from privacy_eval.io.files import Loaded, digest
 from privacy_eval.io.inputs import Inputs
-from privacy_eval.io.scores import pair, read_scores, read_trials
+from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics import TrialScores, of_kind, score_metrics
+from privacy_eval.metrics.pairing import pair
 from privacy_eval.products.freshness import NOTE, Outcome, Run
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results, to_json

@@ -1,0 +1,241 @@
+"""Scores and their labels, joined on (enrolled id, utterance), never by their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PrivacyEvalError
+from .trials import Trials, match
+
+#: Remedy for trials and scores that do not match.
+ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
+
+
+def pair(
+    scores: Trials,
+    trials: Trials | None = None,
+    *,
+    allow_missing: bool = False,
+    hint: str = ALLOW_MISSING,
+) -> Trials:
+    """Join scores and labels on the pair (enrolled id, utterance), in any order.
+
+    Parameters
+    ----------
+    scores : Trials
+        With scores.
+    trials : Trials, optional
+        With labels and what else is known of the trials; without them, the scores have labels.
+    allow_missing : bool
+        Leave out trials without a score and scores without a trial, and count them in `missing`
+        and `extra`.
+    hint : str
+        Remedy that the error suggests.
+
+    Returns
+    -------
+    Trials
+        In the order of the scores.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unless allowed: how many trials have no score, how many scores no trial, and the first
+        five of each. In any case: no target or no nontarget trial with a score; labels of the
+        scores that contradict the key.
+
+    Examples
+    --------
+    >>> scores = Trials(enrolled=["a", "a"], utterance=["u", "v"], score=[1.5, -2])
+    >>> key = Trials(enrolled=["a", "a"], utterance=["v", "u"], label=["nontarget", "target"])
+    >>> pair(scores, key).is_target
+    array([ True, False])
+    """
+    trials = _labels(scores, trials)
+    rows = match(scores, trials)
+    if (rows[0].size < len(scores) or rows[1].size < len(trials)) and not allow_missing:
+        raise PrivacyEvalError(_mismatch(scores, trials, rows, hint))
+    paired = _joined(scores, trials, rows)
+    for name, empty in (
+        ("target", not paired.is_target.any()),
+        ("nontarget", bool(paired.is_target.all())),
+    ):
+        if empty:
+            raise PrivacyEvalError(f"{trials.name}: no {name} trials with a score")
+    return paired
+
+
+def pair_shard(scores: Trials, trials: Trials | None = None) -> Trials:
+    """Label scores whose trials may be only a part of the key's, of one class, too.
+
+    Parameters
+    ----------
+    scores : Trials
+    trials : Trials, optional
+        As of `pair`.
+
+    Returns
+    -------
+    Trials
+
+    Raises
+    ------
+    PrivacyEvalError
+        Scores without a trial; labels of the scores that contradict the key.
+    """
+    trials = _labels(scores, trials)
+    rows = match(scores, trials)
+    if left := _others(scores, rows[0]):
+        raise PrivacyEvalError(
+            f"{scores.where(left[0])}: {len(left)} scores without a trial in {trials.name}: "
+            f"{scores.quote(left)}"
+        )
+    return _joined(scores, trials, rows)
+
+
+def rows_of_same(trials: Trials, other: Trials) -> NDArray[np.int64]:
+    """Return the row of each trial of a system in the same trials of another system.
+
+    Parameters
+    ----------
+    trials, other : Trials
+        With labels.
+
+    Returns
+    -------
+    int array, shape (P,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        The trials or their labels differ: how many, and the first ones.
+    """
+    rows = match(trials, other)
+    for of, matched in zip((trials, other), rows, strict=True):
+        if left := _others(of, matched):
+            raise PrivacyEvalError(
+                "systems are compared on the same trials, but one of them lacks "
+                f"{len(left)}: {of.quote(left)}"
+            )
+    contrary = np.flatnonzero(trials.is_target != other.is_target[rows[1]]).tolist()
+    if contrary:
+        raise PrivacyEvalError(
+            f"systems have different labels of {len(contrary)} trials: {trials.quote(contrary)}"
+        )
+    return rows[1]
+
+
+def score_table(files: Sequence[Trials], trials: Trials) -> NDArray[np.float64]:
+    """Join the scores of several files for the same trials, in the order of the key.
+
+    Parameters
+    ----------
+    files : sequence of Trials
+        Scores.
+    trials : Trials
+        The key.
+
+    Returns
+    -------
+    float64 array, shape (P, files)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `pair`: a file has other trials than the key.
+    """
+    for file in files:
+        pair(file, trials, hint="scores are of the same trials")
+    return np.column_stack([file.score[match(trials, file)[1]] for file in files])
+
+
+def check_same_trials(key: Trials, other: Trials) -> None:
+    """Check that two keys have the same trials with the same labels, in any order.
+
+    Parameters
+    ----------
+    key, other : Trials
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names both files, and the first trial of `other` with another label, else the first
+        trial that only one of them has; how many labels differ and how many trials are in one
+        key only.
+    """
+    key_row, other_row = match(key, other)
+    contrary = other_row[key.is_target[key_row] != other.is_target[other_row]].tolist()
+    only_other, only_key = _others(other, other_row), _others(key, key_row)
+    for at, rows, file, what in (
+        (other, contrary, key, "has another label"),
+        (other, only_other, key, "is missing"),
+        (key, only_key, other, "is missing"),
+    ):
+        if rows:
+            row, unmatched = min(rows), len(only_key) + len(only_other)
+            raise PrivacyEvalError(
+                f"{at.where(row)}: trial {at.quote([row])} {what} in {file.name}: two keys of one "
+                f"trial set ({len(contrary)} of {key_row.size} labels differ, {unmatched} trials "
+                "are in one only); remove the wrong one, or name a folder with --keys"
+            )
+
+
+def _labels(scores: Trials, trials: Trials | None) -> Trials:
+    """Return the labels of scores: of a key, or their own."""
+    if trials is None and "is_target" not in scores:
+        raise PrivacyEvalError(f"{scores.name}: no labels: a trial key is needed")
+    return scores if trials is None else trials
+
+
+def _others(trials: Trials, rows: NDArray[np.int64]) -> list[int]:
+    """Return the rows that are not among some ascending or unordered ones."""
+    return [] if rows.size == len(trials) else np.delete(np.arange(len(trials)), rows).tolist()
+
+
+def _joined(
+    scores: Trials, trials: Trials, rows: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> Trials:
+    """Join paired rows; labels of both must be the same."""
+    paired = scores if rows[0].size == len(scores) else scores.take(rows[0])
+    if trials is scores:
+        return paired
+    in_order = rows[1].size == len(trials) and bool(np.all(rows[1] == np.arange(rows[1].size)))
+    labelled = trials if in_order else trials.take(rows[1])
+    if "is_target" in paired:
+        contrary = np.flatnonzero(paired.is_target != labelled.is_target)
+        if contrary.size:
+            row = int(contrary[0])
+            raise PrivacyEvalError(
+                f"{paired.where(row)}: {contrary.size} labels contradict {trials.name} "
+                f"(first: {paired.quote([row])})"
+            )
+    missing, extra = len(trials) - rows[1].size, len(scores) - rows[0].size
+    return paired.beside(labelled, missing=missing, extra=extra)
+
+
+def _mismatch(
+    scores: Trials, trials: Trials, rows: tuple[NDArray[np.int64], NDArray[np.int64]], hint: str
+) -> str:
+    lines = [f"{scores.name} and {trials.name} do not contain the same trials:"]
+    missing, extra = _others(trials, rows[1]), _others(scores, rows[0])
+    if not rows[0].size:
+        swapped = scores.with_columns(enrolled=scores.utterance, utterance=scores.enrolled)
+        why = "no trial is in both, so they are of different sets: name the key of these scores"
+        if match(swapped, trials)[0].size:
+            why = "the first two columns of the scores are exchanged"
+        lines.append(f"  {why}:")
+        hint = "" if hint == ALLOW_MISSING else hint
+    elif not extra and rows[1].max() < missing[0]:
+        lines.append("  the scores end early, as in a truncated file; copy it again:")
+    for what, of, left in (
+        ("trials without a score", trials, missing),
+        ("scores without a trial", scores, extra),
+    ):
+        if left:
+            lines.append(f"  {len(left)} {what} (first at {of.where(left[0])}): {of.quote(left)}")
+    if hint:
+        lines.append(f"  ({hint})")
+    return "\n".join(lines)
