@@ -11,6 +11,7 @@ scoring rules" (2009), as cited by the ZEBRA paper [16].
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -211,27 +212,39 @@ def sloped_llr(blocks: PavBlocks, target_position: IntArray) -> tuple[FloatArray
 
 
 def _pool_violators(groups: Groups) -> Groups:
-    from scipy.optimize import isotonic_regression  # slow to import, and not always needed
-
-    targets, nontargets, sets = groups.targets, groups.nontargets, groups.sets
-    size = targets + nontargets
-    # Offset each set above the one before, so that rows of different sets are never pooled.
-    apart = sets.spread(2.0 * np.arange(sets.first.size))
-    solution = isotonic_regression(targets / size + apart, weights=size.astype(np.float64))
-    starts = np.asarray(solution.blocks[:-1], dtype=np.intp)
-    # The regression compares rounded means; the counts decide exactly. Neighbours
-    # that do not increase share a block in the solution, so they are pooled here.
+    """Pool neighbours whose share of targets does not rise, all at once, until there are none."""
+    targets, nontargets, last = groups.targets, groups.nontargets, groups.sets.last
+    targets_up_to, nontargets_up_to = targets.cumsum(), nontargets.cumsum()
+    # A large group that pools with those before it one by one would need a round for each.
+    budget: float = 10 * targets.size + 10**6
     while True:
-        targets = np.add.reduceat(targets, starts)
-        nontargets = np.add.reduceat(nontargets, starts)
-        sets = Sets(np.searchsorted(starts, sets.first), starts.size)
-        begins = np.concatenate(
-            [[True], targets[:-1] * nontargets[1:] < targets[1:] * nontargets[:-1]]
-        )
-        begins[sets.first] = True
-        if begins.all():
-            return Groups(targets, nontargets, sets.first)
-        starts = np.flatnonzero(begins)
+        rises = np.empty(targets.size, dtype=bool)
+        below, above = targets[:-1] * nontargets[1:], targets[1:] * nontargets[:-1]
+        np.less(below, above, out=rises[:-1])
+        rises[last] = True
+        ends = rises.nonzero()[0]
+        if ends.size == targets.size:
+            return Groups(targets, nontargets, np.append(0, last[:-1] + 1))
+        budget -= targets.size + 1000  # what a round takes at least is that of a thousand groups
+        if budget < 0:
+            ends, budget = _regression_ends(targets, nontargets, last), math.inf
+        last = ends.searchsorted(last)
+        targets_up_to, nontargets_up_to = targets_up_to[ends], nontargets_up_to[ends]
+        targets, nontargets = targets_up_to.copy(), nontargets_up_to.copy()
+        targets[1:] -= targets_up_to[:-1]
+        nontargets[1:] -= nontargets_up_to[:-1]
+
+
+def _regression_ends(targets: IntArray, nontargets: IntArray, last: IntArray) -> IntArray:
+    """Find the last group of each block in one pass; means that differ by rounding only may
+    stay apart."""
+    from scipy.optimize import isotonic_regression  # slow to import, and hardly ever needed
+
+    size = targets + nontargets
+    # Offset each set above the one before, so that groups of different sets are never pooled.
+    apart = 2.0 * np.repeat(np.arange(last.size), np.diff(last, prepend=-1))
+    solution = isotonic_regression(targets / size + apart, weights=size.astype(np.float64))
+    return np.asarray(solution.blocks[1:] - 1, dtype=np.int64)
 
 
 def _llr(pooled: Groups, trials: Groups) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ import pytest
 import reference_metrics as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 from strategies import ScoreLists, any_scores
 
 from privacy_eval.metrics import VARIANTS, Groups, PavBlocks, TrialScores, Variant, pav
@@ -123,6 +125,35 @@ def test_agrees_with_stack_algorithm_on_many_groups(seed: int, highest: int) -> 
     targets = generator.binomial(total, share)
     groups = list(zip(targets.tolist(), (total - targets).tolist(), strict=True))
     assert counts(solve(groups)) == stack_pav(groups)
+
+
+def solve_sets(sets: list[list[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
+    """Blocks of several sets of groups, solved at once."""
+    targets, nontargets = np.array([group for of in sets for group in of], dtype=np.int64).T
+    first = np.cumsum([0, *map(len, sets[:-1])])
+    blocks = pav(Groups(targets, nontargets, first))
+    ends = [*blocks.first.tolist(), blocks.targets.size]
+    return [counts(blocks)[a:b] for a, b in itertools.pairwise(ends)]
+
+
+@given(sets=st.lists(group_lists.filter(lambda g: all(map(any, zip(*g, strict=True)))), min_size=1))
+def test_every_set_is_regressed_alone(sets: list[list[tuple[int, int]]]) -> None:
+    for groups, pooled in zip(sets, solve_sets(sets), strict=True):
+        targets, nontargets = np.array(groups).T
+        size = targets + nontargets
+        blocks = isotonic_regression(targets / size, weights=size.astype(float)).blocks
+        # It compares rounded means: equal ones may stay apart, which the textbook's then pools.
+        starts = blocks[:-1]
+        of_classes = (np.add.reduceat(of, starts).tolist() for of in (targets, nontargets))
+        assert pooled == stack_pav(list(zip(*of_classes, strict=True)))
+
+
+@pytest.mark.parametrize("length", [200, 1000, 4000])
+def test_a_large_group_pools_with_those_before_it_one_by_one(length: int) -> None:
+    # Shares rise by 1/length from group to group; the last group's share is about 0.
+    rising = [(k, length + 1 - k) for k in range(1, length + 1)]
+    some, all_of_them = [*rising, (1, length**2)], [*rising, (1, length**4)]
+    assert solve_sets([some, all_of_them, some]) == [*map(stack_pav, (some, all_of_them, some))]
 
 
 # Laplace's rule
