@@ -77,14 +77,25 @@ TRUTH = (
 #: Columns of trials, and what others call them, in lower case. An enrolled id is a speaker, a model
 #: or an utterance; `trial_speaker` and `enrolled_speaker` are people.
 COLUMNS = {
-    "enrolled": ("enrolled", "modelid", "enroll", "enrollment", "speaker", "model"),
-    "utterance": ("utterance", "segmentid", "segment", "test", "trial"),
-    "score": ("score", "llr"),
-    "label": ("label", "targettype", "key", "is_target"),
-    "enrolled_speaker": ("enrolled_speaker",),
-    "trial_speaker": ("trial_speaker",),
+    "enrolled": (
+        *("enrolled", "modelid", "model_id", "model", "enroll", "enrol", "enrollment"),
+        *("enroll_id", "enrolled_id", "enrollment_id", "speaker", "spk", "speaker_id", "spk_id"),
+    ),
+    "utterance": (
+        *("utterance", "segmentid", "segment_id", "segment", "test", "trial", "utt"),
+        *("utterance_id", "utt_id", "test_id"),
+    ),
+    "score": ("score", "scores", "llr", "similarity"),
+    "label": (
+        *("label", "labels", "targettype", "key", "is_target", "target", "same", "same_speaker"),
+        "mated",
+    ),
+    "enrolled_speaker": ("enrolled_speaker", "enroll_speaker", "enrollment_speaker", "enroll_spk"),
+    "trial_speaker": ("trial_speaker", "test_speaker", "trial_spk", "test_spk"),
     "weight": ("weight",),
 }
+#: Of these, the enrolled id in a table without another one, and else the trial speaker.
+_SPEAKER = ("speaker", "spk", "speaker_id", "spk_id")
 #: What other programs write for a value that is missing: never a name.
 MISSING = frozenset(
     ["", "None", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "n/a", "n.a.", "#N/A", "null", "NULL"]
@@ -105,6 +116,40 @@ def without_fraction(text: str) -> str:
     return whole if is_whole and text.isascii() else text
 
 
+def fields_of(names: Iterable[str], known: Collection[str] = ()) -> dict[str, list[str]]:
+    """Find columns by their usual names.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of all columns of a table.
+    known : collection of str
+        Fields that are known already.
+
+    Returns
+    -------
+    dict
+        By field of `COLUMNS`: the names that could be it, several if it is not clear.
+
+    Examples
+    --------
+    >>> fields_of(["speaker", "utt", "LLR"])
+    {'enrolled': ['speaker'], 'utterance': ['utt'], 'score': ['LLR']}
+    >>> fields_of(["enroll", "speaker"])
+    {'enrolled': ['enroll'], 'trial_speaker': ['speaker']}
+    """
+    usual = {alias: field for field, aliases in COLUMNS.items() for alias in aliases}
+    fields = {name: usual.get(name.strip().lower(), "") for name in names}
+    speakers = [n for n, field in fields.items() if field and n.strip().lower() in _SPEAKER]
+    if "enrolled" in known or len([*filter("enrolled".__eq__, fields.values())]) > len(speakers):
+        fields |= dict.fromkeys(speakers, "trial_speaker")
+    return {
+        field: found
+        for field, found in grouped(fields, fields.__getitem__).items()
+        if field and field not in known
+    }
+
+
 def missing_among(texts: Collection[str]) -> set[str]:
     """Return the texts that stand for a missing value, also the code -1 among codes from 0.
 
@@ -116,7 +161,9 @@ def missing_among(texts: Collection[str]) -> set[str]:
     set()
     """
     missing = MISSING.intersection(texts)
-    code = {text for text in texts if without_fraction(text) == "-1"}
+    code = {"-1", "-1.", "-1.0"}.intersection(texts)
+    if not code:
+        return {*missing}
     codes = {without_fraction(text) for text in missing.symmetric_difference(texts) - code}
     are_codes = all(text.isdigit() for text in codes) and codes not in (set(), {"1"})
     return {*missing, *(code if are_codes else ())}

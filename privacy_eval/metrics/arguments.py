@@ -7,16 +7,20 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..choices import TRUTH, missing_among, without_fraction
+from ..choices import MISSING, TRUTH, missing_among, without_fraction
 from ..errors import PrivacyEvalError, abbreviate
+from .frames import open_column
 
 #: Up to here every whole number is a float; beyond it, every second one at most.
 _MAX_WHOLE = 1 << 53
+#: Whole numbers within so many are coded by their differences.
+_MOST_CODES = 1 << 16
 _WHOLE = re.compile(r"[-+]?[0-9]+(\.0*)?")
 
 
@@ -37,7 +41,7 @@ def as_array(values: ArrayLike, name: str, dtype: DTypeLike | None = None) -> ND
     Raises
     ------
     PrivacyEvalError
-        Masked values: how many.
+        Masked values: how many; a tensor that NumPy cannot read.
 
     Examples
     --------
@@ -47,8 +51,27 @@ def as_array(values: ArrayLike, name: str, dtype: DTypeLike | None = None) -> ND
     parts: list[Any] = [*values] if isinstance(values, list | tuple) else [values]
     masks = [np.ma.getmaskarray(part) for part in parts if isinstance(part, np.ma.MaskedArray)]
     if masked := sum(int(mask.sum()) for mask in masks):
-        raise PrivacyEvalError(f"{masked} {name} are masked, so missing: leave them out")
-    return np.asarray(values, dtype=dtype)
+        rows = np.flatnonzero(np.concatenate([mask.ravel() for mask in masks]))
+        raise PrivacyEvalError(
+            f"{masked} {name} are masked, so missing, {at_rows(rows)}: leave them out"
+        )
+    opened = open_column(values)
+    if isinstance(opened, tuple):
+        opened = np.fromiter([*opened[1], None], dtype=object)[opened[0]]
+    try:
+        return np.asarray(values if opened is None else opened, dtype)
+    except (TypeError, RuntimeError) as error:
+        if not hasattr(parts[0], "detach"):
+            raise
+        raise PrivacyEvalError(
+            f"{name} are a tensor that NumPy cannot read ({error}): give "
+            "tensor.detach().float().cpu().numpy()"
+        ) from error
+
+
+def at_rows(rows: NDArray[np.integer[Any]]) -> str:
+    """Name the first rows for a message."""
+    return f"at index {abbreviate([*map(str, rows[:6])])}"
 
 
 def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -67,9 +90,8 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     Raises
     ------
     PrivacyEvalError
-        Masked values; as `check_whole_numbers`.
-    TypeError
-        No numbers, such as text.
+        Masked or missing values, what is no number, such as text: how many, and the first ones; as
+        `check_whole_numbers`.
 
     Examples
     --------
@@ -80,12 +102,40 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     given, is_number = array.ravel(), array.dtype.kind in "iuf"
     if array.ndim == 1 and isinstance(values, list | tuple):
         given = np.array(values, dtype=object)  # NumPy makes floats of integers beside floats
-    floats = array.astype(np.float64, copy=False) if is_number else np.full(array.shape, np.inf)
+    if not is_number:  # NumPy would parse text
+        _check_numbers(given, name)
+    try:
+        floats = array.astype(np.float64, copy=False)
+    except OverflowError:
+        floats = np.full(array.shape, np.inf)
     if given.dtype.kind in "iuO":
         check_whole_numbers(floats.ravel(), lambda n: str(given[n]), f"{name}, index {{}}".format)
-    if not is_number:  # NumPy would parse text
-        raise TypeError(f"{name} must be numbers, not {array.dtype}")
     return floats
+
+
+def _check_numbers(given: NDArray[Any], name: str) -> None:
+    """Refuse what is no number, all of one kind at once."""
+    kinds = np.array([_kind(value) for value in given.tolist()], dtype=np.str_)
+    for kind in dict.fromkeys(kinds[kinds != ""].tolist()):
+        rows = np.flatnonzero(kinds == kind)
+        remedy = "leave them out" if kind == "missing" else "convert them to floats"
+        if kind == "truth values":
+            remedy = "these are decisions or labels; give the scores behind them"
+        raise PrivacyEvalError(
+            f"{name} must be numbers: {rows.size} of {given.size} are {kind}, such as "
+            f"{given[rows[0]]!s:.40}, {at_rows(rows)}: {remedy}"
+        )
+
+
+def _kind(value: object) -> str:
+    """Return what a value is in place of a number; "" if it is one."""
+    if isinstance(value, bool | np.bool_):
+        return "truth values"
+    if isinstance(value, Real):
+        return ""
+    if isinstance(value, str | bytes):
+        return "text"
+    return "missing" if str(value) in MISSING else f"of the type {type(value).__name__}"
 
 
 def check_whole_numbers(
@@ -150,23 +200,83 @@ def as_names(values: ArrayLike, name: str) -> NDArray[np.str_]:
     >>> as_names([235, 1089], "speakers").tolist()
     ['235', '1089']
     """
-    array = as_array(values, name)
-    given = array.ravel().tolist()
-    texts = {x: _text(x) for x in set(given)}
-    if missing := missing_among(set(texts.values())):
-        at = [str(n) for n, x in enumerate(given) if texts[x] in missing]
+    codes, names = coded_names(values, name)
+    return np.array(names, dtype=np.str_)[codes]
+
+
+def coded_names(
+    values: Any, name: str, *, may_miss: bool = False
+) -> tuple[NDArray[np.int32], list[str]]:
+    """Code ids or labels as `as_names` converts them: code of each, and the different names.
+
+    Parameters
+    ----------
+    values : array_like
+    name : str
+        What the values are, for messages.
+    may_miss : bool
+        Missing values have the code -1; else they are refused.
+
+    Examples
+    --------
+    >>> coded_names(["b", "a", "b"], "speakers")
+    (array([0, 1, 0], dtype=int32), ['b', 'a'])
+    """
+    codes, different = _coded(values, name)
+    texts = different if {*map(type, different)} == {str} else [*map(_text, different)]
+    names, missing = texts, missing_among({*texts})
+    if re.search(r"\.0*\n", "\n".join([*texts, ""])):
+        names = [*map(without_fraction, texts)]
+        if floats := [pair for pair in zip(texts, names, strict=True) if pair[0] != pair[1]]:
+            text = f"{name}: {floats[0][0]} is taken for {floats[0][1]}"
+            warnings.warn(text, stacklevel=4)
+    if missing or names is not different:
+        names = ["" if text in missing else of for text, of in zip(texts, names, strict=True)]
+        place = {of: code for code, of in enumerate(dict.fromkeys(filter(None, names)))}
+        codes = np.array([place.get(of, -1) for of in names], dtype=np.int32)[codes]
+        names = [*place]
+    if missing and not may_miss:
+        rows = np.flatnonzero(codes < 0)
         raise PrivacyEvalError(
-            f"{len(at)} of {len(given)} {name} are missing ({abbreviate(sorted(missing))}), "
-            f"at index {abbreviate(at)}: leave them out, or give them a name"
+            f"{rows.size} of {codes.size} {name} are missing ({abbreviate(sorted(missing))}), "
+            f"{at_rows(rows)}: leave them out, or give them a name"
         )
-    names = {x: without_fraction(text) for x, text in texts.items()}
-    if floats := [x for x in names if names[x] != texts[x]]:
-        text = f"{name}: {texts[floats[0]]} is taken for {names[floats[0]]}"
-        warnings.warn(text, stacklevel=3)
-    return np.array([names[x] for x in given], dtype=np.str_).reshape(array.shape)
+    return codes, names
 
 
-def as_truth(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+def _coded(values: Any, name: str) -> tuple[NDArray[np.int32], list[Any]]:
+    """Code values: code of each, and the different ones, all of which occur."""
+    opened = open_column(values)
+    if isinstance(opened, tuple):
+        codes, different = opened[0].astype(np.int32), opened[1]
+    else:
+        array = as_array(values if opened is None else opened, name)
+        low, high = (
+            (array.min(), array.max()) if array.dtype.kind in "bi" and array.size else (0, -1)
+        )
+        if 0 <= int(high) - int(low) <= _MOST_CODES:
+            codes = (array.astype(np.int64) - int(low)).astype(np.int32)
+            different = np.arange(int(low), int(high) + 1).astype(array.dtype).tolist()
+        else:
+            given = array.ravel().tolist()
+            try:
+                place = {value: code for code, value in enumerate(dict.fromkeys(given))}
+            except TypeError as error:
+                raise PrivacyEvalError(
+                    f"{name} must be one text or number each: {error}"
+                ) from error
+            codes = np.fromiter(map(place.__getitem__, given), np.int32, len(given))
+            return codes.reshape(array.shape), [*place]
+    counts = np.bincount(codes.ravel() + 1, minlength=len(different) + 1)
+    if counts[0] or not counts[1:].all():
+        kept, different = np.flatnonzero(counts), [None, *different]
+        place_of = np.zeros(counts.size, dtype=np.int32)
+        place_of[kept] = np.arange(kept.size)
+        codes, different = place_of[codes + 1], [different[code] for code in kept]
+    return codes, different
+
+
+def as_truth(values: Any, name: str) -> NDArray[np.bool_]:
     """Convert labels of trials to true for target and false for nontarget trials.
 
     Parameters
@@ -190,18 +300,21 @@ def as_truth(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     >>> as_truth(["target", "nontarget"], "labels").tolist(), as_truth([1, -1], "labels").tolist()
     ([True, False], [True, False])
     """
-    array = as_array(values, name)
-    if array.dtype == np.bool_:
-        return array
-    given = array.ravel().tolist()
-    texts = {x: _text(x) for x in set(given)}
-    truth, _ = truth_of(texts.values())
-    if unknown := sorted(set(texts.values()) - truth.keys()):
+    if getattr(values, "dtype", None) == np.bool_ and isinstance(values, np.ndarray):
+        return as_array(values, name)
+    codes, different = _coded(values, name)
+    texts = [*map(_text, different)]
+    truth, _ = truth_of(texts)
+    if unknown := sorted({*texts} - truth.keys()):
+        wrong = np.isin(texts, unknown)[codes]
+        are_scores = len(unknown) > 2 and isinstance(different[0], float)
         raise PrivacyEvalError(
             f"{name} must be true or false, 1 or 0, target or nontarget, not "
-            + abbreviate([*map(repr, unknown)])
+            f"{abbreviate([*map(repr, unknown)])} ({np.count_nonzero(wrong)} of {wrong.size}, "
+            f"{at_rows(np.flatnonzero(wrong))}): "
+            + ("are they the scores?" if are_scores else "leave them out or rename them")
         )
-    return np.array([truth[texts[x]] for x in given], np.bool_).reshape(array.shape)
+    return np.array([truth[text] for text in texts], dtype=np.bool_)[codes]
 
 
 def truth_of(labels: Iterable[str]) -> tuple[dict[str, bool], tuple[str, str]]:

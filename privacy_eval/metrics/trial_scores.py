@@ -224,9 +224,7 @@ class TrialScores(TrialSets):
     Raises
     ------
     PrivacyEvalError
-        A class without trials, a score that is NaN or infinite.
-    TypeError
-        Scores that are not numbers, such as text.
+        A class without trials; scores that are not numbers, or not finite.
 
     Examples
     --------

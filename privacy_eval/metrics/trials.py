@@ -7,16 +7,17 @@ simulations return it; a data frame, arrays or anything with named columns makes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices import COLUMNS, missing_among, without_fraction
-from ..errors import PrivacyEvalError, abbreviate
-from .arguments import as_array, as_numbers, as_truth
+from ..choices import COLUMNS
+from ..errors import PrivacyEvalError, abbreviate, located
+from .arguments import as_array, as_numbers, as_truth, at_rows, coded_names
+from .frames import find_columns, open_column, snapshot
 from .pav import FloatArray, IntArray
 from .trial_scores import BoolArray, TrialScores
 
@@ -64,19 +65,8 @@ class Ids:
         """
         if isinstance(values, Ids):
             return values
-        given = as_array(values, what).ravel().tolist()
-        place = {value: number for number, value in enumerate(dict.fromkeys(given))}
-        texts = [v.decode() if isinstance(v, bytes) else str(v) for v in place]
-        ids = cls(np.fromiter(map(place.__getitem__, given), np.int32, len(given)), texts)
-        missing = missing_among(set(texts))
-        named = ids.renamed(lambda text: "" if text in missing else without_fraction(text))
-        if missing and not may_miss:
-            at = [str(row) for row in np.flatnonzero(named.codes < 0)]
-            raise PrivacyEvalError(
-                f"{len(at)} of {len(given)} {what} are missing ({abbreviate(sorted(missing))}), at "
-                f"index {abbreviate(at)}: leave them out, or give them a name"
-            )
-        return named
+        codes, names = coded_names(values, what, may_miss=may_miss)
+        return cls(codes.ravel(), names)
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -155,7 +145,9 @@ class Trials:
     ----------
     table : data frame or mapping, optional
         Anything with named columns: of pandas, polars or pyarrow, a dict of lists, a structured
-        array. Columns of the names in `COLUMNS` are found.
+        array. Columns of usual names are found, such as enroll, test, llr and target; speaker is
+        the trial speaker beside another column of enrolled ids. All others come along, and are
+        converted once they are asked for.
     score, label, enrolled, utterance, enrolled_speaker, trial_speaker, weight : str or array_like
         Names of other columns of the table, or the values. A higher score supports the same
         speaker; labels are truth values, 1 and 0, or words such as target and nontarget, and
@@ -163,13 +155,18 @@ class Trials:
     origins : tuple of Origin
         Files that the rows come from, that of the scores first.
     **columns : str or array_like
-        Further columns, of the trial side: sex, session, ...
+        Further columns, of the trial side: sex, session, ... (enrolled_sex, of the other one).
 
     Raises
     ------
     PrivacyEvalError
-        A column that is missing or of another length; a value that is missing, not finite or no
-        label; a trial twice: which column, which rows, and the remedy.
+        A column that is missing, there twice or of another length; a value that is missing, not
+        finite or no label; a trial twice: which column, which rows, and the remedy.
+
+    Notes
+    -----
+    What is changed later in the table or the arrays does not change the trials. Ids may have blanks
+    here, but not in score files.
 
     Examples
     --------
@@ -196,36 +193,44 @@ class Trials:
         given = {
             **{"score": score, "label": label, "enrolled": enrolled, "utterance": utterance},
             **{"enrolled_speaker": enrolled_speaker, "trial_speaker": trial_speaker},
-            **{"weight": weight, **columns},
+            "weight": weight,
         }
-        if table is not None:
-            given = _columns_of(table, given)
+        # Keywords are a table, too, with columns of usual names.
+        found = (
+            find_columns(columns, given) if table is None else find_columns(table, given | columns)
+        )
         self.origins = origins
         self._rows: NDArray[Any] | None = None
         self.missing = self.extra = 0
-        made = {name: _column(name, values) for name, values in given.items() if values is not None}
-        self._set({_TRUTH if name == "label" else name: of for name, of in made.items()})
-        self._check()
+        self._columns: dict[str, Any] = {}
+        self._length = len(next((values for _, values in found.values()), ()))
+        if not self._length:
+            raise PrivacyEvalError(f"{self.name}: no trials, as the table is empty")
+        self._add(found)
 
-    def _set(self, columns: Mapping[str, Any]) -> None:
-        self._columns = dict(columns)
-        lengths = {name: len(of) for name, of in self._columns.items()}
-        self._length = next(iter(lengths.values()), 0)
-        if other := [name for name, length in lengths.items() if length != self._length]:
-            first = next(iter(lengths))
-            raise PrivacyEvalError(
-                f"the column {other[0]} has {lengths[other[0]]} rows, but {first} "
-                f"{self._length}: give each trial one of both"
-            )
+    def _add(self, found: Mapping[str, tuple[str, Any]]) -> None:
+        """Add columns by field: fields are converted now, other columns once they are asked for."""
+        for field, (shown, values) in found.items():
+            if field in COLUMNS:
+                name = _TRUTH if field == "label" else field
+                self._columns[name] = _column(field, shown, values)
+            else:
+                self._columns[field] = partial(_column, field, shown, snapshot(values))
+            if len(values) != self._length:
+                raise PrivacyEvalError(
+                    f"the column {shown} has {len(values)} rows, but the table {self._length}: "
+                    "give each trial one value"
+                )
+        if not COLUMNS.keys().isdisjoint(found):
+            self._check()
 
     def _check(self) -> None:
         """Refuse scores that are not finite, and trials that are there twice."""
-        if "score" in self and not np.isfinite(self.score).all():
-            row = int(np.flatnonzero(~np.isfinite(self.score))[0])
-            n = int(np.count_nonzero(~np.isfinite(self.score)))
+        if "score" in self and not (finite := np.isfinite(self.score)).all():
+            rows = np.flatnonzero(~finite)
             raise PrivacyEvalError(
-                f"{self.where(row)}: the score {self.score[row]} is not finite ({n} in all): leave "
-                "these trials out, or mend what made the scores"
+                f"{self.where(rows[0])}: {rows.size} of {len(self)} scores are missing or not "
+                f"finite, such as {self.score[rows[0]]}, {at_rows(rows)}: leave these trials out"
             )
         if "enrolled" in self and "utterance" in self and len(twice := self._repeated()):
             raise PrivacyEvalError(
@@ -245,6 +250,8 @@ class Trials:
                 f"{self.name}: no column {option}, only {', '.join(self._columns)}: name it, "
                 f"{option}=..."
             )
+        if callable(self._columns[name]):
+            self._columns[name] = self._columns[name]()
         return self._columns[name]
 
     def __repr__(self) -> str:
@@ -252,12 +259,8 @@ class Trials:
         if _TRUTH in self:
             n_target = int(np.count_nonzero(self.is_target))
             counts = f"{n_target} target and {len(self) - n_target} nontarget trials"
-        ids = [
-            f"{len(of.used)} {name}" if isinstance(of, Ids) else name
-            for name, of in self._columns.items()
-            if name != _TRUTH
-        ]
-        return f"Trials({counts}: {', '.join(ids)})"
+        ids = [f"{len(self._ids(name).used)} {name}" for name in IDS if name in self]
+        return f"Trials({counts}, {', '.join([*ids, ''])}columns {abbreviate(self.columns)})"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -304,6 +307,39 @@ class Trials:
         """Speakers of the trial utterances."""
         return self._ids("trial_speaker")
 
+    @cached_property
+    def speakers(self) -> tuple[Ids, Ids]:
+        """Enrolled and trial speaker of each trial, coded by the same sorted names.
+
+        Without enrolled speakers the enrolled ids are taken for them, if all labels agree.
+
+        Raises
+        ------
+        PrivacyEvalError
+            Speakers that are not known; labels that contradict them: the first such trial.
+        """
+        if "trial_speaker" not in self:
+            raise PrivacyEvalError(
+                f"{self.name}: a bootstrap over speakers needs the speakers of the trial "
+                "utterances: name their column, trial_speaker=..., or look them up in utt2spk"
+            )
+        given = "enrolled_speaker" if "enrolled_speaker" in self else "enrolled"
+        sides = self._ids(given), self.trial_speaker
+        names = sorted({*sides[0].used, *sides[1].used})
+        first, second = (side.among(names) for side in sides)
+        wrong = np.flatnonzero((first.codes == second.codes) != self.is_target)
+        if wrong.size:
+            kind = "target" if self.is_target[wrong[0]] else "nontarget"
+            remedy = "correct the column of labels or that of speakers"
+            if given == "enrolled":
+                remedy = "name the speakers of the enrolled ids, enrolled_speaker=..."
+            raise PrivacyEvalError(
+                f"{self.where(wrong[0])}: labels of {wrong.size} trials contradict their speakers; "
+                f"the first is a {kind} trial of {given} {first.text(wrong[0])} and speaker "
+                f"{second.text(wrong[0])}: {remedy}"
+            )
+        return first, second
+
     def _ids(self, name: str) -> Ids:
         ids = self[name]
         assert isinstance(ids, Ids)
@@ -313,7 +349,8 @@ class Trials:
     def scores(self) -> TrialScores:
         """The sorted scores, which metrics are computed from."""
         trials = self.counted
-        return TrialScores.from_labels(trials.score, trials.is_target)
+        with located(self.name):
+            return TrialScores.from_labels(trials.score, trials.is_target)
 
     @cached_property
     def counted(self) -> Trials:
@@ -406,11 +443,18 @@ class Trials:
         """Select rows, by their numbers, truth values or a slice."""
         if not isinstance(rows, slice) and rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        taken = self._with({name: of.take(rows) if isinstance(of, Ids) else _read_only(of[rows])
-                            for name, of in self._columns.items()})  # fmt: skip
         of_file = np.arange(len(self), dtype=np.int32) if self._rows is None else self._rows
+        taken = self._with({}, len(of_file[rows]))
+        for name, of in self._columns.items():
+            taken._columns[name] = (
+                partial(self._part, name, rows) if callable(of) else self._part(name, rows)
+            )
         taken._rows = of_file[rows]
         return taken
+
+    def _part(self, name: str, rows: NDArray[Any] | slice) -> Any:
+        of = self[name]
+        return of.take(rows) if isinstance(of, Ids) else _read_only(of[rows])
 
     def select(self, **values: Any) -> Trials:
         """Select the trials with a value, or one of several, in a column.
@@ -434,29 +478,32 @@ class Trials:
     def beside(self, others: Trials, *, missing: int = 0, extra: int = 0) -> Trials:
         """Add the columns of a table of the same trials in the same order that this one lacks, and
         the numbers of rows that only the other table and only this one had."""
-        both = self._with({**others._columns, **self._columns})
+        both = self._with({**others._columns, **self._columns}, len(self))
         both.origins += others.origins
         both.missing, both.extra = missing, extra
         return both
 
     def with_columns(self, **columns: Any) -> Trials:
         """Add columns, or replace them; None takes one away."""
-        kept = {name: of for name, of in self._columns.items() if name not in columns}
-        new = {name: _column(name, of) for name, of in columns.items() if of is not None}
-        return self._with({**kept, **new})
+        new = {"label" if name == _TRUTH else name: of for name, of in columns.items()}
+        gone = {_TRUTH if name == "label" else name for name in new}
+        kept = {name: of for name, of in self._columns.items() if name not in gone}
+        trials = self._with(kept, len(self))
+        trials._add(find_columns(None, new))
+        return trials
 
-    def _with(self, columns: Mapping[str, Any]) -> Trials:
+    def _with(self, columns: Mapping[str, Any], length: int) -> Trials:
         trials = Trials.__new__(Trials)
         trials.origins, trials._rows = self.origins, self._rows
         trials.missing, trials.extra = self.missing, self.extra
-        trials._set(columns)
+        trials._columns, trials._length = {**columns}, length
         return trials
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame of pandas, which must be installed."""
         import pandas as pd
 
-        columns = self._columns.items()
+        columns = {name: self[name] for name in self._columns}.items()
         return pd.DataFrame({n: of.tolist() if isinstance(of, Ids) else of for n, of in columns})
 
 
@@ -506,47 +553,31 @@ def _both(trials: Trials) -> tuple[Ids, Ids]:
     return trials.enrolled, trials.utterance
 
 
-def _columns_of(table: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Find the columns of a table: those that `given` names, and those of usual names."""
-    dtype = getattr(table, "dtype", None)
-    names = getattr(dtype, "names", None) or getattr(table, "column_names", None)
-    names = [*(table.keys() if isinstance(table, Mapping) else names or table.columns)]
-    usual = {alias: field for field, aliases in COLUMNS.items() for alias in aliases}
-    found = {}
-    for name in names:
-        field = usual.get(str(name).lower(), str(name))
-        if given.get(field) is None and not any(
-            isinstance(v, str) and v == name for v in given.values()
-        ):
-            found[field] = table[name]
-    for field, values in given.items():
-        if isinstance(values, str):
-            if values not in names:
-                raise PrivacyEvalError(f"no column {values!r} ({field}), only {abbreviate(names)}")
-            values = table[values]
-        if values is not None:
-            found[field] = values
-    return found
-
-
-def _column(name: str, values: Any) -> Any:
+def _column(field: str, shown: str, values: Any) -> Any:
     """Convert the values of a column: ids are coded, numbers are float64, labels truth values."""
-    if name in ("label", _TRUTH):
-        return _read_only(as_truth(values, "labels"))
-    if name == "score":
-        numbers = as_numbers(values, "scores")
+    what = f"values of the column {shown}"
+    if field == "label":
+        return _read_only(as_truth(snapshot(values), what))
+    if field == "score":
+        values = snapshot(values)
+        numbers = as_numbers(values, what)
         is_single = isinstance(values, np.ndarray) and values.dtype == np.float32
         return _read_only(values if is_single else numbers)  # whose digits files keep
-    if name == "weight":
-        numbers = as_numbers(values, "weights")
-        if np.any((numbers < 0) | (numbers != np.floor(numbers))):
-            raise PrivacyEvalError("weights are whole numbers: how often each trial counts")
+    if field == "weight":
+        numbers = as_numbers(values, what)
+        if np.any(wrong := ~((numbers >= 0) & (numbers == np.floor(numbers)))):
+            rows = np.flatnonzero(wrong)
+            raise PrivacyEvalError(
+                f"{what} must be whole numbers, how often each trial counts: {rows.size} of "
+                f"{wrong.size} are none, such as {numbers[rows[0]]}, {at_rows(rows)}"
+            )
         return _read_only(numbers.astype(np.int64))
-    if not isinstance(values, Ids) and name not in IDS:
-        array = as_array(values, name)
-        if array.dtype.kind in "iuf":
+    if not isinstance(values, Ids) and field not in IDS:
+        opened = open_column(values)
+        array = as_array(values, what) if opened is None else opened
+        if isinstance(array, np.ndarray) and array.dtype.kind in "biuf":
             return _read_only(array)
-    return Ids.of(values, name, may_miss=name not in IDS)
+    return Ids.of(values, what, may_miss=field not in IDS)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

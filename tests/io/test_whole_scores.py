@@ -101,7 +101,7 @@ def test_arguments_that_floats_hold() -> None:
     for scores in ([LIMIT, 1], [1e20, 2.0], np.array([LIMIT, -LIMIT]), np.array([2**60, 1])):
         assert as_numbers(scores, "scores").dtype == np.float64
     for texts in (["1"], np.array(["1"]), np.array([None, 1.5])):
-        with pytest.raises(TypeError, match="must be numbers"):
+        with pytest.raises(PrivacyEvalError, match="must be numbers"):
             as_numbers(texts, "scores")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from privacy_eval import metrics, speaker_bootstrap
 from privacy_eval.compat.zebra import assess
+from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import TrialScores, kaldi_eer
 
 
@@ -44,7 +45,7 @@ def test_scores_are_numbers(scores: list[Any]) -> None:
         lambda: TrialScores([0.5], scores),
         lambda: TrialScores.from_labels(scores, [True] * len(scores)),
     ):
-        with pytest.raises(TypeError, match="must be numbers"):
+        with pytest.raises(PrivacyEvalError, match="must be numbers"):
             make()
 
 

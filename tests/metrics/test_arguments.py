@@ -184,7 +184,7 @@ def test_an_array_without_masked_values_is_one() -> None:
 def test_missing_scores_of_data_frames() -> None:
     """A column of objects, as old data frames have where a value is missing."""
     for value in (None, NaT("<NA>")):
-        with pytest.raises(TypeError, match="target scores must be numbers"):
+        with pytest.raises(PrivacyEvalError, match="target scores .* 1 of 2 are missing.* index 1"):
             pe.evaluate([1.0, value], [0.0])
     with pytest.raises(PrivacyEvalError, match="1 of 2 target scores are not finite"):
         pe.evaluate([1.0, float("nan")], [0.0])

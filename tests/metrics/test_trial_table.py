@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics.trials import Ids, Trials, match
 
-PAIRS = st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvwxyz")), unique=True)
+PAIRS = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvwxyz")), unique=True, min_size=1
+)
 
 
 @given(PAIRS, PAIRS, st.booleans())
@@ -41,12 +43,36 @@ def test_weights_count_trials() -> None:
 
 
 def test_missing_names_have_none_and_ids_may_not_miss() -> None:
-    ids = Ids.of([235.0, None, 7.0], "rooms", may_miss=True)
+    with pytest.warns(UserWarning, match="rooms: 235.0 is taken for 235"):
+        ids = Ids.of([235.0, None, 7.0], "rooms", may_miss=True)
     assert ids.tolist() == ["235", "", "7"]
-    with pytest.raises(PrivacyEvalError, match="1 of 2 utterance are missing .* at index 1"):
+    with pytest.raises(PrivacyEvalError, match="1 of 2 .* utterance are missing .* at index 1"):
         Trials(enrolled=["a", "a"], utterance=["u", None])
 
 
 def test_a_trial_twice_is_refused_with_its_ids() -> None:
     with pytest.raises(PrivacyEvalError, match=r"index 2: 1 duplicate trials: a u"):
         Trials(enrolled=["a", "b", "a"], utterance=["u", "u", "u"])
+
+
+def test_enrolled_ids_are_speakers_where_all_labels_agree() -> None:
+    trials = Trials(enrolled=[*"baab"], label=[1, 1, 0, 0], trial_speaker=[*"babc"])
+    assert [side.tolist() for side in trials.speakers] == [[*"baab"], [*"babc"]]
+    assert trials.speakers[0].names == trials.speakers[1].names == ("a", "b", "c")
+
+
+def test_speakers_that_are_not_known_are_asked_for() -> None:
+    with pytest.raises(PrivacyEvalError, match="trial_speaker=.*utt2spk"):
+        Trials(enrolled=["a"], label=[1]).speakers  # noqa: B018
+    models = Trials(enrolled=["model1", "model2"], label=[1, 0], trial_speaker=["a", "a"])
+    with pytest.raises(PrivacyEvalError, match="index 0: .* model1 .* enrolled_speaker="):
+        models.speakers  # noqa: B018
+    assert models.with_columns(enrolled_speaker=["a", "b"]).speakers[0].tolist() == ["a", "b"]
+
+
+def test_labels_that_contradict_speakers_are_refused() -> None:
+    trials = Trials(enrolled=[*"aab"], label=[1, 1, 0], trial_speaker=[*"aba"])
+    with pytest.raises(
+        PrivacyEvalError, match="index 1: labels of 1 trials .* target .* a and speaker b"
+    ):
+        trials.speakers  # noqa: B018
