@@ -28,11 +28,17 @@ own = np.repeat(names, 30)
 others = np.array([(a, b) for a in names for b in names if a != b]).repeat(10, axis=0)
 target = random.normal(1.5, 1.2, own.size)
 nontarget = random.normal(0, 1, len(others))
+trials = pe.Trials(
+    score=np.append(target, nontarget),
+    label=np.repeat([1, 0], [own.size, len(others)]),
+    enrolled_speaker=np.append(own, others[:, 0]),
+    trial_speaker=np.append(own, others[:, 1]),
+)
 
 # %% Numbers. Speakers are optional; with them every value has an interval.
-result = pe.evaluate(target, nontarget, speakers=(own, others), bootstrap=200)
+result = pe.evaluate(trials, bootstrap=200)
 print(result)  # a table; in a notebook, `result` alone shows it as HTML
-print(f"EER {result.values['eer']:.3f}, at most {result.intervals['eer'].high:.3f}")
+print(f"EER {result['eer']:.3f}, at most {result.intervals['eer'].high:.3f}")
 
 # %% Plots, each on axes of your own; another call on the same axes adds a curve.
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")

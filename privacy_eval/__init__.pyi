@@ -19,9 +19,11 @@ from .io.scp import read_vectors as read_vectors
 from .io.trial_speakers import with_speakers as with_speakers
 from .metrics import METRICS as METRICS
 from .metrics import TrialScores as TrialScores
+from .metrics import amounts as amounts
 from .metrics import cllr as cllr
 from .metrics import compare as compare
 from .metrics import evaluate as evaluate
+from .metrics import groups as groups
 from .metrics import kaldi_eer as kaldi_eer
 from .metrics import linkability as linkability
 from .metrics import min_cllr as min_cllr

@@ -74,19 +74,14 @@ from privacy_eval.metrics import (
     TrialScores,
     Variant,
     closed_set_linkage,
+    groups,
     kaldi_eer,
     min_cllr,
     score_metrics,
     speaker_bootstrap,
 )
-from privacy_eval.metrics.amount import AMOUNTS, LengthScores, amount_curve
-from privacy_eval.metrics.groups import (
-    KINDS,
-    GroupedTrials,
-    Kind,
-    evaluate_groups,
-    group_intervals,
-)
+from privacy_eval.metrics.amount import AMOUNTS, amount_curve
+from privacy_eval.metrics.groups import grouped, summarize_groups
 from privacy_eval.metrics.pairing import pair
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate import (
@@ -249,13 +244,13 @@ def identification(tests: int, enrolled: int, repeats: int) -> bool:
 
 def disclosure(scale: int, repeats: int) -> bool:
     """What else is disclosed."""
-    groups = group_rows(500 // scale, repeats)
-    rows = [amount_row(22_000 // scale, 5_000 // scale, repeats), *groups, audit_row(repeats)]
+    of_groups = group_rows(500 // scale, repeats)
+    rows = [amount_row(22_000 // scale, 5_000 // scale, repeats), *of_groups, audit_row(repeats)]
     return show(rows, decimals=3)
 
 
 def group_rows(replicates: int, repeats: int) -> list[Row]:
-    """Values of ten groups with intervals, and the test, against the ungrouped bootstrap."""
+    """Values of five groups with intervals, and the test, against the ungrouped bootstrap."""
     drawn = simulate_trials(
         ScoreModel(separation=1.0, scale=10.0),
         enrolled=30,
@@ -263,27 +258,22 @@ def group_rows(replicates: int, repeats: int) -> list[Row]:
         utterances=17,
         generator=np.random.default_rng(6),
     )
-    sides = drawn.enrolled_speaker.astype(str), drawn.trial_speaker.astype(str)
-    labelled = drawn.score, drawn.is_target
-    tests = np.arange(drawn.score.size) % (30 * 17)
-    group_of = {name: f"g{n % 10}" for n, name in enumerate(np.unique(sides[1]).tolist())}
+    group_of = {name: f"g{n % 5}" for n, name in enumerate(sorted(drawn.trial_speaker.names))}
 
-    def groups(kinds: Sequence[Kind]) -> None:
-        trials = GroupedTrials.by_speaker(labelled, sides, tests, group_of)
-        evaluate_groups(trials, replicates=replicates)
-        for kind in kinds:
-            for group in range(10):
-                group_intervals(trials, kind, group, replicates=replicates)
+    def within() -> None:
+        summarize_groups(grouped(drawn, group_of), replicates=replicates)
+
+    def all_kinds() -> None:
+        groups(drawn, group_of, bootstrap=replicates)
 
     def ungrouped() -> None:
-        speaker_bootstrap(*labelled, *sides, replicates=replicates, seed=0)
+        speaker_bootstrap(drawn.with_columns(), replicates=replicates, seed=0)
 
-    def row(what: str, kinds: Sequence[Kind], goal: float) -> Row:
-        work = f"10 groups, {drawn.score.size} trials, {replicates} replicates, test, {what}"
-        times = in_turn(lambda: groups(kinds), ungrouped, repeats)
-        return Row(work, "ungrouped", *times, goal)
+    def row(what: str, work: Callable[[], None], goal: float) -> Row:
+        name = f"5 groups, {len(drawn)} trials, {replicates} replicates, test, {what}"
+        return Row(name, "ungrouped", *in_turn(work, ungrouped, repeats), goal)
 
-    return [row("within", KINDS[:1], WITHIN_GOAL), row("all kinds", KINDS, ALL_KINDS_GOAL)]
+    return [row("within", within, WITHIN_GOAL), row("all kinds", all_kinds, ALL_KINDS_GOAL)]
 
 
 def audit_row(repeats: int) -> Row:
@@ -312,10 +302,7 @@ def amount_row(tests: int, enrolled: int, repeats: int) -> Row:
             whole = [rows[: rows.size - rows.size % length] for rows in of_speakers]
             runs[length] = np.concatenate(whole).reshape(-1, length)
         amount_curve(
-            (
-                LengthScores(n, spoken[rows].mean(axis=1) @ voices.T, own[rows[:, 0]])
-                for n, rows in runs.items()
-            ),
+            {n: (spoken[r].mean(axis=1) @ voices.T, own[r[:, 0]]) for n, r in runs.items()},
             [str(speaker) for speaker in range(enrolled)],
         )
 
@@ -986,16 +973,9 @@ def bootstrap_row(repeats: int) -> Row:
         return {f"{v} {m}": value for v, of_v in values.items() for m, value in of_v.items()}
 
     def bootstrap() -> None:
-        speaker_bootstrap(
-            drawn.score,
-            drawn.is_target,
-            drawn.enrolled_speaker.astype(str),
-            drawn.trial_speaker.astype(str),
-            replicates=replicates,
-            seed=0,
-        )
+        speaker_bootstrap(drawn, replicates=replicates, seed=0)
 
-    ordered = TrialScores.from_labels(drawn.score, drawn.is_target)
+    ordered = drawn.scores
     seconds, limit = in_turn(
         bootstrap, lambda: both(TrialScores(ordered.target, ordered.nontarget)), repeats
     )
@@ -1081,11 +1061,13 @@ def trial_blocks(trials: int) -> Iterator[TrialBlock]:
             utterances=min(10**6, trials - first) // 100,
             generator=np.random.default_rng(2 + first),
         )
-        utterance, dash = drawn.utterance + first // 100, np.full((drawn.score.size, 1), ord("-"))
-        names = (drawn.trial_speaker, 4), (utterance, 7), (utterance % 9973, 4)
+        spoken = drawn.trial_speaker.codes.astype(np.int64)
+        utterance = np.arange(len(drawn)) % (len(drawn) // 100) + first // 100
+        dash = np.full((len(drawn), 1), ord("-"))
+        names = (spoken, 4), (utterance, 7), (utterance % 9973, 4)
         speaker, number, more = (digits(numbers, width) for numbers, width in names)
         test = np.hstack([speaker, dash, number, dash, more]).astype(np.uint8)
-        enrolled = digits(drawn.enrolled_speaker, 4)
+        enrolled = digits(drawn.enrolled.codes, 4)
         yield TrialBlock(enrolled, test, drawn.score.round(6), drawn.is_target)
 
 

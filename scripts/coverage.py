@@ -74,15 +74,12 @@ def covers(task: tuple[float, int, int]) -> tuple[bool, ...]:
         generator=generator,
     )
     over_speakers = speaker_bootstrap(
-        trials.score,
-        trials.is_target,
-        trials.enrolled_speaker.astype(str),
-        trials.trial_speaker.astype(str),
+        trials,
         statistic=lambda scores: {"eer": kaldi_eer(scores).value},
         replicates=replicates,
         seed=seed,
     ).interval("eer")
-    scores = TrialScores.from_labels(trials.score, trials.is_target)
+    scores = trials.scores
     intervals = (
         (over_speakers.low, over_speakers.high),
         trial_bootstrap(scores, replicates, generator),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from privacy_eval.metrics.amount import AmountCurve, LengthScores, amount_curve
+from privacy_eval.metrics.amount import AmountCurve, Tests, amount_curve
 
 ENROLLED, DIMENSION, NOISE = 10, 24, 3.5
 LENGTHS = (1, 5, 30)
@@ -35,12 +35,12 @@ def simulated(
         return unit(voices + generator.normal(0, NOISE, (speakers, number, DIMENSION)))
 
     enrolled, tests = unit(spoken(ENROLLED).mean(axis=1)), spoken(utterances)
-    scores = []
+    scores: dict[int, Tests] = {}
     for length in LENGTHS:
         whole = tests[:, : utterances - utterances % length]
         averaged = unit(whole.reshape(speakers, -1, length, DIMENSION).mean(axis=2))
         own = np.repeat(np.arange(speakers), utterances // length)
-        scores.append(LengthScores(length, averaged.reshape(-1, DIMENSION) @ enrolled.T, own))
+        scores[length] = (averaged.reshape(-1, DIMENSION) @ enrolled.T, own)
     seed = int(generator.integers(1 << 30))
     names = [f"s{number:02d}" for number in range(speakers)]
     return amount_curve(scores, names, replicates=replicates, seed=seed)

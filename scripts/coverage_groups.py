@@ -24,8 +24,9 @@ import numpy as np
 from tabulate import tabulate
 
 from privacy_eval.asv.galleries import Identification
-from privacy_eval.metrics.groups import GroupedTrials, max_t_test
+from privacy_eval.metrics.groups import grouped, max_t_test
 from privacy_eval.metrics.identification import linkage_of_beaters
+from privacy_eval.metrics.trials import Ids, Trials
 from privacy_eval.metrics.wer import SpeakerSums
 
 SIZES, UTTERANCES, LEVEL = (18, 12, 6, 4), 3, 0.05
@@ -57,14 +58,15 @@ def flagged(task: tuple[str, int, int]) -> tuple[bool, bool]:
     scores += near * (~is_target & (group[enrolled] == group[trial]))
     own = 2 + generator.normal(0, spread, n) + shift * (group == different)
     scores[is_target] += own[trial[is_target]]
-    names = np.array([f"s{i:02d}" for i in range(n)])
-    trials = GroupedTrials.by_speaker(
-        (scores, is_target),
-        (names[enrolled], names[trial]),
-        np.tile(np.arange(n * UTTERANCES), n),
-        {name: f"g{g}" for name, g in zip(names.tolist(), group, strict=True)},
+    names = [f"s{i:02d}" for i in range(n)]
+    trials = Trials(
+        score=scores,
+        label=is_target,
+        enrolled_speaker=Ids(enrolled, names),
+        trial_speaker=Ids(trial, names),
     )
-    tests = max_t_test(trials, replicates=replicates, seed=seed)
+    group_of = {name: f"g{g}" for name, g in zip(names, group, strict=True)}
+    tests = max_t_test(grouped(trials, group_of), replicates=replicates, seed=seed)
     p = {name: 1.0 if test is None else test.p_value for name, test in tests.items()}
     return min(p.values()) <= LEVEL, p.get(f"g{different}", 1.0) <= LEVEL
 

@@ -26,6 +26,7 @@ from tabulate import tabulate
 
 from privacy_eval.attackers.strongest import strongest
 from privacy_eval.metrics import TrialScores, kaldi_eer, speaker_bootstrap
+from privacy_eval.metrics.trials import Ids, Trials
 
 #: True EERs of the attackers, in %.
 CASES = {
@@ -140,14 +141,12 @@ def experiment(task: Task) -> tuple[float, ...]:
     rng = np.random.default_rng(task.seed)
     scores, enrolled, spoken = draw(task, rng)
     is_target = enrolled == spoken
-    names = np.array([f"s{number:03d}" for number in range(task.speakers)])
+    names = [f"s{number:03d}" for number in range(task.speakers)]
+    sides = Ids(enrolled, names), Ids(spoken, names)
     estimates = [kaldi_eer(TrialScores(s[is_target], s[~is_target])).value for s in scores]
     drawn = [
         speaker_bootstrap(
-            s,
-            is_target,
-            names[enrolled],
-            names[spoken],
+            Trials(score=s, label=is_target, enrolled_speaker=sides[0], trial_speaker=sides[1]),
             replicates=task.replicates,
             seed=int(task.seed[-1]),
         ).values["exact eer"]

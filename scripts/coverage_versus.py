@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from privacy_eval.metrics import (
+    Trials,
     TrialScores,
     compare,
     evaluate,
@@ -33,7 +34,6 @@ from privacy_eval.metrics import (
     of_kind,
     speaker_bootstrap,
 )
-from privacy_eval.metrics.evaluation import trial_sides
 from privacy_eval.numbers.means import Mean, MeanReplicates
 from privacy_eval.numbers.rankings import RankedSystem, _compared
 
@@ -44,7 +44,7 @@ _DIMENSIONS, _ENROLLED, _SPOKEN, _NONTARGETS = 10, 2, 4, 4
 
 
 @dataclass(frozen=True)
-class Trials:
+class Design:
     """Utterance pairs of one experiment, and the speakers of both."""
 
     utterances: NDArray[np.float64]
@@ -64,8 +64,18 @@ class Trials:
             for rows in (self.target, self.nontarget)
         )
 
+    def trials(self, noise: float, generator: np.random.Generator) -> Trials:
+        """Trials of one system."""
+        target, nontarget = self.scores(noise, generator)
+        return Trials(
+            score=np.append(target, nontarget),
+            label=np.repeat([True, False], [target.size, nontarget.size]),
+            enrolled_speaker=np.append(self.own, self.pairs[:, 0]),
+            trial_speaker=np.append(self.own, self.pairs[:, 1]),
+        )
 
-def draw_trials(speakers: int, generator: np.random.Generator) -> Trials:
+
+def draw_trials(speakers: int, generator: np.random.Generator) -> Design:
     """Draw speakers and utterances; enrolled ones are paired with their speaker and others."""
     number = _ENROLLED + _SPOKEN
     voices = generator.normal(size=(speakers, 1, _DIMENSIONS))
@@ -82,7 +92,7 @@ def draw_trials(speakers: int, generator: np.random.Generator) -> Trials:
     names = np.array([f"s{n:03}" for n in range(speakers)]).repeat(number)
     target_rows, nontarget_rows = np.array(target), np.array(nontarget)
     own, pairs = names[target_rows[:, 0]], names[nontarget_rows]
-    return Trials(spoken.reshape(-1, _DIMENSIONS), target_rows, nontarget_rows, own, pairs)
+    return Design(spoken.reshape(-1, _DIMENSIONS), target_rows, nontarget_rows, own, pairs)
 
 
 @functools.cache
@@ -99,8 +109,7 @@ def covers(task: tuple[int, int, int]) -> bool:
     speakers, seed, replicates = task
     generator = np.random.default_rng([1, speakers, seed])
     trials = draw_trials(speakers, generator)
-    sides = trials.own, trials.pairs
-    result = evaluate(*trials.scores(NOISE, generator), speakers=sides, bootstrap=replicates)
+    result = evaluate(trials.trials(NOISE, generator), bootstrap=replicates)
     interval = result.intervals["eer"]
     return interval.low <= population_eer(NOISE) <= interval.high
 
@@ -110,9 +119,8 @@ def p_values(task: tuple[float, int, int, int]) -> list[float]:
     noise, speakers, seed, replicates = task
     generator = np.random.default_rng([2, speakers, seed])
     trials = draw_trials(speakers, generator)
-    systems = [trials.scores(n, generator) for n in (NOISE, noise)]
-    sides = trials.own, trials.pairs
-    (differences,) = compare(*systems, speakers=sides, bootstrap=replicates).differences
+    systems = {str(n): trials.trials(s, generator) for n, s in enumerate((NOISE, noise))}
+    (differences,) = compare(systems, bootstrap=replicates).differences.values()
     return [difference.p_value for difference in differences.values()]
 
 
@@ -133,19 +141,11 @@ def ranked(noises: Sequence[float], speakers: int, seed: int, replicates: int) -
     drawn: list[list[NDArray[np.float64]]] = [[] for _ in noises]
     for gender in range(2):
         trials = draw_trials(speakers, generator)
-        counts = len(trials.target), len(trials.nontarget)
-        sides = trial_sides((trials.own, trials.pairs), *counts)
-        labels = np.repeat([True, False], counts)
         for number, noise in enumerate(noises):
-            scores = trials.scores(noise, generator)
-            values[number].append(kaldi_eer(TrialScores(*scores)).value)
+            scored = trials.trials(noise, generator)
+            values[number].append(kaldi_eer(scored.scores).value)
             sample = speaker_bootstrap(
-                np.concatenate(scores),
-                labels,
-                *sides,
-                replicates=replicates,
-                seed=gender,
-                metrics=["exact eer"],
+                scored, replicates=replicates, seed=gender, metrics=["exact eer"]
             )
             drawn[number].append(sample.values["exact eer"])
     averages = (MeanReplicates(np.mean(of, axis=0), speakers, ()) for of in drawn)

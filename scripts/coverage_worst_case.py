@@ -22,7 +22,7 @@ from tabulate import tabulate
 
 from privacy_eval.metrics.confidence import expanded_interval
 from privacy_eval.metrics.pav import PavBlocks
-from privacy_eval.metrics.replicates import PresortedTrials, Replicates
+from privacy_eval.metrics.replicates import Replicates
 from privacy_eval.metrics.trial_scores import TrialScores
 
 SPEAKERS = 20
@@ -85,7 +85,8 @@ def estimate(task: tuple[str, int, int, int]) -> tuple[float, float, float]:
     labels = enrolled == trial
     scores = nontargets_of(world, labels.size, generator)
     scores[labels] = targets_of(world, tests, generator)
-    order = np.argsort(scores)
+    ordered = TrialScores.from_labels(scores, labels)
+    order = ordered.in_score_order[2]
     own = np.where(labels, SPEAKERS, trial)[order]
     pairs, pair = np.unique(enrolled[order] * (SPEAKERS + 1) + own, return_inverse=True)
     draws = np.ones((replicates, SPEAKERS + 1), dtype=np.int64)
@@ -93,10 +94,9 @@ def estimate(task: tuple[str, int, int, int]) -> tuple[float, float, float]:
         drawn = generator.integers(0, SPEAKERS, SPEAKERS)
         draw[:-1] = np.bincount(drawn, minlength=SPEAKERS)
     first, second = np.divmod(pairs, SPEAKERS + 1)
-    presorted = PresortedTrials(scores[order], labels[order], pair)
-    sample = Replicates(presorted, draws[:, first] * draws[:, second])
+    sample = Replicates(ordered, pair, draws[:, first] * draws[:, second])
     interval = expanded_interval(quantiles(sample.pav_laplace()), SPEAKERS)
-    value = quantiles(TrialScores.from_labels(scores, labels).pav_laplace())[0]
+    value = quantiles(ordered.pav_laplace())[0]
     return float(value), interval.low, interval.high
 
 

@@ -91,7 +91,7 @@ def test_load_reads_results(tmp_path: Path) -> None:
 #: Functions of the API with the verbs that call them, and what of their keywords is no option:
 #: back ends are read from --model, speakers of trials from utt2spk.
 AGREEING = {
-    "privacy-metrics": (pe.evaluate, {"target", "nontarget", "speakers"}),
+    "privacy-metrics": (pe.evaluate, {"trials", "nontarget", "labels", "by"}),
     "zebra": (pe.zebra, {"tags"}),
     "train-backend": (pe.train_backend, {"speakers"}),
     "asv-scores": (score_trials, {"enrolled", "enrollment", "trial"}),
@@ -113,12 +113,15 @@ def test_evaluate_with_speakers_gives_the_intervals_of_the_bootstrap() -> None:
     own = names.repeat(10)
     pairs = np.array([(x, y) for x in names for y in names if x != y]).repeat(5, axis=0)
     target, nontarget = random.normal(1, 1, len(own)), random.normal(0, 1, len(pairs))
-    result = pe.evaluate(target, nontarget, speakers=(own, pairs), bootstrap=30, seed=5)
+    trials = metrics.Trials(
+        score=np.append(target, nontarget),
+        label=np.repeat([True, False], [len(own), len(pairs)]),
+        enrolled_speaker=np.append(own, pairs[:, 0]),
+        trial_speaker=np.append(own, pairs[:, 1]),
+    )
+    result = pe.evaluate(trials, bootstrap=30, seed=5)
     replicates = pe.speaker_bootstrap(
-        np.append(target, nontarget),
-        np.repeat([True, False], [len(own), len(pairs)]),
-        np.append(own, pairs[:, 0]),
-        np.append(own, pairs[:, 1]),
+        trials,
         statistic=lambda sample: pe.score_metrics(sample, variant="exact"),
         replicates=30,
         seed=5,
@@ -128,18 +131,16 @@ def test_evaluate_with_speakers_gives_the_intervals_of_the_bootstrap() -> None:
         expected = replicates.interval(key)
         assert (interval.level, interval.replicates) == (0.95, 30)
         assert [interval.low, interval.high] == pytest.approx([expected.low, expected.high]), key
-    with pytest.raises(ValueError, match="shapes"):
-        pe.evaluate(target, nontarget, speakers=(own, pairs[:, 0]))
 
 
 def test_an_evaluation_prints_as_a_table_without_withheld_values() -> None:
     result = pe.evaluate([3.0, 5.0, 7.0, 8.0], [1.0, 2.0, 4.0, 6.0])
-    rows = {row["metric"]: row["value"] for row in result.to_rows()}
+    rows = {row["metric"]: row["value"] for row in result.cells()}
     assert rows["EER"] == "25.000? %" and rows["Linkability"] == "n/a"
     assert "25.000? %" in repr(result) and result.caveats["few_targets"] in repr(result)
     assert "<td>25.000? %" in result._repr_html_().replace(" </td>", "</td>")
     inverted = pe.evaluate(np.arange(20.0), np.arange(20.0, 40.0))
-    assert inverted.to_rows()[0]["value"].endswith("? %") and "(A)" not in repr(inverted)
+    assert inverted.cells()[0]["value"].endswith("? %") and "(A)" not in repr(inverted)
     assert "n_target=4" in repr(result.scores)
 
 

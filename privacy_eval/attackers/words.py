@@ -8,7 +8,6 @@ No file is opened here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.ids import session
 from ..metrics.arguments import as_array
+from ..metrics.trials import Trials
 
 FloatArray = NDArray[np.float64]
 
@@ -233,43 +233,23 @@ def join_utterances(utterances: Iterable[str], length: int) -> dict[str, tuple[s
     return {g[0] if length == 1 else f"{g[0]}-x{length}": g for g in groups}
 
 
-@dataclass(frozen=True)
-class JoinedTrials:
-    """Trials of several utterances each.
-
-    Attributes
-    ----------
-    speakers, names : tuple of str, length P
-        Enrolled speaker and joined utterance of each trial.
-    is_target : tuple of bool, length P
-    members : mapping of str to tuple of str
-        Utterances by the name of the joined one.
-    """
-
-    speakers: tuple[str, ...]
-    names: tuple[str, ...]
-    is_target: tuple[bool, ...]
-    members: Mapping[str, tuple[str, ...]]
-
-
-def join_trials(
-    speakers: Iterable[str], utterances: Iterable[str], is_target: Iterable[bool], length: int
-) -> JoinedTrials:
+def join_trials(trials: Trials, length: int) -> tuple[Trials, dict[str, tuple[str, ...]]]:
     """Join the utterances of each session, and pair an enrolled speaker with those joined ones
     of which all utterances are tried.
 
     Parameters
     ----------
-    speakers, utterances : iterable of str, length P
-        Enrolled speaker and trial utterance of each trial.
-    is_target : iterable of bool, length P
+    trials : Trials
+        With enrolled speakers, utterances and labels.
     length : int
         Utterances of a joined one, see `join_utterances`.
 
     Returns
     -------
-    JoinedTrials
+    trials : Trials
         By enrolled speaker in the order of the trials, then by session and utterance.
+    members : dict of str to tuple of str
+        Utterances by the name of the joined one.
 
     Raises
     ------
@@ -278,15 +258,17 @@ def join_trials(
 
     Examples
     --------
-    >>> joined = join_trials("aab", ["x-1", "x-2", "x-1"], [True, True, False], 2)
-    >>> joined.speakers, joined.names
-    (('a',), ('x-1-x2',))
+    >>> trials = Trials(enrolled=list("aab"), utterance=["x-1", "x-2", "x-1"], label=[1, 1, 0])
+    >>> joined, members = join_trials(trials, 2)
+    >>> joined.enrolled.tolist(), members
+    (['a'], {'x-1-x2': ('x-1', 'x-2')})
     """
     labels: dict[str, dict[str, bool]] = {}
-    for speaker, utterance, label in zip(speakers, utterances, is_target, strict=True):
+    rows = zip(trials.enrolled, trials.utterance, trials.is_target.tolist(), strict=True)
+    for speaker, utterance, label in rows:
         labels.setdefault(speaker, {})[utterance] = label
-    groups = join_utterances({u for tried in labels.values() for u in tried}, length)
-    trials: list[tuple[str, str, bool]] = []
+    groups = join_utterances(trials.utterance.used, length)
+    joined: list[tuple[str, str, bool]] = []
     for speaker, tried in labels.items():
         for name, members in groups.items():
             if any(member not in tried for member in members):
@@ -296,13 +278,13 @@ def join_trials(
                     f"{speaker} {name}: its utterances are target and nontarget trials, so that "
                     "the session is of several speakers"
                 )
-            trials.append((speaker, name, tried[members[0]]))
-    if not trials:
+            joined.append((speaker, name, tried[members[0]]))
+    if not joined:
         raise PrivacyEvalError(f"no session with {length} utterances that are tried together")
-    tried_names = {name for _, name, _ in trials}
-    kept = {name: members for name, members in groups.items() if name in tried_names}
-    joined_speakers, names, joined_labels = zip(*trials, strict=True)
-    return JoinedTrials(joined_speakers, names, joined_labels, kept)
+    speakers, names, is_target = zip(*joined, strict=True)
+    used = set(names)
+    kept = {name: members for name, members in groups.items() if name in used}
+    return Trials(enrolled=speakers, utterance=names, label=is_target), kept
 
 
 def session_is_enrolled(

@@ -121,7 +121,7 @@ def _implausible(c: ConditionFiles, trials: Trials, others: list[_Scores]) -> It
         yield finding(LEFT_OUT, left_out, status=INCOMPLETE)
     eer = kaldi_eer(scores)
     is_baseline = c.condition.is_original and c.condition.asv_model == ORIGINAL
-    ties = find_ties(scores, *trials.sides)
+    ties = find_ties(trials)
     counts = eer.n_target, eer.n_nontarget
     caveats = find_caveats(eer.value, *counts, is_original=is_baseline, ties=ties)
     for key, reason in caveats.items():

@@ -42,16 +42,9 @@ def check_groups(groups: object, labels: Labels, without: Sequence[str]) -> None
 
 def group_caveats(speakers: Mapping[str, int], column: str, without: Sequence[str]) -> list[str]:
     """Say what the numbers of groups cannot tell, given the number of speakers of each."""
-    from ..metrics.groups import FEW_SPEAKERS
+    from ..metrics.groups import few_speakers
 
-    caveats = []
-    few = [f"{name} ({n})" for name, n in speakers.items() if n < FEW_SPEAKERS]
-    if few:
-        caveats.append(
-            f"too few speakers (below {FEW_SPEAKERS}) for conclusions: {abbreviate(few)}"
-        )
-    if len(speakers) == 1:
-        caveats.append(f"one group of {column} only: nothing to compare it with")
+    caveats = few_speakers(speakers)
     if without:
         of = f"{counted(len(without), 'speaker')} without {column}"
         caveats.append(f"{of}, in no group: {abbreviate(without)}")

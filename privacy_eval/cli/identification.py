@@ -340,8 +340,9 @@ def _known(
 
 
 def _scores(arguments: argparse.Namespace) -> int:
-    from ..asv.amount import amount_of_scores
     from ..io.scores import read_scores, read_trials
+    from ..io.trial_speakers import with_speakers
+    from ..metrics.amount import amounts
     from ..metrics.pairing import pair
 
     given = vars(arguments)
@@ -350,14 +351,9 @@ def _scores(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--scores and --{others[0].replace('_', '-')} exclude each other")
     trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
     with located(arguments.scores):
-        curve = amount_of_scores(
-            trials,
-            arguments.utt2spk,
-            arguments.sentences,
-            known=_known(arguments),
-            replicates=arguments.bootstrap,
-            seed=arguments.seed,
-        )
+        trials = _known(arguments).beside(with_speakers(trials, arguments.utt2spk))
+        drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
+        curve = amounts(trials, arguments.sentences, **drawn)
     _plot(arguments, curve)
     if arguments.format == "json":
         print(json.dumps(_plain(curve), indent=1, allow_nan=False))
@@ -397,51 +393,7 @@ def _plain(curve: AmountCurve) -> dict[str, object]:
 
 
 def _print_amount(curve: AmountCurve, averaged: str) -> None:
-    print(f"amount of speech ({averaged} of the sentences of a test averaged), all speakers:")
-    for amount in curve.all:
-        print(f"  {_amount_line(amount)}")
-    if curve.one_session:
-        print("tests within one session, and all tests of the same speakers:")
-    for one, whole in zip(curve.one_session, curve.any_session, strict=True):
-        print(f"  {_amount_line(one)}\n    all: {_amount_line(whole)}")
-    first, last = curve.equal[0], curve.equal[-1]
-    if any(amount.speakers not in (0, last.speakers) for amount in curve.all):
-        print(f"the same {last.speakers} speakers at every length:")
-    elif last.eer_interval or last.rank1_interval:
-        print(f"{last.speakers} speakers at every length, with 95 % intervals:")
-    else:
-        return _print_change(first, last)
-    for amount in curve.equal:
-        print(f"  {_amount_line(amount)}")
-    return _print_change(first, last)
-
-
-def _print_change(first: Amount, last: Amount) -> None:
-    if first.length != last.length and first.rank1 is not None and last.rank1 is not None:
-        print(
-            f"with {counted(last.length, 'sentence')} instead of {first.length}, the right one of "
-            f"the enrolled people is found {last.rank1:.1%} instead of {first.rank1:.1%} of the "
-            "time"
-        )
-
-
-def _amount_line(amount: Amount) -> str:
-    seconds = "" if amount.seconds is None else f", {amount.seconds:.1f} s"
-    tests = counted(amount.conversations, "test")
-    beginning = f"{counted(amount.length, 'sentence')}{seconds}: {tests}"
-    if amount.rank1 is None:
-        return f"{beginning}; no speaker has as many"
-
-    def rate(value: float | None, interval: tuple[float, float] | None) -> str:
-        if value is None:
-            return "n/a"
-        return f"{value:.1%}" + (f" ({interval[0]:.1%} .. {interval[1]:.1%})" if interval else "")
-
-    return (
-        f"{beginning} of {counted(amount.speakers, 'speaker')}; EER "
-        f"{rate(amount.eer, amount.eer_interval)}; right person first "
-        f"{rate(amount.rank1, amount.rank1_interval)}"
-    )
+    print(f"amount of speech ({averaged} of the sentences of a test averaged):\n{curve}")
 
 
 def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:

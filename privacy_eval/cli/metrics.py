@@ -16,10 +16,9 @@ from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .group_options import add_by
 from .metric_extras import (
     groups_of_trials,
+    plain_report,
     print_groups,
     print_worst_case,
-    worst_case_of_scores,
-    worst_case_of_trials,
 )
 from .options import (
     METRIC_OPTIONS,
@@ -311,7 +310,9 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
     if arguments.speakers:
         more["speakers"] = _speakers(trials)
     if vars(arguments).get("worst_case"):
-        more["worst_case"] = worst_case_of_trials(trials, arguments.seed)
+        from ..metrics import worst_case
+
+        more["worst_case"] = worst_case(trials, seed=arguments.seed)
     if by := vars(arguments).get("by"):
         drawn = {"bootstrap": options.bootstrap, "seed": options.seed}
         more["groups"] = groups_of_trials(trials, by, speakers, **drawn)
@@ -362,7 +363,7 @@ def _show(
 ) -> None:
     """Print metrics, intervals and comparisons, with the additional fields `more`."""
     from ..io.schema import to_plain
-    from ..metrics import VARIANTS, eer_dialects, min_dcf_dialects
+    from ..metrics import VARIANTS, eer_dialects, min_dcf_dialects, worst_case
     from ..metrics.caveats import DECIMAL
     from ..metrics.eer import eer_percent
 
@@ -375,22 +376,25 @@ def _show(
         more = {**more, "dialects": eer_dialects(evaluated.scores)}
         more["min_dcf_dialects"] = min_dcf_dialects(evaluated.scores)
     if vars(arguments).get("worst_case") and "worst_case" not in more:
-        more = {**more, "worst_case": worst_case_of_scores(evaluated.scores, arguments.seed)}
+        more = {**more, "worst_case": worst_case(evaluated.scores, seed=arguments.seed)}
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
-    comparisons = {v: _compare([evaluated, *compared.values()], v) for v in variants if compared}
+    systems = {_name(arguments): evaluated, **compared}
+    comparisons = {v: _compare(systems, v) for v in variants if compared}
     if arguments.format == "json":
+        if "groups" in more:
+            groups = {column: plain_report(*of) for column, of in more["groups"].items()}
+            more = {**more, "groups": groups}
         plain = evaluated.to_plain(variants) | to_plain(more)
         if comparisons:
             plain["versus"] = {
-                name: {v: to_plain(comparisons[v].differences[place]) for v in comparisons}
-                for place, name in enumerate(compared)
+                name: {v: to_plain(comparisons[v].differences[name]) for v in comparisons}
+                for name in compared
             }
         print(json.dumps(plain, indent=1, allow_nan=False))
         return
     if arguments.format in ("csv", "latex"):
         from ..report.score_file_tables import score_files_csv, score_files_latex
 
-        systems = {_name(arguments): evaluated, **compared}
         evaluations = {v: {n: _evaluation(s, v) for n, s in systems.items()} for v in variants}
         write = score_files_csv if arguments.format == "csv" else score_files_latex
         print(write(evaluations, comparisons), end="")
@@ -403,7 +407,7 @@ def _show(
     if "worst_case" in more:
         print_worst_case(more["worst_case"], evaluated.scores)
     for column, of_column in more.get("groups", {}).items():
-        print_groups(column, of_column)
+        print_groups(column, *of_column)
     if comparisons:
         _print_versus(arguments, comparisons, compared)
 
@@ -473,8 +477,8 @@ def _print_versus(
     from ..metrics import METRICS, NOT_AVAILABLE
     from ..report.score_file_tables import differing_rows
 
-    for place, (name, other) in enumerate(compared.items()):
-        rows = {variant: comparison.to_rows(place) for variant, comparison in comparisons.items()}
+    for name, other in compared.items():
+        rows = {variant: comparison.cells(name) for variant, comparison in comparisons.items()}
         for variant, of_variant in rows.items():
             for row, key in zip(of_variant, comparisons[variant].values, strict=True):
                 drawn = other.intervals[variant][key]
@@ -489,10 +493,11 @@ def _print_versus(
             if different:
                 print(tabulate(different, headers="keys", disable_numparse=True))
     _print_if_without_width(
-        row for c in comparisons.values() for n in range(len(compared)) for row in c.to_rows(n)
+        row for c in comparisons.values() for name in compared for row in c.cells(name)
     )
     for name, other in compared.items():
-        for reason in _withholding_reasons(other, tuple(comparisons)):
+        reasons = (why for v in comparisons for why in _evaluation(other, v).reasons)
+        for reason in dict.fromkeys(reasons):
             print(f"caveat of {name}: {reason}")
     comparison = next(iter(comparisons.values()))
     print(
@@ -509,26 +514,26 @@ def _print_versus(
         print(note)
 
 
-def _compare(systems: Sequence[ConditionMetrics], variant: Variant) -> Comparison:
+def _compare(systems: Mapping[str, ConditionMetrics], variant: Variant) -> Comparison:
     from ..metrics.comparison import paired_comparison
 
-    replicates = [s.replicates for s in systems if s.replicates is not None]
-    values, caveats = [s.metrics[variant] for s in systems], [s.caveats for s in systems]
-    return paired_comparison(values, replicates, variant, caveats)
+    replicates = [s.replicates for s in systems.values() if s.replicates is not None]
+    values = {name: s.metrics[variant] for name, s in systems.items()}
+    return paired_comparison(values, replicates, variant, [s.caveats for s in systems.values()])
 
 
 def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> None:
     """Print a line per metric of the first variant and those that differ in others, then counts."""
     from tabulate import tabulate
 
-    from ..metrics import METRICS
     from ..report.score_file_tables import differing_rows
 
     scores, replicates = evaluated.scores, evaluated.replicates
     counts = f"{scores.n_target} target and {scores.n_nontarget} nontarget trials"
     if replicates is not None:
         counts += f", {replicates.n_speakers} speakers with target trials"
-    rows = {variant: _evaluation(evaluated, variant).to_rows() for variant in variants}
+    evaluations = {variant: _evaluation(evaluated, variant) for variant in variants}
+    rows = {variant: of.cells() for variant, of in evaluations.items()}
     for printed, (variant, different) in enumerate(differing_rows(rows)):
         title: list[str] = [variant] if len(variants) > 1 else []
         if printed:
@@ -542,18 +547,9 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
             print(tabulate(table, tablefmt="plain", disable_numparse=True))
     print(counts)
     _print_if_without_width(row for of_variant in rows.values() for row in of_variant)
-    for reason in _withholding_reasons(evaluated, variants):
-        print(f"caveat: {reason}")
-    if any("zebra_individual" in evaluated.metrics[variant] for variant in variants):
-        from ..report.notes import CHANCE_OF_ZEBRA
-
-        print(f"caveat: {CHANCE_OF_ZEBRA}")
+    for note in dict.fromkeys(note for of in evaluations.values() for note in of.notes):
+        print(f"caveat: {note}")
     if replicates is not None:
-        from ..report.notes import bias_notes
-
-        resampled = {key for variant in variants for key in evaluated.intervals[variant]}
-        for note in bias_notes([key for key in METRICS if key in resampled]):
-            print(f"caveat: {note}")
         size = next(iter(replicates.values.values())).size
         for caveat in few_replicates(size, replicates.n_speakers):
             print(f"caveat: {caveat}")
@@ -565,16 +561,6 @@ def _print_if_without_width(rows: Iterable[Mapping[str, str]]) -> None:
 
     if any(NO_WIDTH in row.values() for row in rows):
         print(NO_WIDTH_NOTE)
-
-
-def _withholding_reasons(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> list[str]:
-    """Return the reasons why values are withheld or depend on ties, each once."""
-    from ..metrics import CAVEATS, METRICS, withholding_caveat
-
-    of_variants = [_evaluation(evaluated, variant).caveats for variant in variants]
-    caveats = (withholding_caveat(of, key) for of in of_variants for key in METRICS)
-    ranked = (why for key, why in evaluated.caveats.items() if CAVEATS[key].ranked)
-    return list(dict.fromkeys([*(c.reason for c in caveats if c is not None), *ranked]))
 
 
 def _evaluation(evaluated: ConditionMetrics, variant: Variant) -> Evaluation:

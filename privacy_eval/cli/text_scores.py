@@ -72,17 +72,15 @@ def _trials(
         raise UsageError(f"--out {arguments.out} would overwrite {arguments.trials}")
     key = read_trials(arguments.trials)
     with located(arguments.trials):
-        joined = join_trials(
-            key.enrolled, key.utterance, key.is_target.tolist(), arguments.utterances
-        )
+        joined, members = join_trials(key, arguments.utterances)
+    speakers, names = joined.enrolled.tolist(), joined.utterance.tolist()
     labels = ("target" if target else "nontarget" for target in joined.is_target)
-    lines = zip(joined.speakers, joined.names, labels, strict=True)
+    lines = zip(speakers, names, labels, strict=True)
     texts = (
         "".join(f"{speaker} {name} {label}\n" for speaker, name, label in lines),
-        "".join(f"{name} {' '.join(members)}\n" for name, members in joined.members.items()),
+        "".join(f"{name} {' '.join(of)}\n" for name, of in members.items()),
     )
-    beside = dict(zip(files, texts, strict=True))
-    return list(joined.speakers), list(joined.names), joined.members, beside
+    return speakers, names, members, dict(zip(files, texts, strict=True))
 
 
 def _texts(path: Path, groups: Mapping[str, Iterable[str]], what: str) -> dict[str, str]:

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
@@ -45,6 +44,7 @@ from ..metrics import (
 )
 from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
+from ..metrics.trials import Trials
 from ..metrics.zebra import NO_EVIDENCE_TAG
 from ..report.figures import style
 from ..report.figures.draw import draw_into
@@ -113,21 +113,22 @@ def assess(
     PrivacyEvalError
         A file cannot be read, or scores and trial key do not match.
     """
-    sides: tuple[NDArray[np.uint64], ...] = ()
+    trials: Trials | TrialScores
     if not isinstance(scores, TrialScores):
         if key is None:
             raise ValueError("a score file needs its trial key")
-        paired = pair(
+        trials = pair(
             read_scores(Path(scores), format="kaldi"),
             read_trials(Path(key), format="kaldi"),
             hint=_NOT_THE_KEY,
         )
-        scores = paired.scores
-        sides = paired.sides
+        scores = trials.scores
     elif key is not None:
         raise ValueError("labelled scores need no trial key")
+    else:
+        trials = scores
     disclosure = zebra(scores, variant=variant, tags=tags)
-    counts, ties = (scores.n_target, scores.n_nontarget), find_ties(scores, *sides)
+    counts, ties = (scores.n_target, scores.n_nontarget), find_ties(trials)
     caveats = find_caveats(kaldi_eer(scores).value, *counts, ties=ties)
     return ZebraProfile(label, disclosure, ece_profile(scores), caveats)
 

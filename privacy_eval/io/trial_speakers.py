@@ -28,6 +28,8 @@ def with_speakers(
 
     Parameters
     ----------
+    trials : Trials
+        With labels.
     utt2spk : Path, Loaded or None
         Speakers of the trial utterances; without such a file, ids such as `id10290/x/1.wav` tell
         theirs by their first folder. Enrolled ids that it lists are utterances, too; those that

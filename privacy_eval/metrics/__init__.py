@@ -4,6 +4,8 @@
 computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
 """
 
+from .amount import AmountCurve as AmountCurve
+from .amount import amounts as amounts
 from .caveats import CAVEATS as CAVEATS
 from .caveats import NOT_AVAILABLE as NOT_AVAILABLE
 from .caveats import Caveat as Caveat
@@ -40,9 +42,10 @@ from .eer import kaldi_eer as kaldi_eer
 from .eer import rocch_eer as rocch_eer
 from .eer import speechbrain_eer as speechbrain_eer
 from .evaluation import Evaluation as Evaluation
+from .evaluation import Evaluations as Evaluations
 from .evaluation import evaluate as evaluate
-from .groups import GroupedTrials as GroupedTrials
-from .groups import evaluate_groups as evaluate_groups
+from .groups import GroupReport as GroupReport
+from .groups import groups as groups
 from .identification import LocalDisclosure as LocalDisclosure
 from .identification import RankDisclosure as RankDisclosure
 from .identification import SinglingOut as SinglingOut
@@ -81,6 +84,9 @@ from .similarity import voice_similarity as voice_similarity
 from .trial_scores import VARIANTS as VARIANTS
 from .trial_scores import TrialScores as TrialScores
 from .trial_scores import Variant as Variant
+from .trials import Ids as Ids
+from .trials import Trials as Trials
+from .trials import match as match
 from .worst_case import WorstCase as WorstCase
 from .worst_case import worst_case as worst_case
 from .zebra import CATEGORICAL_TAGS as CATEGORICAL_TAGS

@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, abbreviate, counted
+from .caveats import NOT_AVAILABLE
 from .confidence import speaker_bootstrap
 from .eer import kaldi_eer
 from .identification import rate_interval
-from .pav import IntArray
+from .pav import FloatArray, IntArray
+from .printed import Printed
+from .registry import METRICS
+from .trials import Ids, Trials
 from .wer import ratio_bootstrap
 
 #: Numbers of utterances per test.
@@ -34,48 +40,10 @@ MOST_RESAMPLED = 2_000_000
 _CACHED, _SAMPLE = 1 << 18, 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class LengthScores:
-    """Scores of tests of one number of utterances against all enrolled speakers.
-
-    Attributes
-    ----------
-    length : int
-        Utterances per test.
-    scores : float array, shape (tests, enrolled)
-        NaN where a pair was not compared.
-    own : int array, shape (tests,)
-        Column of each test's speaker.
-    seconds : float array, shape (tests,), or None
-        Speech of each test; None: not known.
-    """
-
-    length: int
-    scores: NDArray[np.floating]
-    own: IntArray
-    seconds: NDArray[np.float64] | None = None
-
-    def of_speakers(self, columns: IntArray) -> LengthScores:
-        """Select the tests of some speakers."""
-        kept = np.isin(self.own, columns)
-        if kept.all():
-            return self
-        seconds = None if self.seconds is None else self.seconds[kept]
-        return replace(self, scores=self.scores[kept], own=self.own[kept], seconds=seconds)
-
-    @property
-    def right(self) -> NDArray[np.float64]:
-        """Whether the right speaker scores highest, shape (tests,); of tied ones, the probability
-        of drawing the right one."""
-        hits = np.empty(self.own.size)
-        rows = max(1, _CACHED // self.scores.shape[1])
-        for start in range(0, self.own.size, rows):
-            block = self.scores[start : start + rows]
-            best = np.take_along_axis(block, self.own[start : start + rows, None], axis=1)
-            reached = (block >= best).view(np.uint8)  # faster than np.count_nonzero along an axis
-            beaten = (block > best).any(axis=1)
-            hits[start : start + rows] = ~beaten / reached.sum(axis=1, dtype=np.uint32)
-        return hits
+#: Tests of one length: scores with all enrolled speakers, shape (tests, enrolled), NaN
+#: where a pair was not compared; column of the speaker, shape (tests,); seconds of speech
+#: of each, shape (tests,), where they are known.
+Tests = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True)
@@ -106,8 +74,8 @@ class Amount:
     seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class AmountCurve:
+@dataclass(frozen=True, repr=False)
+class AmountCurve(Printed):
     """Error rates by the number of utterances per test.
 
     Attributes
@@ -128,12 +96,63 @@ class AmountCurve:
     one_session: tuple[Amount, ...] = ()
     any_session: tuple[Amount, ...] = ()
 
+    def __getitem__(self, metric: str) -> dict[int, float | None]:
+        return {amount.length: getattr(amount, metric) for amount in self.all}
+
+    def _parts(self) -> Iterator[tuple[str, Amount]]:
+        """Yield the amounts with a description of their tests."""
+        for tests, amounts in {
+            "of all": self.all,
+            f"of the same {self.equal[-1].speakers} speakers at every length": self.equal,
+            "within one session": self.one_session,
+            "all of the same speakers": self.any_session,
+        }.items():
+            yield from ((tests, amount) for amount in amounts)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the error rates as numbers, by their tests and the utterances of one."""
+        return [{"tests": tests, **vars(amount)} for tests, amount in self._parts()]
+
+    def cells(self) -> list[dict[str, str]]:
+        """Format a row per kind of tests and number of utterances."""
+        rate = METRICS["eer"]
+
+        def text(value: float | None, bounds: tuple[float, float] | None) -> str:
+            return (
+                NOT_AVAILABLE if value is None else f"{rate.format(value)} {rate.interval(bounds)}"
+            )
+
+        return [
+            {
+                "tests": tests,
+                "sentences": str(of.length),
+                **({} if of.seconds is None else {"s": f"{of.seconds:.1f}"}),
+                "n": str(of.conversations),
+                "speakers": str(of.speakers),
+                "EER, %": text(of.eer, of.eer_interval),
+                "right person first, %": text(of.rank1, of.rank1_interval),
+            }
+            for tests, of in self._parts()
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """How much more an attacker learns from the longest tests."""
+        first, last = self.equal[0], self.equal[-1]
+        if first.length == last.length or first.rank1 is None or last.rank1 is None:
+            return []
+        return [
+            f"with {counted(last.length, 'sentence')} instead of {first.length}, the right one of "
+            f"the enrolled people is found {last.rank1:.1%} instead of {first.rank1:.1%} of the "
+            "time"
+        ]
+
 
 def amount_curve(
-    tests: Iterable[LengthScores],
+    tests: Mapping[int, Tests],
     speakers: Sequence[str],
     *,
-    within_sessions: Iterable[LengthScores] = (),
+    within_sessions: Mapping[int, Tests] = MappingProxyType({}),
     replicates: int = 0,
     seed: int = 0,
 ) -> AmountCurve:
@@ -141,11 +160,11 @@ def amount_curve(
 
     Parameters
     ----------
-    tests : iterable of LengthScores
-        Of different lengths.
+    tests : mapping of int to Tests
+        By the number of utterances.
     speakers : sequence of str
         Names of the columns.
-    within_sessions : iterable of LengthScores
+    within_sessions : mapping of int to Tests
         Of the same lengths, tests whose utterances are all of one session.
     replicates : int
         Bootstrap replicates of speakers, for intervals over equal speakers; 0: none.
@@ -162,76 +181,183 @@ def amount_curve(
 
     Examples
     --------
-    >>> one = LengthScores(1, np.array([[2.0, 1.0], [1.5, 1.0], [3.0, 2.0]]), np.array([0, 0, 1]))
-    >>> two = LengthScores(2, np.array([[1.75, 1.0]]), np.array([0]))
-    >>> curve = amount_curve([one, two], ["a", "b"])
+    >>> one = np.array([[2.0, 1.0], [1.5, 1.0], [3.0, 2.0]]), np.array([0, 0, 1])
+    >>> two = np.array([[1.75, 1.0]]), np.array([0])
+    >>> curve = amount_curve({1: one, 2: two}, ["a", "b"])
     >>> [(a.length, a.conversations, round(a.rank1, 2)) for a in curve.all]
     [(1, 3, 0.67), (2, 1, 1.0)]
     >>> [a.conversations for a in curve.equal]
     [2, 1]
     """
-    ordered = sorted(tests, key=lambda one: one.length)
-    of_all = tuple(error_rates(one) for one in ordered)
-    some = [one for one in ordered if one.own.size]
-    if not some:
+    computed = {length: error_rates(length, tests[length]) for length in sorted(tests)}
+    own = {length: tests[length][1] for length in computed if tests[length][1].size}
+    if not own:
         raise PrivacyEvalError("no enrolled speaker has as many test utterances as one test")
-    remaining = functools.reduce(np.intersect1d, [one.own for one in some])
+    remaining = functools.reduce(np.intersect1d, own.values())
     if not remaining.size:
         raise PrivacyEvalError("no enrolled speaker has tests of every length")
 
-    whole = {one.length: one for one in some}
-    computed = {amount.length: amount for amount in of_all}
-
-    def rates(one: LengthScores, columns: IntArray) -> Amount:
+    def rates(length: int, of: Mapping[int, Tests], columns: IntArray) -> Amount:
         """Compute the error rates of some speakers, with intervals if there are replicates."""
-        kept = one.of_speakers(columns)
-        amount = computed[one.length] if kept is whole.get(one.length) else error_rates(kept)
-        return _with_intervals(kept, amount, speakers, replicates, seed) if replicates else amount
+        chosen, kept = of[length], np.isin(of[length][1], columns)
+        if of is tests and kept.all():
+            amount = computed[length]
+        else:
+            scores, own, *seconds = chosen
+            chosen = scores[kept], own[kept], *(each[kept] for each in seconds)
+            amount = error_rates(length, chosen)
+        return _with_intervals(chosen, amount, speakers, replicates, seed) if replicates else amount
 
-    within = [
-        one
-        for one in sorted(within_sessions, key=lambda one: one.length)
-        if one.length in whole and np.unique(one.own).size > 1
-    ]
+    within = {
+        length: within_sessions[length][1]
+        for length in own
+        if length in within_sessions and np.unique(within_sessions[length][1]).size > 1
+    }
     return AmountCurve(
-        of_all,
-        tuple(rates(one, remaining) for one in some),
-        tuple(rates(one, one.own) for one in within),
-        tuple(rates(whole[one.length], one.own) for one in within),
+        tuple(computed.values()),
+        tuple(rates(length, tests, remaining) for length in own),
+        tuple(rates(length, within_sessions, columns) for length, columns in within.items()),
+        tuple(rates(length, tests, columns) for length, columns in within.items()),
     )
 
 
-def error_rates(tests: LengthScores) -> Amount:
-    """Compute the error rates of tests of one number of utterances.
+def amounts(
+    trials: Trials, lengths: Iterable[int], *, replicates: int = 0, seed: int = 0
+) -> AmountCurve:
+    """Compute error rates of tests of several numbers of utterances, whose scores are averaged.
+
+    A speaker's utterances are sorted by name. A pair without a score of every utterance of a test
+    is not compared. Of cosine scores, ranks are those of averaged unit vectors, but the EER is
+    higher: where there are vectors, use them.
 
     Parameters
     ----------
-    tests : LengthScores
+    trials : Trials
+        With the speakers of both sides; columns `seconds` and `session` of utterances tell how
+        much speech tests have, and which are of one session.
+    lengths : iterable of int
+        Utterances per test.
+    replicates, seed : int
+        See `amount_curve`.
+
+    Returns
+    -------
+    AmountCurve
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `amount_curve`; a speaker enrolled under several ids; trials whose speaker has no trial
+        of their own.
+
+    Examples
+    --------
+    >>> trials = Trials(
+    ...     score=[2, 1, 3, 1, 0, 1],
+    ...     label=[1, 1, 1, 0, 0, 0],
+    ...     enrolled=["a", "a", "b", "b", "b", "a"],
+    ...     utterance=["a-1", "a-2", "b-1", "a-1", "a-2", "b-1"],
+    ...     trial_speaker=["a", "a", "b", "a", "a", "b"],
+    ... )
+    >>> [(a.conversations, a.rank1) for a in amounts(trials, [1, 2]).all]
+    [(3, 1.0), (1, 1.0)]
+    """
+    sides = trials.speakers
+    names = sides[0].used
+    if "enrolled" in trials and (ids := len(trials.enrolled.used)) > len(names):
+        raise PrivacyEvalError(
+            f"{ids} enrolled ids of {len(names)} speakers: tests of several utterances need one "
+            "enrolled id per speaker"
+        )
+    utterances = sorted(trials.utterance.used)
+    row, column = trials.utterance.among(utterances).codes, sides[0].among(names).codes
+    matrix = np.full((len(utterances), len(names)), np.nan)
+    matrix[row, column] = trials.score
+    of_row = np.empty(len(utterances), dtype=np.int64)
+    of_row[row] = np.arange(len(trials))
+    own = sides[1].among(names).codes[of_row].astype(np.int64)
+    if own.max() < 0:
+        raise PrivacyEvalError(f"no test speaker is enrolled: {abbreviate(sides[1].used)}")
+    seconds = [trials["seconds"][of_row]] if "seconds" in trials else []
+
+    def averaged(groups: IntArray) -> dict[int, Tests]:
+        runs = {n: _runs(np.where(own < 0, -1, groups), n) for n in sorted(set(lengths))}
+        return {length: _averaged(matrix, own, runs[length], *seconds) for length in runs}
+
+    within: dict[int, Tests] = {}
+    if "session" in trials:
+        both = zip(sides[1].take(of_row), trials["session"].take(of_row), strict=True)
+        texts = [f"{speaker} {session}" for speaker, session in both]
+        within = averaged(np.unique(texts, return_inverse=True)[1])
+    drawn = {"replicates": replicates, "seed": seed}
+    return amount_curve(averaged(own), names, within_sessions=within, **drawn)
+
+
+def _runs(groups: IntArray, length: int) -> IntArray:
+    """Cut the rows of each group into runs, shape (tests, length); rows of group -1 are left."""
+    rows = [np.flatnonzero(groups == group) for group in np.unique(groups[groups >= 0])]
+    whole = [some[: some.size - some.size % length] for some in rows]
+    return np.concatenate(whole).reshape(-1, length)
+
+
+def _averaged(matrix: FloatArray, own: IntArray, runs: IntArray, *seconds: FloatArray) -> Tests:
+    """Average the scores of runs of utterances."""
+    scores = matrix[runs[:, 0]]
+    for place in range(1, runs.shape[1]):
+        scores += matrix[runs[:, place]]
+    scores /= runs.shape[1]
+    of_tests = own[runs[:, 0]]
+    kept = ~np.isnan(scores[np.arange(of_tests.size), of_tests])
+    return scores[kept], of_tests[kept], *(each[runs].sum(axis=1)[kept] for each in seconds)
+
+
+def error_rates(length: int, tests: Tests) -> Amount:
+    """Compute the error rates of tests of one number of utterances, without intervals.
+
+    Parameters
+    ----------
+    length : int
+    tests : Tests
 
     Returns
     -------
     Amount
-        Without intervals.
 
     Examples
     --------
-    >>> error_rates(LengthScores(1, np.array([[2.0, 1.0]]), np.array([0]))).rank1
+    >>> error_rates(1, (np.array([[2.0, 1.0]]), np.array([0]))).rank1
     1.0
     """
-    if not tests.own.size:
-        return Amount(tests.length, 0, 0, None, None)
-    counts = tests.own.size, np.unique(tests.own).size
-    rates = matrix_eer(tests), float(np.mean(tests.right))
-    seconds = None if tests.seconds is None else float(np.mean(tests.seconds))
-    return Amount(tests.length, *counts, *rates, seconds=seconds)
+    scores, own, *seconds = tests
+    if not own.size:
+        return Amount(length, 0, 0, None, None)
+    rates = matrix_eer(scores, own), float(np.mean(_is_first(scores, own)))
+    mean = float(np.mean(seconds[0])) if seconds else None
+    return Amount(length, own.size, np.unique(own).size, *rates, seconds=mean)
 
 
-def matrix_eer(tests: LengthScores) -> float | None:
+def _is_first(scores: NDArray[np.floating], own: IntArray) -> FloatArray:
+    """Tell whether the right speaker scores highest, shape (tests,); of tied ones, the probability
+    of drawing the right one."""
+    hits = np.empty(own.size)
+    rows = max(1, _CACHED // scores.shape[1])
+    for start in range(0, own.size, rows):
+        block = scores[start : start + rows]
+        best = np.take_along_axis(block, own[start : start + rows, None], axis=1)
+        reached = (block >= best).view(np.uint8)  # faster than np.count_nonzero along an axis
+        beaten = (block > best).any(axis=1)
+        hits[start : start + rows] = ~beaten / reached.sum(axis=1, dtype=np.uint32)
+    return hits
+
+
+def matrix_eer(scores: NDArray[np.floating], own: IntArray) -> float | None:
     """Compute Kaldi's EER of all comparisons of a matrix, without sorting the nontargets.
 
     Parameters
     ----------
-    tests : LengthScores
+    scores : float array, shape (tests, enrolled)
+    own : int array, shape (tests,)
+        As of `Tests`.
 
     Returns
     -------
@@ -240,12 +366,12 @@ def matrix_eer(tests: LengthScores) -> float | None:
 
     Examples
     --------
-    >>> matrix_eer(LengthScores(1, np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([0, 1])))
+    >>> matrix_eer(np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([0, 1]))
     0.5
     """
     with np.errstate(over="ignore"):
-        single = tests.scores.astype(np.float32, copy=False)
-    target = np.sort(np.take_along_axis(single, tests.own[:, None], axis=1).ravel())
+        single = scores.astype(np.float32, copy=False)
+    target = np.sort(np.take_along_axis(single, own[:, None], axis=1).ravel())
     among_targets, end = np.searchsorted(target, target), target.size - 1
 
     def search(first: int, last: int, n: float, below: Callable[[int], float]) -> int:
@@ -290,30 +416,34 @@ def _numbers(block: NDArray[np.float32]) -> int:
 
 
 def _with_intervals(
-    tests: LengthScores, amount: Amount, speakers: Sequence[str], replicates: int, seed: int
+    tests: Tests, amount: Amount, speakers: Sequence[str], replicates: int, seed: int
 ) -> Amount:
-    columns, place, counts = np.unique(tests.own, return_inverse=True, return_counts=True)
+    scores, own = tests[:2]
+    columns, place, counts = np.unique(own, return_inverse=True, return_counts=True)
+    right = _is_first(scores, own)
     drawn = ratio_bootstrap(
         counts,
-        np.bincount(place, tests.right),
+        np.bincount(place, right),
         name="rank1",
         speakers=[speakers[column] for column in columns],
         replicates=replicates,
         seed=seed,
     )
-    rate = float(np.mean(tests.right))
+    rate = float(np.mean(right))
     rank1 = rate_interval(drawn.values["rank1"], rate, drawn.n_speakers, drawn.n_speakers)
-    names = np.asarray(speakers, dtype=np.str_)
-    compared = ~np.isnan(tests.scores)
+    compared = ~np.isnan(scores)
     eer = None
     if amount.eer is not None and np.count_nonzero(compared) <= MOST_RESAMPLED:
         row, column = np.nonzero(compared)
+        trials = Trials(
+            score=scores[row, column],
+            label=own[row] == column,
+            enrolled_speaker=Ids(column, speakers),
+            trial_speaker=Ids(own[row], speakers),
+        )
         of_eer = speaker_bootstrap(
-            tests.scores[row, column],
-            tests.own[row] == column,
-            names[column],
-            names[tests.own[row]],
-            statistic=lambda trials: {"eer": kaldi_eer(trials).value},
+            trials,
+            statistic=lambda scores: {"eer": kaldi_eer(scores).value},
             replicates=replicates,
             seed=seed,
         )

@@ -70,7 +70,16 @@ def as_array(values: ArrayLike, name: str, dtype: DTypeLike | None = None) -> ND
 
 
 def at_rows(rows: NDArray[np.integer[Any]]) -> str:
-    """Name the first rows for a message."""
+    """Name the first rows for a message.
+
+    Parameters
+    ----------
+    rows : int array
+
+    Returns
+    -------
+    str
+    """
     return f"at index {abbreviate([*map(str, rows[:6])])}"
 
 
@@ -216,6 +225,17 @@ def coded_names(
         What the values are, for messages.
     may_miss : bool
         Missing values have the code -1; else they are refused.
+
+    Returns
+    -------
+    codes : int32 array
+        Of the shape of the values.
+    names : list of str
+
+    Raises
+    ------
+    PrivacyEvalError
+        Masked or missing values.
 
     Examples
     --------

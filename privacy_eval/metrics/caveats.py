@@ -8,7 +8,7 @@ single score files and imported results are judged alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from .cllr import cllr, min_cllr
 from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval, kaldi_eer, lowest_eer
 from .linkability import LINKABILITY_MIN_TARGETS
-from .pav import FloatArray
+from .pav import FloatArray, IntArray
 from .trial_scores import VARIANTS, BoolArray, TrialScores, Variant, check_scores
+from .trials import IDS, Trials
 
 #: EER of original speech with a model of original speech. The challenge's are between 1.1 and
 #: 8.7 % (2020 supplement, tables 2 and 3); an attacker at twice that is not useful.
@@ -355,15 +356,12 @@ def find_caveats(
     return caveats_of(reasons, variant)
 
 
-def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
+def find_ties(trials: Trials | TrialScores) -> dict[str, float]:
     """Find what equal scores say about a set of trials, and whether they look like decimal LLRs.
 
     Parameters
     ----------
-    scores : TrialScores
-        In the order of the sides, if there are any.
-    *sides : arrays, shape (T + N,)
-        The enrolled speaker and the trial utterance of each trial, or a hash of each.
+    trials : Trials or TrialScores
 
     Returns
     -------
@@ -377,11 +375,11 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
     --------
     >>> find_ties(TrialScores([0.5, 0.5], [0.5, 0.5]))
     {'constant': 1.0}
-    >>> enrolled = np.repeat([0, 1], 4)
-    >>> scores = TrialScores.from_labels([3.0] * 4 + [7.0] * 4, np.arange(8) % 4 == 0)
-    >>> find_ties(scores, enrolled)["constant_trials"]
+    >>> trials = {"score": [3.0] * 4 + [7.0] * 4, "label": np.arange(8) % 4 == 0}
+    >>> find_ties(Trials(trials, enrolled=np.repeat(["a", "b"], 4)))["constant_trials"]
     1.0
     """
+    scores = trials.scores if isinstance(trials, Trials) else trials
     check_scores(scores)
     n, eer, low = scores.n_nontarget, kaldi_eer(scores).value, lowest_eer(scores)
     # Differences as small as rounding that tell speakers apart are information, not rounding.
@@ -397,7 +395,7 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
             for of in (scores.target, scores.nontarget)
         )
     }
-    for key, side in zip(_CONSTANT_SIDES, sides, strict=False):
+    for key, side in _sides(trials):
         values, is_target = scores.in_file_order
         if may_be_constant(values, side):
             order = np.lexsort((values, side))
@@ -407,6 +405,14 @@ def find_ties(scores: TrialScores, *sides: NDArray[Any]) -> dict[str, float]:
     if _looks_decimal(scores):
         found[DECIMAL] = _scaled_cllr(scores, math.log(10))
     return found | ({LOWEST_EER: low} if _matters(eer - low, scores.n_target) else {})
+
+
+def _sides(trials: Trials | TrialScores) -> Iterator[tuple[str, IntArray]]:
+    """Yield the codes of the enrolled and of the trial side, by the key of the caveat."""
+    if isinstance(trials, Trials):
+        trials = trials.counted
+        for key, names in zip(_CONSTANT_SIDES, (IDS[::2], IDS[1:2]), strict=True):
+            yield from ((key, trials[name].codes) for name in [n for n in names if n in trials][:1])
 
 
 def _scaled_cllr(scores: TrialScores, factor: float) -> float:

@@ -166,10 +166,14 @@ def batch_cllr(replicates: Replicates, *, variant: Variant) -> FloatArray:
     """
     of, times = replicates.of, replicates.times
     counts = replicates.target_counts, replicates.nontarget_counts
-    totals = of.target.size, of.nontarget.size
+    if "costs" not in of.memo:
+        classes = (-of.target, of.nontarget)
+        of.memo["costs"] = [softplus(of_class) / of_class.size for of_class in classes]
     halves = [
-        (times / n[:, None]) @ cost * (total / (2 * math.log(2)))
-        for cost, n, total in zip(of.mean_costs(softplus), counts, totals, strict=True)
+        (times / n[:, None])
+        @ np.bincount(pairs, cost, times.shape[1])
+        * (cost.size / (2 * math.log(2)))
+        for cost, pairs, n in zip(of.memo["costs"], replicates.pairs, counts, strict=True)
     ]
     with np.errstate(over="ignore"):  # each half is finite, their sum wherever the cost is
         costs = halves[0] + halves[1]

@@ -6,7 +6,7 @@ same speakers for every system, so that what the systems share cancels out in th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..choices import LEVEL
+from ..errors import PrivacyEvalError, located
 from .caveats import (
     CAVEATS,
     NOT_AVAILABLE,
@@ -33,15 +34,13 @@ from .confidence import (
     needed_for_tests,
     speaker_bootstrap,
 )
-from .evaluation import Speakers, trial_sides
+from .evaluation import warn_of_utterances
 from .pairing import rows_of_same
 from .pav import FloatArray
+from .printed import Printed
 from .registry import METRICS, score_metrics
-from .trial_scores import TrialScores, Variant
+from .trial_scores import Variant
 from .trials import Trials
-
-#: Target and nontarget scores, or scores whose trials have names.
-System = tuple[ArrayLike, ArrayLike] | Trials
 
 
 @dataclass(frozen=True)
@@ -72,16 +71,16 @@ class Difference:
     caveat: str | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Printed):
     """A system compared with others on the same trials; a table when printed.
 
     Attributes
     ----------
     values : mapping of str to float
         The first system's, by key of `METRICS`.
-    differences : tuple of mappings of str to Difference
-        By key, for each other system.
+    differences : mapping of str to mapping of str to Difference
+        By the name of the other system, then by key.
     variant : str
     n_speakers : int
         Speakers with target trials.
@@ -90,17 +89,27 @@ class Comparison:
     """
 
     values: Mapping[str, float]
-    differences: tuple[Mapping[str, Difference], ...]
+    differences: Mapping[str, Mapping[str, Difference]]
     variant: Variant
     n_speakers: int
     least_p_value: float
 
+    def __getitem__(self, metric: str) -> dict[str, Difference]:
+        return {name: of[metric] for name, of in self.differences.items()}
+
+    @property
+    def heading(self) -> str:
+        """Number of speakers, and the variant."""
+        return f"{self.n_speakers} speakers, variant {self.variant}"
+
     @property
     def notes(self) -> list[str]:
-        """A note if no corrected p-value can be significant."""
+        """Caveats, and a note if no corrected p-value can be significant."""
+        caveats = (d.caveat for of_other in self.differences.values() for d in of_other.values())
+        reasons = dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None)
         tests = len(self.differences)
         is_lacking = tests > 1 and tests * self.least_p_value >= 1 - LEVEL
-        return [needed_for_tests(self.n_speakers, tests)] * is_lacking
+        return [*reasons, *[needed_for_tests(self.n_speakers, tests)] * is_lacking]
 
     def is_bound(self, difference: Difference) -> bool:
         """Tell whether the p-values of a difference are bounds, as no smaller ones can be reached.
@@ -115,10 +124,26 @@ class Comparison:
         """
         return difference.p_value <= self.least_p_value
 
-    def to_rows(self, other: int = 0, keys: Iterable[str] | None = None) -> list[dict[str, str]]:
-        """Format the comparison with one other system: a row per metric, or for those of `keys`."""
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the metrics as numbers: both values, their difference and its test."""
+        return [
+            {
+                **{"against": name, "metric": key, "variant": self.variant},
+                **{"value": self.values[key], "other": d.value, "difference": d.difference},
+                **{"low": d.interval.low, "high": d.interval.high, "p": d.p_value},
+                **{"p_holm": d.p_value_holm, "caveat": d.caveat},
+            }
+            for name, of_other in self.differences.items()
+            for key, d in of_other.items()
+        ]
+
+    def cells(self, other: str | None = None) -> list[dict[str, str]]:
+        """Format the comparison with one other system, or all: a row per metric."""
+        if other is None:
+            names = self.differences
+            return [{"against": name, **row} for name in names for row in self.cells(name)]
         rows = []
-        for key in self.values if keys is None else keys:
+        for key in self.values:
             metric, difference = METRICS[key], self.differences[other][key]
             caveat = None if difference.caveat is None else CAVEATS[difference.caveat]
             value, of_other = (
@@ -149,23 +174,10 @@ class Comparison:
             **{name: f"{bound}{np.ceil(1000 * p) / 1000:.3f}" for name, p in p_values.items()},
         }
 
-    def __repr__(self) -> str:
-        from tabulate import tabulate
-
-        tables = (
-            tabulate(self.to_rows(number), headers="keys", disable_numparse=True)
-            for number in range(len(self.differences))
-        )
-        heading = f"{self.n_speakers} speakers, variant {self.variant}"
-        caveats = (d.caveat for of_other in self.differences for d in of_other.values())
-        reasons = dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None)
-        return "\n\n".join((heading, *tables, *reasons, *self.notes))
-
 
 def compare(
-    first: System,
-    *others: System,
-    speakers: Speakers | None = None,
+    systems: Mapping[str, Trials],
+    *,
     variant: Variant = "exact",
     bootstrap: int = 1000,
     seed: int = 0,
@@ -174,14 +186,10 @@ def compare(
 
     Parameters
     ----------
-    first : Trials, or pair of array_like of shapes (T,) and (N,)
-        Of `pair`, or target and nontarget scores as of `evaluate`.
-    *others : as `first`
-        Those of each other system. Paired trials are matched by enrolled id and utterance,
-        whatever the order of the files; arrays have no names and must be in one order.
-    speakers : pair of array_like, optional
-        Of arrays: speaker of each target trial, shape (T,), and enrolled and trial speaker of each
-        nontarget trial, shape (N, 2). The first trials have their own, see `with_speakers`.
+    systems : mapping of str to Trials
+        By name, the first one to compare the others with. Its trials have the speakers of both
+        sides; those of the others are matched by enrolled id and utterance, in any order, or, of
+        trials without ids, by their order.
     variant : {"exact", "challenge"}
     bootstrap : int
         Replicates of the bootstrap over speakers.
@@ -194,11 +202,9 @@ def compare(
     Raises
     ------
     PrivacyEvalError
-        As `evaluate`; paired trials that are not the same: the first ones; speakers that
-        contradict the names of the trials.
+        As `evaluate`; no other system; trials that are not the same.
     ValueError
-        No other system; arrays and paired trials; another number of trials than speakers; fewer
-        than 2 replicates.
+        Fewer than 2 replicates.
 
     References
     ----------
@@ -207,59 +213,39 @@ def compare(
 
     Examples
     --------
-    >>> own, others = ["a", "a", "b", "b"], [["a", "b"], ["a", "b"], ["b", "a"], ["b", "a"]]
-    >>> result = compare(
-    ...     ([3, 5, 7, 8], [1, 2, 4, 6]),
-    ...     ([3, 5, 7, 8], [1, 2, 4, 2]),
-    ...     speakers=(own, others),
-    ...     bootstrap=20,
+    >>> first = Trials(
+    ...     score=[3, 5, 7, 8, 1, 2, 4, 6],
+    ...     label=[1, 1, 1, 1, 0, 0, 0, 0],
+    ...     enrolled_speaker=list("aabbaabb"),
+    ...     trial_speaker=list("aabbbbaa"),
     ... )
-    >>> result.differences[0]["rocch_eer"].value, result.differences[0]["rocch_eer"].difference
+    >>> second = first.with_columns(score=[3, 5, 7, 8, 1, 2, 4, 2])
+    >>> difference = compare({"B1": first, "B2": second}, bootstrap=20)["rocch_eer"]["B2"]
+    >>> difference.value, difference.difference
     (0.125, 0.125)
     """
-    if not others:
-        raise ValueError("nothing to compare with: pass the scores of another system")
-    values, replicates, caveats = [], [], []
-    for scores, trials in _aligned([first, *others], speakers):
-        values.append(score_metrics(scores, variant=variant))
+    if len(systems) < 2:
+        raise PrivacyEvalError("nothing to compare with: name another system")
+    (name, first), *others = systems.items()
+    warn_of_utterances(first)
+    enrolled, trial = first.speakers
+    values, replicates, caveats = {}, [], []
+    for other, of_other in [(name, first), *others]:
+        with located(f"{name} and {other}"):
+            rows = rows_of_same(of_other, first)
+        trials = of_other.with_columns(
+            enrolled_speaker=enrolled.take(rows), trial_speaker=trial.take(rows)
+        )
+        scores = trials.scores
+        values[other] = score_metrics(scores, variant=variant)
         counts = scores.n_target, scores.n_nontarget
-        ties = find_ties(TrialScores.from_labels(*trials[:2]), trials[2])
-        caveats.append(find_caveats(values[-1]["eer"], *counts, ties=ties))
-        replicates.append(speaker_bootstrap(*trials, replicates=bootstrap, seed=seed))
+        caveats.append(find_caveats(values[other]["eer"], *counts, ties=find_ties(trials)))
+        replicates.append(speaker_bootstrap(trials, replicates=bootstrap, seed=seed))
     return paired_comparison(values, replicates, variant, caveats)
 
 
-def _aligned(
-    systems: Sequence[System], speakers: Speakers | None
-) -> list[tuple[TrialScores, tuple[Any, Any, Any, Any]]]:
-    """Return the scores of each system, and again by trial, with labels and both speakers."""
-    named = [system for system in systems if isinstance(system, Trials)]
-    arrays = [system for system in systems if not isinstance(system, Trials)]
-    if named and arrays:
-        raise ValueError("pass the scores of all systems as arrays, or of all as paired trials")
-    if named:
-        speaker = named[0].enrolled_speaker, named[0].trial_speaker
-        sides = np.array(speaker[0].tolist()), np.array(speaker[1].tolist())
-        rows = [np.arange(len(named[0])), *(rows_of_same(other, named[0]) for other in named[1:])]
-        labelled = [(system.score, system.is_target) for system in named]
-        return [
-            (TrialScores.from_labels(*trials), (*trials, sides[0][at], sides[1][at]))
-            for trials, at in zip(labelled, rows, strict=True)
-        ]
-    aligned = []
-    for target, nontarget in arrays:
-        scores = TrialScores(target, nontarget)
-        counts = scores.n_target, scores.n_nontarget
-        if speakers is None:
-            raise ValueError("the speakers of arrays must be given: speakers=(...)")
-        sides = trial_sides(speakers, *counts)
-        trials = np.append(target, nontarget), np.repeat([True, False], counts)
-        aligned.append((scores, (*trials, *sides)))
-    return aligned
-
-
 def paired_comparison(
-    values: Sequence[Mapping[str, float]],
+    values: Mapping[str, Mapping[str, float]],
     replicates: Sequence[BootstrapReplicates],
     variant: Variant,
     caveats: Sequence[Mapping[str, str]] = (),
@@ -268,10 +254,10 @@ def paired_comparison(
 
     Parameters
     ----------
-    values : sequence of mappings
-        Metrics of each system by key.
+    values : mapping of str to mapping
+        Metrics by key, by the name of the system.
     replicates : sequence of BootstrapReplicates
-        Paired: of one design, seed and number.
+        Of each system, paired: of one design, seed and number.
     variant : {"exact", "challenge"}
     caveats : sequence of mappings, optional
         Of each system, as from `find_caveats`.
@@ -285,32 +271,32 @@ def paired_comparison(
     ValueError
         Replicates that are not paired.
     """
-    first, *others = replicates
-    if any((r.design, r.seed) != (first.design, first.seed) for r in others):
+    (first, drawn), *others = zip(values, replicates, strict=True)
+    if any((r.design, r.seed) != (drawn.design, drawn.seed) for _, r in others):
         raise ValueError("replicates are not paired: they are of different trials or seeds")
-    n_speakers = first.n_speakers
-    by_system = [
-        {
+    n_speakers = drawn.n_speakers
+    by_system = {
+        other: {
             key: _difference(
-                values[0][key],
-                values[number][key],
-                first.values[f"{variant} {key}"],
-                other.values[f"{variant} {key}"],
+                value,
+                values[other][key],
+                drawn.values[f"{variant} {key}"],
+                of_other.values[f"{variant} {key}"],
                 n_speakers,
             )
-            for key in values[0]
+            for key, value in values[first].items()
         }
-        for number, other in enumerate(others, start=1)
-    ]
+        for other, of_other in others
+    }
     withheld = [{**caveats[0], **of_other} for of_other in caveats[1:]] or [{}] * len(others)
-    for key in values[0]:
-        adjusted = holm([of_system[key].p_value for of_system in by_system])
-        for of_system, p_value, reasons in zip(by_system, adjusted, withheld, strict=True):
+    for key in values[first]:
+        adjusted = holm([of_system[key].p_value for of_system in by_system.values()])
+        for of_system, p_value, reasons in zip(by_system.values(), adjusted, withheld, strict=True):
             caveat = withholding_key(caveats_of(reasons, variant), key)
             of_system[key] = replace(of_system[key], p_value_holm=p_value, caveat=caveat)
-    size = next(iter(first.values.values())).size
+    size = next(iter(drawn.values.values())).size
     least = difference_p_value(np.ones(size), n_speakers)
-    return Comparison(values[0], tuple(by_system), variant, n_speakers, least)
+    return Comparison(values[first], by_system, variant, n_speakers, least)
 
 
 def _difference(

@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError
-from .arguments import as_names
 from .curves import batch_miss_rates
 from .pav import FloatArray, IntArray
 from .registry import batch_metrics
-from .replicates import PresortedTrials, Replicates
+from .replicates import Replicates
 from .trial_scores import TrialScores
+from .trials import Trials
 
 Statistic = Callable[[TrialScores], Mapping[str, float]]
 
@@ -90,10 +90,7 @@ class BootstrapReplicates:
 
 
 def speaker_bootstrap(
-    scores: ArrayLike,
-    is_target: ArrayLike,
-    enrolled_speaker: ArrayLike,
-    trial_speaker: ArrayLike,
+    trials: Trials,
     *,
     statistic: Statistic | None = None,
     replicates: int,
@@ -114,10 +111,8 @@ def speaker_bootstrap(
 
     Parameters
     ----------
-    scores : array_like, shape (P,)
-    is_target : array_like of bool, shape (P,)
-    enrolled_speaker, trial_speaker : array_like of str, shape (P,)
-        Speakers of both sides of each trial.
+    trials : Trials
+        With scores, labels and the speakers of both sides.
     statistic : callable, optional
         Metrics of one set of scores, by name. By default every metric in both variants, named
         such as "exact eer", of many replicates at once: several times faster than one by one,
@@ -139,8 +134,8 @@ def speaker_bootstrap(
     Raises
     ------
     PrivacyEvalError
-        A target trial between two speakers or a nontarget trial within one; fewer than two
-        speakers with target trials.
+        Speakers that are not known; a target trial between two speakers or a nontarget trial
+        within one; fewer than two speakers with target trials.
     ValueError
         Fewer than 2 replicates.
     TypeError
@@ -154,31 +149,29 @@ def speaker_bootstrap(
     Examples
     --------
     >>> from privacy_eval.metrics import rocch_eer
-    >>> bootstrap = speaker_bootstrap(
-    ...     [2.0, 0.0, 1.0, 3.0],
-    ...     [True, False, False, True],
-    ...     ["a", "a", "b", "b"],
-    ...     ["a", "b", "a", "b"],
-    ...     statistic=lambda scores: {"eer": rocch_eer(scores).value},
-    ...     replicates=10,
-    ...     seed=0,
+    >>> trials = Trials(
+    ...     score=[2.0, 0.0, 1.0, 3.0],
+    ...     label=[True, False, False, True],
+    ...     enrolled_speaker=["a", "a", "b", "b"],
+    ...     trial_speaker=["a", "b", "a", "b"],
     ... )
+    >>> eer = lambda scores: {"eer": rocch_eer(scores).value}
+    >>> bootstrap = speaker_bootstrap(trials, statistic=eer, replicates=10, seed=0)
     >>> bootstrap.interval("eer").high
     0.0
     """
     if replicates < 2:
         raise ValueError(f"replicates must be at least 2, not {replicates}")
-    trials = TrialScores.from_labels(scores, is_target)
-    ascending, labels, order = trials.in_score_order
-    first, second = (as_names(s, "speakers")[order] for s in (enrolled_speaker, trial_speaker))
-    names, enrolled, trial, strata = _speakers(first, second, labels)
+    scores = trials.scores
+    _, labels, order = scores.in_score_order
+    names, sides, strata = _speakers(trials.counted)
+    enrolled, trial = (side[order] for side in sides)
     generator = seeded_by(seed, [names[members].tolist() for members in strata])
     # Target trials involve one speaker: pair it with a dummy, the last index, that counts once.
     pairs, pair = np.unique(
         enrolled * (names.size + 1) + np.where(labels, names.size, trial), return_inverse=True
     )
-    sides = np.divmod(pairs, names.size + 1)
-    presorted = PresortedTrials(ascending, labels, pair)
+    first, second = np.divmod(pairs, names.size + 1)
     values: list[Mapping[str, ArrayLike]] = []
     curves: list[FloatArray] = []
     done, at_once = 0, max(_TRIALS_AT_ONCE // labels.size, 1)
@@ -188,12 +181,12 @@ def speaker_bootstrap(
             for members in strata:
                 drawn = generator.integers(0, members.size, members.size)
                 draw[members] = np.bincount(drawn, minlength=members.size)
-        times = draws[:, sides[0]] * draws[:, sides[1]]
+        times = draws[:, first] * draws[:, second]
         # Where no trial of a class is left, no statistic exists: draw again.
-        own = sides[1] == names.size
+        own = second == names.size
         times = times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)]
         if times.size:
-            sample = Replicates(presorted, times)
+            sample = Replicates(scores, pair, times)
             values += (
                 [batch_metrics(sample, metrics)]
                 if statistic is None
@@ -395,21 +388,12 @@ def _by_name(values: object) -> Mapping[str, float]:
 
 
 def _speakers(
-    enrolled: NDArray[np.str_], trial_speaker: NDArray[np.str_], is_target: NDArray[np.bool_]
-) -> tuple[NDArray[np.str_], IntArray, IntArray, list[IntArray]]:
+    trials: Trials,
+) -> tuple[NDArray[np.str_], tuple[IntArray, IntArray], list[IntArray]]:
     """Enumerate the speakers of both sides by name, and group those that are drawn together."""
-    sides = enrolled.tolist(), trial_speaker.tolist()
-    numbers = {name: number for number, name in enumerate(sorted({*sides[0], *sides[1]}))}
-    names = np.array(list(numbers))
-    first, second = (np.fromiter(map(numbers.__getitem__, side), np.int64) for side in sides)
-    wrong = np.flatnonzero((first == second) != is_target)
-    if wrong.size:
-        row = int(wrong[0])
-        raise PrivacyEvalError(
-            f"labels of {wrong.size} trials contradict their speakers; the first: a "
-            f"{'target' if is_target[row] else 'nontarget'} trial of enrolled speaker "
-            f"{enrolled[row]} and trial speaker {trial_speaker[row]}"
-        )
+    of_names, is_target = trials.speakers, trials.is_target
+    names = np.array(of_names[0].names)
+    first, second = (side.codes.astype(np.int64) for side in of_names)
     role = np.zeros(names.size, dtype=np.int64)
     role[np.unique(first)] |= 1
     role[np.unique(second)] |= 2
@@ -420,7 +404,7 @@ def _speakers(
     if np.unique(first[is_target]).size < 2:
         raise PrivacyEvalError("a bootstrap over speakers needs target trials of two speakers")
     strata = [np.flatnonzero(role == r).astype(np.int64) for r in np.unique(role)]
-    return names, first.astype(np.int64), second.astype(np.int64), strata
+    return names, (first, second), strata
 
 
 def _design(names: NDArray[np.str_], enrolled: IntArray, trial: IntArray) -> str:

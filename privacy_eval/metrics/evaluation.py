@@ -1,4 +1,4 @@
-"""All metrics of two arrays of scores: the shortest way from scores to numbers."""
+"""All metrics of two arrays of scores, or of trials: the shortest way from scores to numbers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from .arguments import as_names
-from .caveats import NOT_AVAILABLE, find_caveats, find_ties, marked_text, withholding_caveat
+from ..errors import located
+from .caveats import (
+    CAVEATS,
+    NOT_AVAILABLE,
+    find_caveats,
+    find_ties,
+    marked_text,
+    withholding_caveat,
+    withholding_key,
+)
 from .confidence import Interval, speaker_bootstrap
+from .groups import trials_by
+from .printed import CHANCE_OF_ZEBRA, Printed, bias_notes
 from .registry import METRICS, score_metrics, zebra_tag
 from .trial_scores import TrialScores, Variant
-
-#: Speaker of each target trial, shape (T,); enrolled and trial speaker of each nontarget trial,
-#: shape (N, 2).
-Speakers = tuple[ArrayLike, ArrayLike]
+from .trials import Trials
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Printed):
     """Values of every metric on one set of scores, printed as a table.
 
     Attributes
@@ -49,7 +55,20 @@ class Evaluation:
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     scores: TrialScores | None = field(default=None, compare=False)
 
-    def to_rows(self) -> list[dict[str, str]]:
+    def __getitem__(self, metric: str) -> float:
+        return self.values[metric]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the metrics as numbers: value, bounds of the interval, key of the caveat."""
+        rows = []
+        for key, value in self.values.items():
+            bounds = self.intervals.get(key)
+            row = {"metric": key, "variant": self.variant, "value": value}
+            row |= {"low": bounds and bounds.low, "high": bounds and bounds.high}
+            rows.append(row | {"caveat": withholding_key(self.caveats, key)})
+        return rows
+
+    def cells(self) -> list[dict[str, str]]:
         """Format the metrics as rows: metric, value with unit, interval."""
         rows = []
         for key, value in self.values.items():
@@ -72,67 +91,98 @@ class Evaluation:
             rows.append(row)
         return rows
 
-    def __repr__(self) -> str:
-        return "\n".join((self._heading(), self._table("plain"), *self.caveats.values()))
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{reason}</li>" for reason in self.caveats.values())
-        return f"<p>{self._heading()}</p>{self._table('html')}<ul>{notes}</ul>"
-
-    def _repr_latex_(self) -> str:
-        return self._table("latex_longtable")
-
-    def _heading(self) -> str:
+    @property
+    def heading(self) -> str:
+        """Numbers of trials, and the variant."""
         trials = f"{self.n_target} target and {self.n_nontarget} nontarget trials"
         return f"{trials}, variant {self.variant}"
 
-    def _table(self, form: str) -> str:
-        from tabulate import tabulate
+    @property
+    def reasons(self) -> list[str]:
+        """Why values are withheld or depend on ties."""
+        withheld = (withholding_caveat(self.caveats, key) for key in METRICS)
+        ranked = (why for key, why in self.caveats.items() if CAVEATS[key].ranked)
+        return [*dict.fromkeys([*(c.reason for c in withheld if c is not None), *ranked])]
 
-        return tabulate(self.to_rows(), headers="keys", tablefmt=form, disable_numparse=True)
+    @property
+    def notes(self) -> list[str]:
+        """Caveats of the values and of their intervals."""
+        chance = [CHANCE_OF_ZEBRA] if "zebra_individual" in self.values else []
+        return [*self.reasons, *chance, *bias_notes([*self.intervals])]
+
+
+class Evaluations(Printed, dict[str, Evaluation]):
+    """Evaluations by the value of a column, printed as one table."""
+
+    def __init__(self, column: str, evaluations: Mapping[str, Evaluation]) -> None:
+        super().__init__(evaluations)
+        self.column = column
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the metrics of every value as numbers."""
+        return [{self.column: name, **row} for name, of in self.items() for row in of.to_rows()]
+
+    def cells(self) -> list[dict[str, str]]:
+        """Format the metrics of every value."""
+        return [{self.column: name, **row} for name, of in self.items() for row in of.cells()]
+
+    @property
+    def notes(self) -> list[str]:
+        """Caveats, with the values that they are of."""
+        names: dict[str, list[str]] = {}
+        for name, of in self.items():
+            for note in of.notes:
+                names.setdefault(note, []).append(name)
+        return [f"{', '.join(of)}: {note}" for note, of in names.items()]
 
 
 def evaluate(
-    target: ArrayLike,
-    nontarget: ArrayLike,
+    trials: Any = None,
+    nontarget: ArrayLike | None = None,
     *,
+    scores: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    by: str | None = None,
     variant: Variant = "exact",
-    speakers: Speakers | None = None,
     bootstrap: int = 1000,
     seed: int = 0,
-) -> Evaluation:
-    """Compute all metrics of target and nontarget scores.
+) -> Evaluation | Evaluations:
+    """Compute all metrics of trials, or of target and nontarget scores.
 
     Parameters
     ----------
-    target : array_like, shape (T,)
-        Scores of trials within a speaker; higher for the same speaker. Cllr takes them for
+    trials : Trials, data frame or array_like, shape (T,)
+        Trials with scores and labels, or what `Trials` makes them of; or, if `nontarget` is given,
+        the scores of target trials. A higher score supports the same speaker. Cllr takes scores for
         natural-log likelihood ratios: multiply decimal ones (log10) by ln 10.
-    nontarget : array_like, shape (N,)
+    nontarget : array_like, shape (N,), optional
         Scores of trials between two speakers.
+    scores, labels : array_like, shape (P,), optional
+        Scores of all trials, and which are of one speaker, in place of `trials`.
+    by : str, optional
+        A column: evaluate the trials of each of its values. Of a column of speakers, such as their
+        sex, these are the trials of which both speakers have the value, as *within* a group (see
+        `groups`); if the value differs between trials of a speaker, such as a session, those whose
+        trial utterance has it.
     variant : {"exact", "challenge"}
         `challenge` reproduces the scripts released with VoicePrivacy 2020.
-    speakers : pair of array_like, optional
-        Speaker of each target trial, shape (T,), and enrolled and trial speaker of each
-        nontarget trial, shape (N, 2), such as `pair(...).speakers(utt2spk)` looks up. With
-        them every value gets a 95 % interval; without, none: an interval of independent trials
-        would be far too narrow.
     bootstrap : int
-        Replicates of the bootstrap over speakers.
+        Replicates of the bootstrap over speakers, which gives every value a 95 % interval where
+        both speakers of trials are known; 0: none. Without speakers there are none: an interval
+        of independent trials would be far too narrow.
     seed : int
         Of the bootstrap.
 
     Returns
     -------
-    Evaluation
+    Evaluation, or Evaluations
+        The latter, by value, with `by`.
 
     Raises
     ------
     PrivacyEvalError
         A class without trials; a score that is NaN or infinite; speakers that contradict the
         labels; target trials of fewer than two speakers.
-    ValueError
-        Not one speaker per target trial and two per nontarget trial.
 
     See Also
     --------
@@ -140,69 +190,73 @@ def evaluate(
 
     Examples
     --------
-    >>> result = evaluate(target=[3, 5, 7, 8], nontarget=[1, 2, 4, 6])
-    >>> result.values["eer"], result.values["rocch_eer"]
+    >>> result = evaluate([3, 5, 7, 8], nontarget=[1, 2, 4, 6])
+    >>> result["eer"], result["rocch_eer"]
     (0.25, 0.25)
     >>> result.zebra_tag, "few_trials" in result.caveats
     (None, True)
-    >>> own, others = ["a", "a", "b", "b"], [["a", "b"], ["a", "b"], ["b", "a"], ["b", "a"]]
-    >>> result = evaluate([3, 5, 7, 8], [1, 2, 4, 6], speakers=(own, others), bootstrap=20)
-    >>> result.intervals["eer"].high
+    >>> trials = Trials(
+    ...     score=[3, 5, 7, 8, 1, 2, 4, 6],
+    ...     label=[1, 1, 1, 1, 0, 0, 0, 0],
+    ...     enrolled_speaker=list("aabbaabb"),
+    ...     trial_speaker=list("aabbbbaa"),
+    ... )
+    >>> evaluate(trials, bootstrap=20).intervals["eer"].high
     0.25
     """
-    scores = TrialScores(target, nontarget)
+    if nontarget is not None:
+        return _evaluation(None, TrialScores(trials, nontarget), variant)
+    if trials is None:
+        trials = Trials(score=scores, label=labels)
+    elif not isinstance(trials, Trials):
+        trials = Trials(trials)
+    if by is None:
+        return _evaluation(trials, trials.scores, variant, bootstrap, seed)
+    evaluations = {}
+    for value, part in trials_by(trials, by).items():
+        with located(f"{trials.name}, {by} {value}"):
+            several = part.knows_speakers and len(part.take(part.is_target).trial_speaker.used) > 1
+            drawn = bootstrap if several else 0
+            evaluations[value] = _evaluation(part, part.scores, variant, drawn, seed)
+    return Evaluations(by, evaluations)
+
+
+def _evaluation(
+    trials: Trials | None,
+    scores: TrialScores,
+    variant: Variant,
+    bootstrap: int = 0,
+    seed: int = 0,
+) -> Evaluation:
     values = score_metrics(scores, variant=variant)
     counts = scores.n_target, scores.n_nontarget
     intervals: Mapping[str, Interval] = {}
-    ties = find_ties(scores)
-    if speakers is not None:
-        trials = np.append(target, nontarget), np.repeat([True, False], counts)
-        sides = trial_sides(speakers, *counts)
-        replicates = speaker_bootstrap(*trials, *sides, replicates=bootstrap, seed=seed)
+    if trials is not None and trials.knows_speakers and bootstrap:
+        warn_of_utterances(trials)
+        replicates = speaker_bootstrap(trials, replicates=bootstrap, seed=seed)
         intervals = {key: replicates.interval(f"{variant} {key}") for key in values}
-        ties = find_ties(TrialScores.from_labels(*trials), sides[0])
+    ties = find_ties(scores if trials is None else trials)
     caveats = find_caveats(values["eer"], *counts, ties=ties, variant=variant)
     graded = withholding_caveat(caveats, "zebra_individual") is None
     tag = zebra_tag(values, variant) if graded else None
     return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
 
 
-def trial_sides(speakers: Speakers, n_target: int, n_nontarget: int) -> tuple[Any, Any]:
-    """Return the enrolled and the trial speaker of each trial, targets first.
+def warn_of_utterances(trials: Trials) -> None:
+    """Warn of speakers that seem to be utterances: paths, of which some share their first folder,
+    or no trial speaker of a nontarget trial has target trials.
 
     Parameters
     ----------
-    speakers : pair of array_like
-        As of `evaluate`.
-    n_target, n_nontarget : int
-
-    Returns
-    -------
-    enrolled, trial : str arrays, shape (T + N,)
-
-    Raises
-    ------
-    ValueError
-        Other numbers of speakers.
-
-    Warns
-    -----
-    UserWarning
-        They seem to be utterances: paths, of which some share their first folder, or no trial
-        speaker of a nontarget trial has target trials.
+    trials : Trials
     """
-    own, pairs = (as_names(side, "speakers") for side in speakers)
-    if own.shape != (n_target,) or pairs.shape != (n_nontarget, 2):
-        raise ValueError(
-            f"speakers must be of shapes ({n_target},) and ({n_nontarget}, 2), not "
-            f"{own.shape} and {pairs.shape}"
-        )
-    names = set(own.tolist())
+    first, second = trials.speakers
+    names = {*first.take(trials.is_target).used}
     of_paths = {name.partition("/")[0] for name in names if "/" in name.strip("/")}
-    if 0 < len(of_paths) < len(names) or names.isdisjoint(pairs[:, 1].tolist()):
+    others = second.take(~trials.is_target).used
+    if 0 < len(of_paths) < len(names) or names.isdisjoint(others):
         warnings.warn(
-            "`speakers` seem to be utterances, with which intervals are far too narrow: "
-            "pair(...).speakers(utt2spk) looks up the speakers of both sides",
-            stacklevel=3,
+            "speakers seem to be utterances, with which intervals are far too narrow: take the "
+            "speakers of both sides, as utt2spk tells them",
+            stacklevel=4,
         )
-    return np.append(own, pairs[:, 0]), np.append(own, pairs[:, 1])

@@ -28,7 +28,16 @@ class _Owned:
 
 def open_column(values: Any) -> NDArray[Any] | Coded | None:
     """Return the numbers and truth values of a column of pandas, polars or pyarrow as an array,
-    without copying them, and others, such as text, coded; None of anything else."""
+    without copying them, and others, such as text, coded; None of anything else.
+
+    Parameters
+    ----------
+    values : column of a data frame, or anything else
+
+    Returns
+    -------
+    array, (codes, values), or None
+    """
     if hasattr(values, "factorize"):  # pandas
         if getattr(values.dtype, "kind", "O") in "biuf":
             array = values.to_numpy()
@@ -64,7 +73,17 @@ def open_column(values: Any) -> NDArray[Any] | Coded | None:
 
 def snapshot(values: Any) -> Any:
     """Return a column that stays as it is now, whatever its user changes later: a copy, unless
-    nobody can write to it or its library copies before it writes."""
+    nobody can write to it or its library copies before it writes.
+
+    Parameters
+    ----------
+    values : array_like, or column of a data frame
+
+    Returns
+    -------
+    column
+        Of the same kind.
+    """
     if hasattr(values, "factorize"):  # pandas
         copies_on_write = sys.modules["pandas"].__version__ >= "3" and hasattr(values, "index")
         return values.copy(deep=False) if copies_on_write else values.copy()

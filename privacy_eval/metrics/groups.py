@@ -14,24 +14,25 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal, TypeVar
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..choices import missing_among, without_fraction
-from ..errors import PrivacyEvalError
-from .arguments import as_names, as_numbers, as_truth
-from .caveats import NOT_AVAILABLE, Caveat, find_caveats, marked_text, withholding_caveat
+from ..errors import PrivacyEvalError, abbreviate
+from .caveats import NOT_AVAILABLE, Caveat, find_caveats, marked_text, note_of, withholding_caveat
 from .cllr import min_cllr
-from .confidence import Interval, expanded_interval, seeded_by
+from .confidence import expanded_interval, seeded_by
 from .eer import kaldi_eer
 from .linkability import linkability
 from .pav import FloatArray, IntArray
+from .printed import Printed
 from .registry import METRICS, batch_metrics
-from .replicates import PresortedTrials, Replicates
+from .replicates import Replicates
 from .trial_scores import BoolArray, TrialScores
+from .trials import Ids, Trials
 
 #: Kinds of trials of a group.
 Kind = Literal["within", "enrolled_against_all", "tested_against_all"]
@@ -50,105 +51,179 @@ REPLICATES = 999
 #: Metrics of a group with bootstrap intervals, by their names in `BootstrapReplicates`.
 _DRAWN = {key: f"exact {key}" for key in ("eer", "cllr_min", "linkability")}
 
+#: Columns of the printed table.
+_HEADS = (
+    *("group", "speakers", "targets", "nontargets", "EER within, %", "min Cllr", "linkability"),
+    *("rank-1, %", "enrolled against all", "tested against all", "difference", "p"),
+)
+
 #: Weighted trials of replicates at a time.
 _AT_ONCE = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
-class GroupedTrials:
-    """Trials with the groups of their speakers.
+def grouped(trials: Trials, by: str | Mapping[str, str]) -> Trials:
+    """Look up the groups of both speakers of each trial.
 
-    Attributes
+    Parameters
     ----------
-    score : float array, shape (P,)
-    is_target : bool array, shape (P,)
-    enrolled, trial : int arrays, shape (P,)
-        Speakers of both sides, as indices.
-    test : int array, shape (P,)
-        Index of the test utterance.
-    speakers : tuple of str
-    group : int array, shape (S,)
-        Index of the group of each speaker; -1 for none.
-    names : tuple of str
-        Groups, sorted.
+    trials : Trials
+        With the speakers of both sides.
+    by : str or mapping of str to str
+        A column of the trial side, such as the sex of the trial speaker, or the groups of speakers
+        by name. Speakers that it does not tell, and those whose group is missing, have none.
+
+    Returns
+    -------
+    Trials
+        With the columns `enrolled_group` and `trial_group`, of sorted names.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Speakers that are not known; a column that differs between trials of a speaker.
+
+    Examples
+    --------
+    >>> trials = Trials(score=[3, 1], enrolled_speaker=["a", "a"], trial_speaker=["a", "b"])
+    >>> grouped(trials, {"a": "f", "b": "m"})["trial_group"].tolist()
+    ['f', 'm']
     """
+    trials = trials.counted
+    sides = trials.speakers
+    if isinstance(by, str):
+        if several := _several(trials, by):
+            raise PrivacyEvalError(
+                f"{trials.name}: {by} differs between the trials of {len(several)} speakers "
+                f"({abbreviate(several)}): groups are of speakers; take trials.select({by}=...)"
+            )
+        by = dict(zip(sides[1].tolist(), _values(trials, by).tolist(), strict=True))
+    named = {without_fraction(str(s)): str(group) for s, group in by.items()}
+    missing = missing_among({*named.values(), ""})
+    groups = [named.get(name, "") for name in sides[0].names]
+    groups = ["" if group in missing else group for group in groups]
+    names = sorted({*groups} - {""})
+    place = {name: number for number, name in enumerate(names)}
+    of_speaker = np.array([place.get(group, -1) for group in groups], dtype=np.int32)
+    of_sides = (Ids(of_speaker[side.codes], names) for side in sides)
+    columns = dict(zip(("enrolled_group", "trial_group"), of_sides, strict=True))
+    return trials.with_columns(enrolled_speaker=sides[0], trial_speaker=sides[1], **columns)
 
-    score: FloatArray
-    is_target: BoolArray
-    enrolled: IntArray
-    trial: IntArray
-    test: IntArray
-    speakers: tuple[str, ...]
-    group: IntArray
-    names: tuple[str, ...]
 
-    @classmethod
-    def by_speaker(
-        cls,
-        labelled: tuple[ArrayLike, ArrayLike],
-        sides: tuple[ArrayLike, ArrayLike],
-        tests: ArrayLike,
-        group_of: Mapping[str, str],
-    ) -> GroupedTrials:
-        """Look up the groups of both speakers of each trial.
+def _values(trials: Trials, column: str) -> Ids:
+    return Ids.of(trials[column], column, may_miss=True)
 
-        Parameters
-        ----------
-        labelled : (array_like, array_like of bool), shape (P,)
-            Scores, and whether they belong to target trials.
-        sides : (array_like of str, array_like of str), shape (P,)
-            Enrolled and trial speaker.
-        tests : array_like, shape (P,)
-            Names of the trial utterances.
-        group_of : mapping of str to str
-            Groups of speakers; others, and those whose group is missing, have none.
-        """
-        score, is_target = as_numbers(labelled[0], "scores"), as_truth(labelled[1], "labels")
-        pooled = np.concatenate([as_names(side, "speakers") for side in sides])
-        named = {without_fraction(str(s)): str(group) for s, group in group_of.items()}
-        missing = missing_among(set(named.values()))
-        group_of = {s: group for s, group in named.items() if group not in missing}
-        names, codes = np.unique(pooled, return_inverse=True)
-        speakers = tuple(names.tolist())
-        groups = sorted({group_of[s] for s in speakers if s in group_of})
-        place = {name: number for number, name in enumerate(groups)}
-        group = np.array([place.get(group_of.get(s, ""), -1) for s in speakers], dtype=np.int64)
-        test = np.unique(as_names(tests, "tests"), return_inverse=True)[1].reshape(-1)
-        enrolled, trial = codes.reshape(2, -1)
-        return cls(score, is_target, enrolled, trial, test, speakers, group, tuple(groups))
 
-    @cached_property
-    def sides(self) -> tuple[IntArray, IntArray]:
-        """Groups of the enrolled and of the trial speaker, shapes (P,)."""
-        return self.group[self.enrolled], self.group[self.trial]
+def _several(trials: Trials, column: str) -> list[str]:
+    """Return the trial speakers with several values of a column."""
+    speakers, values = trials.trial_speaker, _values(trials, column)
+    width = len(values.names) + 1
+    pairs = np.unique(speakers.codes.astype(np.int64) * width + values.codes + 1)
+    times = np.bincount(pairs // width, minlength=len(speakers.names))
+    return [speakers.names[code] for code in np.flatnonzero(times > 1)]
 
-    def rows(self, kind: Kind, group: int) -> BoolArray:
-        """Select the trials of one kind of a group, shape (P,)."""
-        enrolled, trial = (side == group for side in self.sides)
-        chosen = {
-            "within": enrolled & trial,
-            "enrolled_against_all": enrolled,
-            "tested_against_all": trial,
+
+def trials_by(trials: Trials, column: str) -> dict[str, Trials]:
+    """Select the trials of each value of a column: those of which both speakers have it, or those
+    whose trial utterance has it, where it differs between trials of a speaker.
+
+    Parameters
+    ----------
+    trials : Trials
+    column : str
+
+    Returns
+    -------
+    dict of str to Trials
+        By value, sorted.
+
+    Examples
+    --------
+    >>> trials = Trials(score=[1, 2], utterance=["u", "v"], session=["1", "2"])
+    >>> [len(of_session) for of_session in trials_by(trials, "session").values()]
+    [1, 1]
+    """
+    if trials.knows_speakers and not _several(trials, column):
+        of_both = grouped(trials, column)
+        return {
+            name: of_both.take(group_rows(of_both, "within", place))
+            for place, name in enumerate(_names(of_both))
         }
-        return np.asarray(chosen[kind])
+    values = _values(trials, column)
+    return {
+        name: trials.take(values.codes == values.names.index(name)) for name in sorted(values.used)
+    }
 
-    def within_all(self) -> BoolArray:
-        """Select the trials of speakers of one group, shape (P,)."""
-        enrolled, trial = self.sides
-        return np.asarray((enrolled == trial) & (enrolled >= 0))
 
-    def between_all(self) -> BoolArray:
-        """Select nontargets of speakers of two groups, and all targets with a group."""
-        enrolled, trial = self.sides
-        has_both = (enrolled >= 0) & (trial >= 0)
-        return np.asarray(((enrolled != trial) & has_both) | (self.is_target & (enrolled >= 0)))
+def _names(trials: Trials) -> tuple[str, ...]:
+    """Return the names of the groups of grouped trials, sorted."""
+    return _columns(trials)[0].names
 
-    @cached_property
-    def n_speakers(self) -> IntArray:
-        """Speakers of each group with target trials, shape (G,)."""
-        own = np.unique(self.enrolled[self.is_target])
-        groups = self.group[own]
-        return np.bincount(groups[groups >= 0], minlength=len(self.names)).astype(np.int64)
+
+def _columns(trials: Trials) -> tuple[Ids, Ids]:
+    return trials["enrolled_group"], trials["trial_group"]
+
+
+def _sides(trials: Trials) -> tuple[IntArray, IntArray]:
+    """Return the groups of the enrolled and of the trial speaker, shapes (P,)."""
+    enrolled, trial = (side.codes.astype(np.int64) for side in _columns(trials))
+    return enrolled, trial
+
+
+def _speakers(trials: Trials) -> tuple[IntArray, IntArray]:
+    """Return the numbers of the enrolled and of the trial speaker, shapes (P,)."""
+    enrolled, trial = (side.codes.astype(np.int64) for side in trials.speakers)
+    return enrolled, trial
+
+
+def _group_of(trials: Trials) -> IntArray:
+    """Return the group of each speaker, shape (S,); -1 for none."""
+    group = np.full(len(trials.speakers[0].names), -1, dtype=np.int64)
+    for speakers, groups in zip(_speakers(trials), _sides(trials), strict=True):
+        group[speakers] = groups
+    return group
+
+
+def group_rows(trials: Trials, kind: Kind, group: int) -> BoolArray:
+    """Select the trials of one kind of a group.
+
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+    kind : {"within", "enrolled_against_all", "tested_against_all"}
+    group : int
+        Its place among the sorted names.
+
+    Returns
+    -------
+    bool array, shape (P,)
+    """
+    enrolled, trial = (side == group for side in _sides(trials))
+    chosen = {
+        "within": enrolled & trial,
+        "enrolled_against_all": enrolled,
+        "tested_against_all": trial,
+    }
+    return np.asarray(chosen[kind])
+
+
+def _within_all(trials: Trials) -> BoolArray:
+    """Select the trials of speakers of one group, shape (P,)."""
+    enrolled, trial = _sides(trials)
+    return np.asarray((enrolled == trial) & (enrolled >= 0))
+
+
+def _between_all(trials: Trials) -> BoolArray:
+    """Select nontargets of speakers of two groups, and all targets with a group."""
+    enrolled, trial = _sides(trials)
+    has_both = (enrolled >= 0) & (trial >= 0)
+    return np.asarray(((enrolled != trial) & has_both) | (trials.is_target & (enrolled >= 0)))
+
+
+def _n_speakers(trials: Trials) -> IntArray:
+    """Count the speakers of each group with target trials, shape (G,)."""
+    groups = _group_of(trials)[np.unique(_speakers(trials)[0][trials.is_target])]
+    return np.bincount(groups[groups >= 0], minlength=len(_names(trials))).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -190,8 +265,8 @@ class GroupValues:
         return marked_text(text, self.caveat(key)) or NOT_AVAILABLE
 
 
-@dataclass(frozen=True)
-class GroupReport:
+@dataclass(frozen=True, repr=False)
+class GroupReport(Printed):
     """Everything about the groups of one attribute.
 
     Attributes
@@ -205,6 +280,8 @@ class GroupReport:
     disparities : mapping of str to (Disparities or None)
         At the same rates, of trials within groups.
     test : mapping of str to (GroupTest or None)
+    intervals : mapping of str to mapping
+        By group, by kind of trials, then by metric: 95 % bounds; empty without a bootstrap.
     """
 
     groups: Mapping[str, Mapping[Kind, GroupValues]]
@@ -213,18 +290,115 @@ class GroupReport:
     false_match: Mapping[str, FalseMatches]
     disparities: Mapping[str, Disparities | None]
     test: Mapping[str, GroupTest | None]
+    intervals: Mapping[str, Mapping[Kind, Mapping[str, tuple[float, float]]]]
+
+    def __getitem__(self, metric: str) -> dict[str, float | None]:
+        return {name: getattr(of["within"], metric) for name, of in self.groups.items()}
+
+    @property
+    def findings(self) -> list[str]:
+        """How much groups differ at common thresholds, and the largest difference."""
+        found = [
+            f"at {100 * float(rate):g} % false matches of all, within groups: false-match rates "
+            f"differ by up to {100 * gaps.fmr_gap:.1f} points, false-nonmatch rates by up to "
+            f"{100 * gaps.fnmr_gap:.1f}"
+            for rate, gaps in self.disparities.items()
+            if gaps is not None
+        ]
+        tested = [(abs(t.difference) / t.se, name, t) for name, t in self.test.items() if t]
+        for _, name, test in sorted(tested, key=lambda of: -of[0])[:1]:
+            found.append(
+                f"largest difference in standard errors: {name}, {100 * test.difference:+.1f} "
+                f"points of EER from the others within groups (p = {test.p_value:.3f}, corrected "
+                "over the groups)"
+            )
+        return found
+
+    @property
+    def caveats(self) -> list[str]:
+        """What the numbers of groups cannot tell, and which are not tested."""
+        speakers = {name: of["within"].n_speakers for name, of in self.groups.items()}
+        untested = [name for name, n in speakers.items() if n < MIN_TESTED]
+        values = [of for kinds in self.groups.values() for of in kinds.values()]
+        values += [self.within_all, self.between_all]
+        caveats = dict.fromkeys(of.caveat(key) for of in values for key in ("eer", "linkability"))
+        return [
+            *[f"not tested (below {MIN_TESTED} speakers): {abbreviate(untested)}"][: len(untested)],
+            *few_speakers(speakers),
+            *(note_of(caveat) for caveat in caveats if caveat is not None),
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """Findings and caveats."""
+        how = "compare groups by trials within; against all, large groups look worse"
+        return [*self.findings, *self.caveats, how]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the values of every group and kind of trials as numbers."""
+        rows = []
+        for name, kinds in self.groups.items():
+            for kind, of in kinds.items():
+                bounds = self.intervals.get(name, {}).get(kind, {})
+                intervals = {f"{metric}_interval": ends for metric, ends in bounds.items()}
+                rows.append({"group": name, "trials": kind, **vars(of), **intervals})
+        return rows
+
+    def cells(self) -> list[dict[str, str]]:
+        """Format a row per group, and of all trials within and between groups."""
+        return [
+            *(self._cells(name, of["within"], of) for name, of in self.groups.items()),
+            self._cells("all within", self.within_all),
+            self._cells("all between", self.between_all),
+        ]
+
+    def _cells(
+        self, name: str, of: GroupValues, kinds: Mapping[Kind, GroupValues] = MappingProxyType({})
+    ) -> dict[str, str]:
+        bounds, test = self.intervals.get(name, {}).get("within", {}), self.test.get(name)
+        texts = {key: of.text(key) for key in ("eer", "cllr_min", "linkability", "rank1")}
+        for key in bounds.keys() & {"eer", "rank1"}:
+            texts[key] += f" {METRICS['eer'].interval(bounds[key])}"
+        counts = map(str, (of.n_speakers, of.n_target, of.n_nontarget))
+        against = [kinds[kind].text("eer") if kinds else "" for kind in KINDS[1:]]
+        tested = [NOT_AVAILABLE if kinds else ""] * 2
+        if test:
+            tested = [f"{100 * test.difference:+.1f} ± {100 * test.se:.1f}", f"{test.p_value:.3f}"]
+        return dict(zip(_HEADS, (name, *counts, *texts.values(), *against, *tested), strict=True))
 
 
-def evaluate_groups(
-    trials: GroupedTrials, *, replicates: int = REPLICATES, seed: int = 0
-) -> GroupReport:
-    """Compute the metrics of every group, their disparities, and the test of differences.
+def few_speakers(speakers: Mapping[str, int]) -> list[str]:
+    """Say what the numbers of groups cannot tell.
 
     Parameters
     ----------
-    trials : GroupedTrials
-    replicates : int
-        Of the test.
+    speakers : mapping of str to int
+        Number of speakers of each group.
+
+    Returns
+    -------
+    list of str
+    """
+    few = [f"{name} ({n})" for name, n in speakers.items() if n < FEW_SPEAKERS]
+    too_few = f"too few speakers (below {FEW_SPEAKERS}) for conclusions: {abbreviate(few)}"
+    alone = ["one group only: nothing to compare it with"] if len(speakers) == 1 else []
+    return [*[too_few][: len(few)], *alone]
+
+
+def groups(
+    trials: Trials, by: str | Mapping[str, str], *, bootstrap: int = 0, seed: int = 0
+) -> GroupReport:
+    """Compute the metrics of every group of speakers, their disparities, and the test of
+    differences.
+
+    Parameters
+    ----------
+    trials : Trials
+        With scores, labels, utterances and the speakers of both sides.
+    by : str or mapping of str to str
+        A column of speakers, or their groups, see `grouped`.
+    bootstrap : int
+        Replicates of the test and of the intervals; 0: no intervals, and `REPLICATES` of the test.
     seed : int
 
     Returns
@@ -234,38 +408,44 @@ def evaluate_groups(
     Raises
     ------
     PrivacyEvalError
-        No speaker has a group.
+        As `grouped`; no speaker has a group.
 
     Examples
     --------
-    >>> speakers = ["a", "b", "c", "d"]
-    >>> sides = [(e, t) for e in speakers for t in speakers]
-    >>> trials = GroupedTrials.by_speaker(
-    ...     ([float(e == t) for e, t in sides], [e == t for e, t in sides]),
-    ...     tuple(zip(*sides)),
-    ...     [t for _, t in sides],
-    ...     {"a": "f", "b": "f", "c": "m", "d": "m"},
+    >>> sides = [(e, t) for e in "abcd" for t in "abcd"]
+    >>> trials = Trials(
+    ...     score=[float(e == t) for e, t in sides],
+    ...     label=[e == t for e, t in sides],
+    ...     enrolled=[e for e, _ in sides],
+    ...     utterance=[f"{t}-1" for _, t in sides],
+    ...     trial_speaker=[t for _, t in sides],
     ... )
-    >>> report = evaluate_groups(trials)
+    >>> report = groups(trials, by={"a": "f", "b": "f", "c": "m", "d": "m"})
     >>> report.groups["f"]["within"].rank1, report.test
     (1.0, {'f': None, 'm': None})
     """
-    if not trials.names:
+    trials = grouped(trials, by)
+    if not _names(trials):
         raise PrivacyEvalError("no speaker of the trials has a group")
-    errors = group_errors(trials)
-    return GroupReport(
-        groups={
-            name: {
-                kind: group_values(trials, trials.rows(kind, g), ranked=kind == "within")
+    errors, of_kinds, intervals = group_errors(trials), {}, {}
+    for g, name in enumerate(_names(trials)):
+        of_kinds[name] = {
+            kind: group_values(trials, group_rows(trials, kind, g), ranked=kind == "within")
+            for kind in KINDS
+        }
+        if bootstrap:
+            intervals[name] = {
+                kind: group_intervals(trials, kind, g, replicates=bootstrap, seed=seed)
                 for kind in KINDS
             }
-            for g, name in enumerate(trials.names)
-        },
-        within_all=group_values(trials, trials.within_all()),
-        between_all=group_values(trials, trials.between_all()),
+    return GroupReport(
+        groups=of_kinds,
+        within_all=group_values(trials, _within_all(trials)),
+        between_all=group_values(trials, _between_all(trials)),
         false_match=errors.false_match,
         disparities=errors.disparities,
-        test=max_t_test(trials, replicates=replicates, seed=seed),
+        test=max_t_test(trials, replicates=bootstrap or REPLICATES, seed=seed),
+        intervals=intervals,
     )
 
 
@@ -291,13 +471,14 @@ class GroupSummary:
 
 
 def summarize_groups(
-    trials: GroupedTrials, *, replicates: int = 0, seed: int = 0
+    trials: Trials, *, replicates: int = 0, seed: int = 0
 ) -> dict[str, GroupSummary]:
     """Compute what a record keeps of every group.
 
     Parameters
     ----------
-    trials : GroupedTrials
+    trials : Trials
+        As from `grouped`.
     replicates : int
         Of the intervals and the test; 0 for neither.
     seed : int
@@ -308,26 +489,26 @@ def summarize_groups(
     """
     tests = max_t_test(trials, replicates=replicates, seed=seed) if replicates else {}
     groups = {}
-    for g, name in enumerate(trials.names):
+    for g, name in enumerate(_names(trials)):
         within, enrolled, tested = (
-            group_values(trials, trials.rows(k, g), ranked=k == "within") for k in KINDS
+            group_values(trials, group_rows(trials, k, g), ranked=k == "within") for k in KINDS
         )
-        drawn = (
+        bounds = (
             group_intervals(trials, "within", g, replicates=replicates, seed=seed)
             if replicates
             else {}
         )
-        bounds = {key: (i.low, i.high) for key, i in drawn.items()}
         groups[name] = GroupSummary(within, enrolled, tested, bounds, tests.get(name))
     return groups
 
 
-def group_values(trials: GroupedTrials, rows: BoolArray, *, ranked: bool = False) -> GroupValues:
+def group_values(trials: Trials, rows: BoolArray, *, ranked: bool = False) -> GroupValues:
     """Compute the metrics of some trials.
 
     Parameters
     ----------
-    trials : GroupedTrials
+    trials : Trials
+        As from `grouped`.
     rows : bool array, shape (P,)
     ranked : bool
         Also the rank-1 rate.
@@ -338,18 +519,19 @@ def group_values(trials: GroupedTrials, rows: BoolArray, *, ranked: bool = False
 
     Examples
     --------
-    >>> trials = GroupedTrials.by_speaker(
-    ...     ([3.0, 1.0, 2.0, 4.0], [True, False, False, True]),
-    ...     (["a", "a", "b", "b"], ["a", "b", "a", "b"]),
-    ...     ["a1", "b1", "a1", "b1"],
-    ...     {"a": "f", "b": "f"},
+    >>> trials = Trials(
+    ...     score=[3, 1, 2, 4],
+    ...     label=[1, 0, 0, 1],
+    ...     enrolled=["a", "a", "b", "b"],
+    ...     utterance=["a1", "b1", "a1", "b1"],
+    ...     trial_speaker=["a", "b", "a", "b"],
     ... )
-    >>> group_values(trials, trials.rows("within", 0), ranked=True).rank1
+    >>> group_values(trials, trials.score > 0, ranked=True).rank1
     1.0
     """
     target, nontarget = rows & trials.is_target, rows & ~trials.is_target
     n_target, n_nontarget = int(target.sum()), int(nontarget.sum())
-    counts = (n_target, n_nontarget, int(np.unique(trials.enrolled[target]).size))
+    counts = (n_target, n_nontarget, int(np.unique(_speakers(trials)[0][target]).size))
     if not (n_target and n_nontarget):
         return GroupValues(*counts)
     scores = TrialScores(trials.score[target], trials.score[nontarget])
@@ -362,28 +544,28 @@ def group_values(trials: GroupedTrials, rows: BoolArray, *, ranked: bool = False
     )
 
 
-def _is_first(trials: GroupedTrials, rows: BoolArray) -> tuple[IntArray, FloatArray]:
+def _is_first(trials: Trials, rows: BoolArray) -> tuple[IntArray, FloatArray]:
     """Return the speakers of the tests, and whether they score higher than all others; of tied
     ones, the probability of drawing the right one."""
     target, nontarget = np.flatnonzero(rows & trials.is_target), rows & ~trials.is_target
-    best = np.full(int(trials.test.max()) + 1, -np.inf)
-    np.maximum.at(best, trials.test[nontarget], trials.score[nontarget])
-    tied = np.bincount(
-        trials.test[nontarget & (trials.score == best[trials.test])], minlength=best.size
-    )
-    of_test, score = trials.test[target], trials.score[target]
+    test = trials.utterance.codes
+    best = np.full(int(test.max()) + 1, -np.inf)
+    np.maximum.at(best, test[nontarget], trials.score[nontarget])
+    tied = np.bincount(test[nontarget & (trials.score == best[test])], minlength=best.size)
+    of_test, score = test[target], trials.score[target]
     first = (score >= best[of_test]) / (1 + tied[of_test] * (score == best[of_test]))
-    return trials.trial[target], np.asarray(first)
+    return _speakers(trials)[1][target], np.asarray(first)
 
 
 def group_intervals(
-    trials: GroupedTrials, kind: Kind, group: int, *, replicates: int, seed: int = 0
-) -> dict[str, Interval]:
+    trials: Trials, kind: Kind, group: int, *, replicates: int, seed: int = 0
+) -> dict[str, tuple[float, float]]:
     """Compute 95 % bootstrap intervals over speakers of the metrics of a group.
 
     Parameters
     ----------
-    trials : GroupedTrials
+    trials : Trials
+        As from `grouped`.
     kind : {"within", "enrolled_against_all", "tested_against_all"}
     group : int
     replicates : int
@@ -391,11 +573,11 @@ def group_intervals(
 
     Returns
     -------
-    dict of str to Interval
-        By metric; empty with fewer than `MIN_TESTED` speakers, or without trials of a class.
+    dict of str to (float, float)
+        Bounds by metric; empty with fewer than `MIN_TESTED` speakers, or without trials of a class.
     """
-    rows = trials.rows(kind, group)
-    if trials.n_speakers[group] < MIN_TESTED:
+    rows = group_rows(trials, kind, group)
+    if _n_speakers(trials)[group] < MIN_TESTED:
         return {}
     return _intervals(trials, rows, replicates, seed, ranked=kind == "within")
 
@@ -416,13 +598,14 @@ class TargetStratum:
 
 
 def summarize_targets(
-    trials: GroupedTrials, chosen: BoolArray, *, replicates: int = 0, seed: int = 0
+    trials: Trials, chosen: BoolArray, *, replicates: int = 0, seed: int = 0
 ) -> TargetStratum:
     """Compute the metrics of some of the target trials, with all nontarget trials.
 
     Parameters
     ----------
-    trials : GroupedTrials
+    trials : Trials
+        As from `grouped`.
     chosen : bool array, shape (P,)
         The targets; chosen nontargets make no difference.
     replicates : int
@@ -435,26 +618,25 @@ def summarize_targets(
 
     Examples
     --------
-    >>> trials = GroupedTrials.by_speaker(
-    ...     ([3.0, 1.0, 2.0, 0.0], [True, False, False, True]),
-    ...     (["a", "a", "b", "b"], ["a", "b", "a", "b"]),
-    ...     ["a1", "b1", "a1", "b1"],
-    ...     {},
+    >>> trials = Trials(
+    ...     score=[3, 1, 2, 0],
+    ...     label=[1, 0, 0, 1],
+    ...     enrolled_speaker=["a", "a", "b", "b"],
+    ...     trial_speaker=["a", "b", "a", "b"],
     ... )
-    >>> summarize_targets(trials, trials.score > 2).values.eer
+    >>> summarize_targets(grouped(trials, {}), trials.score > 2).values.eer
     0.0
     """
     rows = np.asarray((chosen & trials.is_target) | ~trials.is_target)
-    drawn = _intervals(trials, rows, replicates, seed, ranked=False) if replicates else {}
-    bounds = {key: (i.low, i.high) for key, i in drawn.items()}
+    bounds = _intervals(trials, rows, replicates, seed, ranked=False) if replicates else {}
     return TargetStratum(group_values(trials, rows), bounds)
 
 
 def _intervals(
-    trials: GroupedTrials, rows: BoolArray, replicates: int, seed: int, *, ranked: bool
-) -> dict[str, Interval]:
+    trials: Trials, rows: BoolArray, replicates: int, seed: int, *, ranked: bool
+) -> dict[str, tuple[float, float]]:
     """Compute the intervals of the metrics of some trials; none with fewer than two speakers."""
-    own = np.unique(trials.enrolled[rows & trials.is_target])
+    own = np.unique(_speakers(trials)[0][rows & trials.is_target])
     if own.size < 2 or not (rows & ~trials.is_target).any():
         return {}
     draws = _speaker_draws(trials, replicates, seed)
@@ -464,25 +646,27 @@ def _intervals(
         tests, hits = (np.bincount(speaker, w, draws.shape[1]) for w in (None, is_first))
         counted = draws @ tests > 0
         drawn["rank1"] = (draws @ hits)[counted] / (draws @ tests)[counted]
-    return {k: expanded_interval(v, own.size) for k, v in drawn.items() if v.size > 1}
+    bounds = {k: expanded_interval(v, own.size) for k, v in drawn.items() if v.size > 1}
+    return {key: (of.low, of.high) for key, of in bounds.items()}
 
 
-def _replicated(trials: GroupedTrials, rows: BoolArray, draws: IntArray) -> dict[str, FloatArray]:
+def _replicated(trials: Trials, rows: BoolArray, draws: IntArray) -> dict[str, FloatArray]:
     """Compute the metrics with intervals of some trials in all replicates with both classes."""
     at = np.flatnonzero(rows)
-    at = at[np.argsort(trials.score[at], kind="stable")]
-    labels, dummy = trials.is_target[at], draws.shape[1] - 1
+    scores = TrialScores.from_labels(trials.score[at], trials.is_target[at])
+    _, labels, order = scores.in_score_order
+    at, dummy = at[order], draws.shape[1] - 1
     # A target trial counts as often as its speaker was drawn: the last index counts once.
-    sides = trials.enrolled[at], np.where(labels, dummy, trials.trial[at])
+    enrolled, trial = _speakers(trials)
+    sides = enrolled[at], np.where(labels, dummy, trial[at])
     pairs, pair = np.unique(sides[0] * draws.shape[1] + sides[1], return_inverse=True)
     first, second = np.divmod(pairs, draws.shape[1])
     times = draws[:, first] * draws[:, second]
     own = second == dummy
     times = times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)]
-    presorted = PresortedTrials(trials.score[at], labels, pair)
     step = max(1, _AT_ONCE // 4 // at.size)
     parts = [
-        batch_metrics(Replicates(presorted, times[start : start + step]), _DRAWN.values())
+        batch_metrics(Replicates(scores, pair, times[start : start + step]), _DRAWN.values())
         for start in range(0, len(times), step)
     ]
     return {
@@ -492,7 +676,7 @@ def _replicated(trials: GroupedTrials, rows: BoolArray, draws: IntArray) -> dict
 
 
 @functools.lru_cache(maxsize=1)
-def _speaker_draws(trials: GroupedTrials, replicates: int, seed: int) -> IntArray:
+def _speaker_draws(trials: Trials, replicates: int, seed: int) -> IntArray:
     """Draw the speakers inside each group, and those of none, for all kinds of trials alike.
 
     Returns
@@ -500,9 +684,10 @@ def _speaker_draws(trials: GroupedTrials, replicates: int, seed: int) -> IntArra
     int array, shape (replicates, S + 1)
         How often each speaker was drawn; the last column is 1.
     """
-    strata = [np.flatnonzero(trials.group == g) for g in range(-1, len(trials.names))]
-    generator = seeded_by(seed, [[trials.speakers[s] for s in of] for of in strata])
-    draws = np.ones((replicates, len(trials.speakers) + 1), dtype=np.int64)
+    group, speakers = _group_of(trials), trials.speakers[0].names
+    strata = [np.flatnonzero(group == g) for g in range(-1, int(group.max()) + 1)]
+    generator = seeded_by(seed, [[speakers[s] for s in of] for of in strata])
+    draws = np.ones((replicates, group.size + 1), dtype=np.int64)
     sizes = [of.size for of in strata if of.size]
     draws[:, np.concatenate(strata)] = _draws(sizes, replicates, generator)
     return draws
@@ -537,12 +722,13 @@ class FalseMatches:
         return disparities(*zip(*both, strict=True)) if len(both) > 1 else None
 
 
-def false_matches(trials: GroupedTrials, rate: float) -> FalseMatches:
+def false_matches(trials: Trials, rate: float) -> FalseMatches:
     """Compute the error rates of groups at the threshold of a false-match rate of all trials.
 
     Parameters
     ----------
-    trials : GroupedTrials
+    trials : Trials
+        As from `grouped`.
     rate : float
         The floor(rate N) highest of N nontargets lie above the threshold, but for ties.
 
@@ -550,11 +736,11 @@ def false_matches(trials: GroupedTrials, rate: float) -> FalseMatches:
     -------
     FalseMatches
     """
-    enrolled, _ = trials.sides
+    enrolled, names = _sides(trials)[0], _names(trials)
     pooled = np.sort(trials.score[~trials.is_target])
     threshold = float(pooled[pooled.size - 1 - math.floor(rate * pooled.size)])
     accepted = trials.score > threshold
-    size = len(trials.names)
+    size = len(names)
     matched, of_cells = _count_cells(trials, accepted)
     own = trials.is_target & (enrolled >= 0)
     targets = np.bincount(enrolled[own], minlength=size)
@@ -565,17 +751,15 @@ def false_matches(trials: GroupedTrials, rate: float) -> FalseMatches:
     ]
     return FalseMatches(
         threshold,
-        trials.names,
-        _by_pair(trials.names, rates),
+        names,
+        _by_pair(names, rates),
         tuple(float(m / n) if n else None for m, n in zip(missed, targets, strict=True)),
     )
 
 
-def _count_cells(
-    trials: GroupedTrials, weights: ArrayLike | None = None
-) -> tuple[FloatArray, IntArray]:
+def _count_cells(trials: Trials, weights: ArrayLike | None = None) -> tuple[FloatArray, IntArray]:
     """Sum the weights of nontargets, and count these, by enrolled and tested group."""
-    (enrolled, trial), size = trials.sides, len(trials.names)
+    (enrolled, trial), size = _sides(trials), len(_names(trials))
     known = (enrolled >= 0) & (trial >= 0) & ~trials.is_target
     cell = enrolled[known] * size + trial[known]
     own = np.ones(len(known)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -612,12 +796,13 @@ class GroupErrors:
     disparities: Mapping[str, Disparities | None]
 
 
-def group_errors(trials: GroupedTrials) -> GroupErrors:
+def group_errors(trials: Trials) -> GroupErrors:
     """Compute the error rates of all groups at common thresholds.
 
     Parameters
     ----------
-    trials : GroupedTrials
+    trials : Trials
+        As from `grouped`.
 
     Returns
     -------
@@ -625,12 +810,13 @@ def group_errors(trials: GroupedTrials) -> GroupErrors:
 
     Examples
     --------
-    >>> trials = GroupedTrials.by_speaker(
-    ...     ([3.0, 1.0, 2.0, 4.0], [True, False, False, True]),
-    ...     (["a", "a", "b", "b"], ["a", "b", "a", "b"]),
-    ...     ["a1", "b1", "a1", "b1"],
-    ...     {"a": "f", "b": "m"},
+    >>> trials = Trials(
+    ...     score=[3, 1, 2, 4],
+    ...     label=[1, 0, 0, 1],
+    ...     enrolled_speaker=["a", "a", "b", "b"],
+    ...     trial_speaker=["a", "b", "a", "b"],
     ... )
+    >>> trials = grouped(trials, {"a": "f", "b": "m"})
     >>> errors = group_errors(trials)
     >>> errors.n_nontarget, errors.false_match["0.1"].fmr_matrix["m"]["f"]
     ({'f': {'f': 0, 'm': 1}, 'm': {'f': 1, 'm': 0}}, 0.0)
@@ -638,7 +824,7 @@ def group_errors(trials: GroupedTrials) -> GroupErrors:
     false_match = {f"{rate:g}": false_matches(trials, rate) for rate in FALSE_MATCH_RATES}
     _, counts = _count_cells(trials)
     return GroupErrors(
-        _by_pair(trials.names, counts.tolist()),
+        _by_pair(_names(trials), counts.tolist()),
         false_match,
         {rate: of.disparities for rate, of in false_match.items()},
     )
@@ -750,7 +936,7 @@ class GroupTest:
 
 
 def max_t_test(
-    trials: GroupedTrials, *, replicates: int = REPLICATES, seed: int = 0
+    trials: Trials, *, replicates: int = REPLICATES, seed: int = 0
 ) -> dict[str, GroupTest | None]:
     """Test the EER within each group against that within the others: bootstrap max-T.
 
@@ -759,7 +945,8 @@ def max_t_test(
 
     Parameters
     ----------
-    trials : GroupedTrials
+    trials : Trials
+        As from `grouped`.
     replicates : int
     seed : int
 
@@ -769,20 +956,21 @@ def max_t_test(
         By group; None below `MIN_TESTED` speakers, and where all replicates are equal or no other
         group is left.
     """
-    tests: dict[str, GroupTest | None] = dict.fromkeys(trials.names)
-    family = [g for g, n in enumerate(trials.n_speakers.tolist()) if n > 1]
+    tests: dict[str, GroupTest | None] = dict.fromkeys(_names(trials))
+    n_speakers, group, speakers = _n_speakers(trials), _group_of(trials), trials.speakers[0].names
+    family = [g for g, n in enumerate(n_speakers.tolist()) if n > 1]
     if len(family) < 2:
         return tests
     differences = _differences_of(trials, family)
-    members = [np.flatnonzero(trials.group == g) for g in family]
-    generator = seeded_by(seed, [[trials.speakers[s] for s in of] for of in members])
-    observed = differences(np.ones((1, len(trials.speakers))))[0]
-    rows = int(np.count_nonzero(trials.within_all()))
+    members = [np.flatnonzero(group == g) for g in family]
+    generator = seeded_by(seed, [[speakers[s] for s in of] for of in members])
+    observed = differences(np.ones((1, group.size)))[0]
+    rows = int(np.count_nonzero(_within_all(trials)))
     step: int = max(1, _AT_ONCE // rows)
     drawn = []
     for start in range(0, replicates, step):
         draws = _draws([of.size for of in members], min(step, replicates - start), generator)
-        weights = np.zeros((len(draws), len(trials.speakers)))
+        weights = np.zeros((len(draws), group.size))
         weights[:, np.concatenate(members)] = draws
         drawn.append(differences(weights))
     replicated = np.concatenate(drawn)
@@ -795,10 +983,10 @@ def max_t_test(
         largest = np.nan_to_num(np.abs(replicated - observed) / se, nan=-1.0).max(axis=1)
         statistic = np.abs(observed) / se
     for place, g in enumerate(family):
-        if trials.n_speakers[g] >= MIN_TESTED and np.isfinite(statistic[place]):
+        if n_speakers[g] >= MIN_TESTED and np.isfinite(statistic[place]):
             p_value = (1 + int(np.sum(largest >= statistic[place]))) / (replicates + 1)
             test = GroupTest(float(observed[place]), float(se[place]), p_value)
-            tests[trials.names[g]] = test
+            tests[_names(trials)[g]] = test
     return tests
 
 
@@ -812,22 +1000,21 @@ def _draws(sizes: Sequence[int], replicates: int, generator: np.random.Generator
     return np.hstack(counts).astype(np.float64)
 
 
-def _differences_of(
-    trials: GroupedTrials, family: Sequence[int]
-) -> Callable[[FloatArray], FloatArray]:
+def _differences_of(trials: Trials, family: Sequence[int]) -> Callable[[FloatArray], FloatArray]:
     """Return the function from weights of speakers, shape (R, S), to the differences of the EER
     within each group of the family and that within the others, shape (R, F)."""
-    rows = np.flatnonzero(trials.within_all() & np.isin(trials.sides[0], family))
+    of_group, (enrolled, trial) = _sides(trials)[0], _speakers(trials)
+    rows = np.flatnonzero(_within_all(trials) & np.isin(of_group, family))
     rows = rows[np.argsort(trials.score[rows], kind="stable")]
-    score, group = trials.score[rows], trials.sides[0][rows]
+    score, group = trials.score[rows], of_group[rows]
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
     is_target = trials.is_target[rows]
     classes = [np.flatnonzero(is_target), np.flatnonzero(~is_target)]
 
     def differences(weights: FloatArray) -> FloatArray:
-        of_targets = weights[:, trials.enrolled[rows[classes[0]]]]
-        of_nontargets = weights[:, trials.enrolled[rows[classes[1]]]]
-        of_nontargets *= weights[:, trials.trial[rows[classes[1]]]]
+        of_targets = weights[:, enrolled[rows[classes[0]]]]
+        of_nontargets = weights[:, enrolled[rows[classes[1]]]]
+        of_nontargets *= weights[:, trial[rows[classes[1]]]]
         weighted = (of_targets, of_nontargets)
         whole = [_Cumulated(w, c, ends) for w, c in zip(weighted, classes, strict=True)]
         columns = []

@@ -102,7 +102,7 @@ def rows_of_same(trials: Trials, other: Trials) -> NDArray[np.int64]:
     Parameters
     ----------
     trials, other : Trials
-        With labels.
+        With labels; without ids, both are in one order.
 
     Returns
     -------
@@ -113,7 +113,16 @@ def rows_of_same(trials: Trials, other: Trials) -> NDArray[np.int64]:
     PrivacyEvalError
         The trials or their labels differ: how many, and the first ones.
     """
-    rows = match(trials, other)
+    named = ["enrolled" in of and "utterance" in of for of in (trials, other)]
+    if not all(named):
+        if any(named) or len(trials) != len(other):
+            raise PrivacyEvalError(
+                f"{len(trials)} and {len(other)} trials, not all of which have ids: give those of "
+                "both, or the same trials in one order"
+            )
+        rows = (np.arange(len(trials)),) * 2
+    else:
+        rows = match(trials, other)
     for of, matched in zip((trials, other), rows, strict=True):
         if left := _others(of, matched):
             raise PrivacyEvalError(
@@ -122,9 +131,8 @@ def rows_of_same(trials: Trials, other: Trials) -> NDArray[np.int64]:
             )
     contrary = np.flatnonzero(trials.is_target != other.is_target[rows[1]]).tolist()
     if contrary:
-        raise PrivacyEvalError(
-            f"systems have different labels of {len(contrary)} trials: {trials.quote(contrary)}"
-        )
+        which = trials.quote(contrary) if all(named) else trials.where(contrary[0])
+        raise PrivacyEvalError(f"systems have different labels of {len(contrary)} trials: {which}")
     return rows[1]
 
 

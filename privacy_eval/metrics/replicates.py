@@ -5,84 +5,13 @@ Trials are sorted once; all trials of one pair of speakers count equally often.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from .pav import FloatArray, IntArray, Sets
 from .trial_scores import ErrorCost, TrialScores, TrialSets
-
-#: Elementwise cost of scores.
-Cost = Callable[[FloatArray], FloatArray]
-
-
-class PresortedTrials:
-    """Sorted trials with the precomputed ranks and counts that all replicates share.
-
-    Parameters
-    ----------
-    scores : float array, shape (P,)
-        Ascending.
-    is_target : bool array, shape (P,)
-    pairs : int array, shape (P,)
-        Number of the pair of speakers of each trial, from 0.
-    """
-
-    def __init__(self, scores: NDArray[Any], is_target: NDArray[np.bool_], pairs: IntArray) -> None:
-        self.scores, self.is_target, self.pairs = scores, is_target, pairs
-        self.target_rows, self.nontarget_rows = (np.flatnonzero(r) for r in (is_target, ~is_target))
-        self.target, self.nontarget = scores[self.target_rows], scores[self.nontarget_rows]
-        self.below, self.up_to = (
-            np.searchsorted(self.nontarget, self.target, side) for side in ("left", "right")
-        )
-        self.starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-        self._mean_costs: dict[Cost, tuple[FloatArray, FloatArray]] = {}
-
-    @cached_property
-    def single(self) -> PresortedTrials:
-        """The trials with scores in single precision."""
-        with np.errstate(over="ignore"):
-            return PresortedTrials(self.scores.astype(np.float32), self.is_target, self.pairs)
-
-    @cached_property
-    def counts(self) -> tuple[IntArray, IntArray]:
-        """Cumulative counts of targets and of nontargets up to each trial, shapes (P,)."""
-        targets = np.cumsum(self.is_target, dtype=np.int64)
-        return targets, np.cumsum(~self.is_target, dtype=np.int64)
-
-    @cached_property
-    def counts_up_to_scores(self) -> tuple[IntArray, IntArray]:
-        """Cumulative counts of targets and of nontargets up to each distinct score, shapes (D,)."""
-        ends = np.append(self.starts[1:], self.scores.size) - 1
-        return self.counts[0][ends], self.counts[1][ends]
-
-    @cached_property
-    def counts_within_ties(self) -> tuple[IntArray, IntArray]:
-        """Cumulative counts of targets and of nontargets up to each trial of a mixed tie, shapes
-        (K,)."""
-        targets = np.add.reduceat(self.is_target.astype(np.int64), self.starts)
-        size = np.diff(np.append(self.starts, self.scores.size))
-        mixed = np.repeat((targets > 0) & (targets < size), size)
-        return self.counts[0][mixed], self.counts[1][mixed]
-
-    def sum_by_pair(self, of_trials: ArrayLike, rows: IntArray) -> FloatArray:
-        """Sum the values of some trials by pair of speakers."""
-        n_pairs = int(self.pairs.max()) + 1
-        return np.asarray(np.bincount(self.pairs[rows], of_trials, n_pairs), dtype=np.float64)
-
-    def mean_costs(self, cost: Cost) -> tuple[FloatArray, FloatArray]:
-        """Compute the contribution of each pair of speakers to the mean of cost(-score) over
-        targets and of cost(score) over nontargets, both of shape (pairs,)."""
-        if cost not in self._mean_costs:
-            n_target, n_nontarget = self.target.size, self.nontarget.size
-            self._mean_costs[cost] = (
-                self.sum_by_pair(cost(-self.target) / n_target, self.target_rows),
-                self.sum_by_pair(cost(self.nontarget) / n_nontarget, self.nontarget_rows),
-            )
-        return self._mean_costs[cost]
 
 
 class Replicates(TrialSets):
@@ -90,17 +19,21 @@ class Replicates(TrialSets):
 
     Parameters
     ----------
-    of : PresortedTrials
+    of : TrialScores
+    pairs : int array, shape (P,)
+        Number of the pair of speakers of each trial, from 0, in ascending order of scores.
     times : int array, shape (R, pairs)
         How often the trials of each pair of speakers count in each replicate.
     """
 
-    def __init__(self, of: PresortedTrials, times: IntArray) -> None:
-        self.of, self.times = of, times
+    def __init__(self, of: TrialScores, pairs: IntArray, times: IntArray) -> None:
+        self.of, self.times, self._pairs = of, times, pairs
+        #: Pair of each target and of each nontarget, ascending by score: (T,) and (N,).
+        self.pairs = [pairs[rows] for rows in of.rows_in_order]
         #: Cumulative counts over the sorted targets and nontargets, from 0: (R, T+1) and (R, N+1),
         #: where T and N are the numbers of targets and nontargets in the original trials.
         self.cumulative_targets, self.cumulative_nontargets = (
-            _cumulated(times[:, of.pairs[rows]]) for rows in (of.target_rows, of.nontarget_rows)
+            _cumulated(times[:, of_class]) for of_class in self.pairs
         )
         self.target_counts = self.cumulative_targets[:, -1]
         self.nontarget_counts = self.cumulative_nontargets[:, -1]
@@ -112,27 +45,30 @@ class Replicates(TrialSets):
 
     def __iter__(self) -> Iterator[TrialScores]:
         """Yield each replicate as scores of its own, with repeated trials."""
+        scores, is_target, _ = self.of.in_score_order
         for of_pairs in self.times:
-            times = of_pairs[self.of.pairs]
-            trials = (
-                np.repeat(of_trials, times) for of_trials in (self.of.scores, self.of.is_target)
-            )
-            yield TrialScores.from_labels(*trials)
+            times = of_pairs[self._pairs]
+            yield TrialScores.from_labels(np.repeat(scores, times), np.repeat(is_target, times))
 
     @property
     def nontargets_below_in_single(self) -> IntArray:
         """`nontargets_below` for scores in single precision, shape (T,)."""
-        return np.asarray(self.cumulative_nontargets[self._number, self.of.single.below[self._row]])
+        below = self.of.single.nontargets_below
+        return np.asarray(self.cumulative_nontargets[self._number, below[self._row]])
 
     @cached_property
     def nontargets_below(self) -> IntArray:
         """See `TrialSets.nontargets_below`."""
-        return np.asarray(self.cumulative_nontargets[self._number, self.of.below[self._row]])
+        return np.asarray(
+            self.cumulative_nontargets[self._number, self.of.nontargets_below[self._row]]
+        )
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
         """See `TrialSets.nontargets_up_to`."""
-        return np.asarray(self.cumulative_nontargets[self._number, self.of.up_to[self._row]])
+        return np.asarray(
+            self.cumulative_nontargets[self._number, self.of.nontargets_up_to[self._row]]
+        )
 
     @cached_property
     def nontarget_ends(self) -> tuple[IntArray, IntArray]:
@@ -173,8 +109,9 @@ class Replicates(TrialSets):
         least = np.minimum(least, costs.min(axis=1, initial=np.inf))
         # The threshold after the first trial, if that is a target, rejects nothing else.
         one = cost(np.array(1), np.array(0), *totals)
-        first_target = self.of.target_rows[self._row[self.target_sets.first]]
-        is_first = first_target < self.of.nontarget_rows[self.nontarget_ends[0]]
+        target_rows, nontarget_rows = self.of.rows_in_order
+        first_target = target_rows[self._row[self.target_sets.first]]
+        is_first = first_target < nontarget_rows[self.nontarget_ends[0]]
         return np.where(is_first, np.minimum(least, one), least)
 
 

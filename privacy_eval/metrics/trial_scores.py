@@ -306,7 +306,7 @@ class TrialScores(TrialSets):
             )
 
     @cached_property
-    def memo(self) -> dict[str, float]:
+    def memo(self) -> dict[str, Any]:
         """Cache of values by metric; those of metrics without variants serve both variants."""
         return {}
 
@@ -359,6 +359,29 @@ class TrialScores(TrialSets):
         tie = np.cumsum(np.concatenate([[0], ascending[1:] != ascending[:-1]])) * trials
         position = np.sort(tie + order) - tie
         return ascending, is_target[position], position
+
+    @cached_property
+    def rows_in_order(self) -> tuple[IntArray, IntArray]:
+        """Rows of targets and of nontargets in `in_score_order`, shapes (T,) and (N,)."""
+        is_target = self.in_score_order[1]
+        return np.flatnonzero(is_target), np.flatnonzero(~is_target)
+
+    @cached_property
+    def counts_up_to_scores(self) -> tuple[IntArray, IntArray]:
+        """Numbers of targets and of nontargets up to each distinct score, shapes (D,)."""
+        scores = np.unique(np.concatenate([self.target, self.nontarget]))
+        targets, nontargets = (
+            np.searchsorted(of, scores, "right") for of in (self.target, self.nontarget)
+        )
+        return targets, nontargets
+
+    @cached_property
+    def counts_within_ties(self) -> tuple[IntArray, IntArray]:
+        """Numbers of targets and of nontargets up to each trial of a mixed tie, shapes (K,)."""
+        scores, is_target, _ = self.in_score_order
+        mixed = np.flatnonzero(np.isin(scores, self.target[self._tied_rows]))
+        targets = np.cumsum(is_target, dtype=np.int64)[mixed]
+        return targets, np.asarray(mixed + 1 - targets, dtype=np.int64)
 
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
         """See `TrialSets.least_within_ties`; here R = 1."""

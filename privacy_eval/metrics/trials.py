@@ -6,6 +6,7 @@ simulations return it; a data frame, arrays or anything with named columns makes
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -307,6 +308,13 @@ class Trials:
         """Speakers of the trial utterances."""
         return self._ids("trial_speaker")
 
+    @property
+    def knows_speakers(self) -> bool:
+        """Whether the speakers of both sides are known, see `speakers`."""
+        if "trial_speaker" not in self or "enrolled_speaker" in self:
+            return "trial_speaker" in self
+        return "enrolled" in self and not {*self.enrolled.used}.isdisjoint(self.trial_speaker.used)
+
     @cached_property
     def speakers(self) -> tuple[Ids, Ids]:
         """Enrolled and trial speaker of each trial, coded by the same sorted names.
@@ -349,7 +357,7 @@ class Trials:
     def scores(self) -> TrialScores:
         """The sorted scores, which metrics are computed from."""
         trials = self.counted
-        with located(self.name):
+        with located(self.name) if self.origins else contextlib.nullcontext():
             return TrialScores.from_labels(trials.score, trials.is_target)
 
     @cached_property

@@ -12,17 +12,21 @@ References: Nautsch et al., "The Privacy ZEBRA" (Interspeech 2020); Wang and Mia
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from .arguments import as_names, as_numbers, as_truth
-from .pav import FloatArray, IntArray
+from .caveats import NOT_AVAILABLE
+from .pav import FloatArray
+from .printed import Printed
 from .trial_scores import TrialScores, check_scores
+from .trials import Trials
 from .zebra import individual_disclosure
 
 #: Fewest scores of a class that a Student t is fitted to: three have one of any spread.
@@ -57,8 +61,8 @@ class RankEvidence:
     beta_binomial: float
 
 
-@dataclass(frozen=True)
-class WorstCase:
+@dataclass(frozen=True, repr=False)
+class WorstCase(Printed):
     """Estimates of the largest |LLR|, in nats.
 
     Attributes
@@ -94,11 +98,56 @@ class WorstCase:
         values = [v for v in (self.pav_exact, self.gauss, self.student, rank) if v is not None]
         return max(values) > 2 * min(values)
 
+    def __getitem__(self, estimate: str) -> float | None:
+        return dict(self._estimates().values())[estimate]
+
+    def _estimates(self) -> dict[str, tuple[str, float | None]]:
+        """Return the estimates with their keys, by title."""
+        rank = (lambda _: None) if self.rank is None else functools.partial(getattr, self.rank)
+        return {
+            "PAV, as ZEBRA (exact)": ("pav_exact", self.pav_exact),
+            "PAV, as released": ("pav_released", self.pav_released),
+            "Gaussian": ("gauss", self.gauss),
+            "Student t": ("student", self.student),
+            "ranks, Laplace's rule": ("rank_laplace", rank("laplace")),
+            "ranks, raw": ("rank_raw", rank("raw")),
+            "ranks, beta-binomial": ("rank_beta_binomial", rank("beta_binomial")),
+            "99 % quantile of the targets (PAV)": ("quantile_99", self.quantile_99),
+            "chance, 95 % quantile of permuted labels (PAV)": ("chance_95", self.chance_95),
+        }
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the estimates as numbers, in nats."""
+        return [{"estimate": key, "value": value} for key, value in self._estimates().values()]
+
+    def cells(self) -> list[dict[str, str]]:
+        """Format the estimates as rows."""
+        return [
+            {"estimate": title, "nats": NOT_AVAILABLE if value is None else f"{value:.3f}"}
+            for title, (_, value) in self._estimates().items()
+        ]
+
+    @property
+    def heading(self) -> str:
+        """What is estimated."""
+        return "largest |log likelihood ratio|, in nats"
+
+    @property
+    def notes(self) -> list[str]:
+        """What the estimates are worth."""
+        notes = {
+            "estimates differ: the tails decide": self.tails_decide,
+            "PAV's value is not above what chance alone reaches: no evidence of a leak": (
+                self.pav_exact <= self.chance_95
+            ),
+            "without intervals, which would not hold the truth; compare quantiles, and never "
+            "maxima of sets of different size": True,
+        }
+        return [text for text, holds in notes.items() if holds]
+
 
 def worst_case(
-    scores: ArrayLike,
-    is_target: ArrayLike,
-    tests: ArrayLike | None = None,
+    trials: Trials | TrialScores,
     *,
     permutations: int = PERMUTATIONS,
     seed: int = 0,
@@ -107,11 +156,8 @@ def worst_case(
 
     Parameters
     ----------
-    scores : array_like, shape (P,)
-        Higher supports the same speaker.
-    is_target : array_like of bool, shape (P,)
-    tests : array_like, shape (P,), optional
-        Names of the tests, by which trials are ranked; there are no ranks without them.
+    trials : Trials or TrialScores
+        There are no ranks without the utterances of the tests.
     permutations : int
         Of the labels among all trials.
     seed : int
@@ -128,24 +174,28 @@ def worst_case(
 
     Examples
     --------
-    >>> values = worst_case([0.0, 1.0, 2.0, 3.0], [False, True, False, True], ["a", "a", "b", "b"])
+    >>> trials = Trials(score=[0, 1, 2, 3], label=[0, 1, 0, 1], utterance=["a", "a", "b", "b"])
+    >>> values = worst_case(trials)
     >>> round(values.pav_exact, 3), values.student, values.rank.raw, round(values.rank.laplace, 3)
     (0.693, None, inf, 1.099)
     """
-    values = as_numbers(scores, "scores")
+    if isinstance(trials, TrialScores):
+        trials = Trials(dict(zip(("score", "label"), trials.in_file_order, strict=True)))
+    trials = trials.counted
+    values = trials.score
     if values.size:  # estimates do not depend on the scale, squares of huge scores overflow
         values = np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
-    trials = TrialScores.from_labels(values, is_target)
-    exact, released = (trials.pav_laplace(v) for v in ("exact", "challenge"))
-    counts = None if tests is None else rank_counts(scores, is_target, tests)
+    scores = TrialScores.from_labels(values, trials.is_target)
+    exact, released = (scores.pav_laplace(v) for v in ("exact", "challenge"))
+    counts = rank_counts(trials) if "utterance" in trials else None
     return WorstCase(
         pav_exact=_largest(exact.llr),
         pav_released=_largest(released.llr),
-        gauss=gaussian_worst_case(trials),
-        student=student_worst_case(trials),
+        gauss=gaussian_worst_case(scores),
+        student=student_worst_case(scores),
         rank=None if counts is None else rank_evidence(counts),
         quantile_99=float(np.quantile(np.repeat(exact.llr, exact.targets), 0.99)),
-        chance_95=float(np.quantile(list(_chance(trials, permutations, seed)), 0.95)),
+        chance_95=float(np.quantile(list(_chance(scores, permutations, seed)), 0.95)),
     )
 
 
@@ -292,15 +342,13 @@ def _student_cost(parameters: FloatArray, values: FloatArray) -> tuple[float, Fl
     return -float(likelihood), -np.array(gradient)
 
 
-def rank_counts(scores: ArrayLike, is_target: ArrayLike, tests: ArrayLike) -> FloatArray | None:
+def rank_counts(trials: Trials) -> FloatArray | None:
     """Count the tests whose speaker has each rank; a tie shares its count evenly.
 
     Parameters
     ----------
-    scores : array_like, shape (P,)
-    is_target : array_like of bool, shape (P,)
-    tests : array_like, shape (P,)
-        Name of the test of each trial.
+    trials : Trials
+        With scores, labels and utterances, the tests.
 
     Returns
     -------
@@ -310,12 +358,12 @@ def rank_counts(scores: ArrayLike, is_target: ArrayLike, tests: ArrayLike) -> Fl
 
     Examples
     --------
-    >>> rank_counts([2.0, 1.0, 3.0, 3.0], [True, False, True, False], [1, 1, 2, 2])
+    >>> rank_counts(Trials(score=[2, 1, 3, 3], label=[1, 0, 1, 0], utterance=["u", "u", "v", "v"]))
     array([1.5, 0.5])
     """
-    values, labels = as_numbers(scores, "scores"), as_truth(is_target, "is_target")
-    test: IntArray = np.unique(as_names(tests, "tests"), return_inverse=True)[1].reshape(-1)
-    n_tests = int(test.max()) + 1
+    values, labels = trials.score, trials.is_target
+    names = sorted(trials.utterance.used)
+    test, n_tests = trials.utterance.among(names).codes, len(names)
     others = np.bincount(test[~labels], minlength=n_tests)
     own = np.bincount(test[labels], minlength=n_tests)
     if (own != 1).any() or (others != others[0]).any() or not others[0]:

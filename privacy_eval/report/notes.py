@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..choices import LEVEL, grouped
 from ..errors import abbreviate, counted, enumerated
-from ..metrics import CAVEATS, METRICS, Metric, Variant, describe
+from ..metrics import CAVEATS, Metric, Variant, describe
 from ..metrics.caveats import WEAK_ATTACKER, note_of
+from ..metrics.printed import bias_notes
 from ..numbers.cells import system_column
 from ..numbers.means import Mean
 from ..results.record_caveats import shared_scores
@@ -187,23 +188,6 @@ def interval_notes(records: Iterable[AnyRecord], metrics: Sequence[str]) -> list
         "speakers are few (Hesterberg 2015)"
     )
     return [note, *bias_notes(metrics)] if metrics else []
-
-
-def bias_notes(metrics: Sequence[str]) -> list[str]:
-    """Return a note on the bootstrap intervals of metrics that repeated trials bias, if any."""
-    names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
-    return [
-        f"Intervals of {' and '.join(names)} are biased to the less private side and need not "
-        "include the value: bootstrap replicates repeat trials, which counts as more evidence; "
-        "most of it cancels in differences"
-    ][: len(names)]
-
-
-#: What chance alone reaches, from simulations of 50 to 1000 targets: docs/metrics.md.
-CHANCE_OF_ZEBRA = (
-    "Worst-case disclosure of scores without any information: tag B in 12 to 13 % of score sets "
-    "(95 % quantile 1.3 to 1.6), so tag A or a low B is no evidence of a leak"
-)
 
 
 def words_not_resampled(data: ReportData, systems: Iterable[str]) -> list[str]:

@@ -10,9 +10,8 @@ from ..errors import enumerated
 from ..io.csv_text import csv_text
 from ..io.schema import to_plain
 from ..metrics import Comparison, Evaluation, Label, Variant
-from ..metrics.caveats import withholding_key
+from ..metrics.printed import bias_notes
 from .latex import to_latex
-from .notes import bias_notes
 from .table import Column, Table
 
 #: Of each variant the evaluated systems by name, the first one compared with the others.
@@ -35,23 +34,22 @@ def score_files_csv(evaluations: Evaluations, comparisons: Comparisons) -> str:
     are those of the first system minus the system of the row."""
     rows = [[*_HEAD, *(_DIFFERENCE if comparisons else ())]]
     for variant, systems in evaluations.items():
-        for place, (name, evaluation) in enumerate(systems.items()):
-            for key, value in evaluation.values.items():
-                bounds = evaluation.intervals.get(key)
-                ends = (None, None) if bounds is None else (bounds.low, bounds.high)
-                caveat = withholding_key(evaluation.caveats, key)
-                row = [name, variant, key, *map(to_plain, (value, *ends)), caveat]
-                if comparisons:
-                    row += _difference_cells(comparisons[variant], place, key)
-                rows.append(row)
+        compared = comparisons[variant] if comparisons else None
+        for name, evaluation in systems.items():
+            for of in evaluation.to_rows():
+                values = (of["value"], of["low"], of["high"])
+                row = [name, variant, of["metric"], *map(to_plain, values), of["caveat"]]
+                rows.append(
+                    row + (_difference_cells(compared, name, of["metric"]) if compared else [])
+                )
     return csv_text(rows)
 
 
-def _difference_cells(comparison: Comparison, place: int, key: str) -> list[object]:
+def _difference_cells(comparison: Comparison, name: str, key: str) -> list[object]:
     """Return the cells of the difference of the first system minus another."""
-    if place == 0:
+    if name not in comparison.differences:
         return [None] * len(_DIFFERENCE)
-    d = comparison.differences[place - 1][key]
+    d = comparison.differences[name][key]
     numbers = (d.difference, d.interval.low, d.interval.high, d.p_value, d.p_value_holm)
     return [*map(to_plain, numbers), "yes" if comparison.is_bound(d) else "no", d.caveat]
 
@@ -66,7 +64,7 @@ def score_files_latex(evaluations: Evaluations, comparisons: Comparisons) -> str
     notes = [f"95 % intervals: bootstrap over speakers ({n} replicates)" for n in drawn]
     notes += bias_notes(list(first.intervals))
     if not comparisons:
-        rows = {v: of[names[0]].to_rows() for v, of in evaluations.items()}
+        rows = {v: of[names[0]].cells() for v, of in evaluations.items()}
         return to_latex(_table(f"Privacy metrics of {names[0]} on {trials}", rows, notes))
     titles = distinct_parts(names)
     rows = {v: list(_compared(of, comparisons[v], titles)) for v, of in evaluations.items()}
@@ -80,8 +78,8 @@ def _compared(
     systems: Mapping[str, Evaluation], comparison: Comparison, titles: Sequence[str]
 ) -> Iterator[Row]:
     """Yield, for each metric, a row of the first system and one of each other."""
-    intervals = [[row.get("95 % interval", "") for row in of.to_rows()] for of in systems.values()]
-    others = [comparison.to_rows(place) for place in range(len(titles) - 1)]
+    intervals = [[row.get("95 % interval", "") for row in of.cells()] for of in systems.values()]
+    others = [comparison.cells(name) for name in comparison.differences]
     for number, rows in enumerate(zip(*others, strict=True)):
         values = [rows[0]["value"], *(row["other"] for row in rows)]
         for place, value in enumerate(values):

@@ -9,6 +9,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from ..metrics.trials import Ids, Trials
+
 
 @dataclass(frozen=True)
 class ScoreModel:
@@ -64,26 +66,6 @@ class ScoreModel:
         return cls(-float(scipy.special.ndtri(eer)) * spread, offset=offset, scale=scale)
 
 
-@dataclass(frozen=True)
-class SimulatedTrials:
-    """Trials of every enrolled speaker with every utterance.
-
-    Attributes
-    ----------
-    score : float64 array, shape (P,)
-    is_target : bool array, shape (P,)
-    enrolled_speaker, trial_speaker : int arrays, shape (P,)
-    utterance : int array, shape (P,)
-        Number of the utterance among its speaker's.
-    """
-
-    score: NDArray[np.float64]
-    is_target: NDArray[np.bool_]
-    enrolled_speaker: NDArray[np.int64]
-    trial_speaker: NDArray[np.int64]
-    utterance: NDArray[np.int64]
-
-
 def simulate_trials(
     model: ScoreModel,
     *,
@@ -91,14 +73,23 @@ def simulate_trials(
     speakers: int,
     utterances: int,
     generator: np.random.Generator,
-) -> SimulatedTrials:
+) -> Trials:
     """Simulate scores of `enrolled` speakers against `utterances` of each of the first
-    `speakers` of them."""
+    `speakers` of them, both named by their numbers."""
     if not 0 < speakers <= enrolled or utterances < 1 or enrolled < 2:
         raise ValueError("need two enrolled speakers, and trial speakers among them")
     shape = (enrolled, speakers, utterances)
     e, s, u = (axis.ravel() for axis in np.indices(shape, dtype=np.int64))
-    return SimulatedTrials(simulate_scores(model, e, s, generator), e == s, e, s, u)
+    names = [*map(str, range(enrolled))]
+    spoken = [f"{speaker}-{number}" for speaker in names[:speakers] for number in range(utterances)]
+    return Trials(
+        score=simulate_scores(model, e, s, generator),
+        label=e == s,
+        enrolled=Ids(e, names),
+        utterance=Ids(s * utterances + u, spoken),
+        enrolled_speaker=Ids(e, names),
+        trial_speaker=Ids(s, names),
+    )
 
 
 def simulate_scores(

@@ -245,12 +245,14 @@ class _Amounts:
     def _of_scores(
         self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
-        from ..asv.amount import amount_of_scores
+        from ..io.trial_speakers import with_speakers
+        from ..metrics.amount import amounts
 
         options = self.options
         drawn = {"replicates": options.bootstrap, "seed": options.seed}
         with located(scores):
-            return amount_of_scores(paired, utt2spk, options.sentences, known=known, **drawn)
+            trials = known.beside(with_speakers(paired, utt2spk))
+            return amounts(trials, options.sentences, **drawn)
 
     def _of_vectors(
         self, trials: Trials, paths: Paths, utt2spk: Loaded, known: KnownSpeech

@@ -12,40 +12,42 @@ from ..io.inputs import Inputs
 from ..io.labels import Labels, path_of_labels, read_labels
 
 if TYPE_CHECKING:
-    from ..metrics import GroupedTrials
     from ..metrics.trials import Trials
 
 
 def grouped_trials(
-    trials: Trials, labels: str | Labels, utt2spk: Path | Loaded | None, enrolled: Path | None
-) -> tuple[GroupedTrials, list[str]]:
-    """Look up the groups of speakers in `FILE:COLUMN`; also return the speakers without one.
+    trials: Trials, labels: Labels, utt2spk: Path | Loaded | None, enrolled: Path | None
+) -> tuple[Trials, dict[str, str], list[str]]:
+    """Look up the speakers of trials and their groups in a column of metadata.
 
     Parameters
     ----------
-    labels : str or Labels
+    labels : Labels
         Ages in a column `age` become bands.
     utt2spk, enrolled : Path, Loaded or None
         Speakers of trial utterances and of enrolled ones, as `with_speakers` takes them.
 
+    Returns
+    -------
+    trials : Trials
+        With speakers.
+    groups : dict of str to str
+        Of speakers.
+    without : list of str
+        Speakers that are in no group.
+
     Raises
     ------
     PrivacyEvalError
-        As `read_labels`, `with_speakers` and `Labels.of_speakers`.
+        As `with_speakers` and `Labels.groups`.
     """
     from ..io.trial_speakers import with_speakers
-    from ..metrics import GroupedTrials
 
-    labels = read_labels(labels) if isinstance(labels, str) else labels
     known = with_speakers(trials, utt2spk, enrolled)
-    sides = known.enrolled_speaker.tolist(), known.trial_speaker.tolist()
-    utterances = trials.utterance.tolist()
-    speaker_of = dict(zip(utterances, sides[1], strict=True))
-    enrolled_only = {*sides[0]} - {*speaker_of.values()}
+    speaker_of = dict(zip(known.utterance, known.trial_speaker, strict=True))
+    enrolled_only = {*known.enrolled_speaker.used} - {*speaker_of.values()}
     speaker_of |= {speaker: speaker for speaker in sorted(enrolled_only)}
-    group_of, without = labels.groups(speaker_of)
-    labelled = trials.score, trials.is_target
-    return GroupedTrials.by_speaker(labelled, sides, utterances, group_of), without
+    return known, *labels.groups(speaker_of)
 
 
 def label_sources(groups: Iterable[str], tree: Path, inputs: Inputs) -> dict[str, Path]:

@@ -222,21 +222,22 @@ def evaluate_trials(
 ) -> ConditionMetrics:
     """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
     replicates = _bootstrap(trials, options, utt2spk, enroll_utt2spk)
-    return evaluate_scores(trials.scores, *trials.sides, replicates=replicates)
+    return evaluate_scores(trials, replicates=replicates)
 
 
 def evaluate_scores(
-    scores: TrialScores, *sides: NDArray[Any], replicates: BootstrapReplicates | None = None
+    trials: Trials | TrialScores, *, replicates: BootstrapReplicates | None = None
 ) -> ConditionMetrics:
-    """Compute all metrics in both variants; sides as `metrics.find_ties`."""
-    from ..metrics import VARIANTS, find_caveats, find_ties, score_metrics, zebra_tag
+    """Compute all metrics in both variants."""
+    from ..metrics import VARIANTS, TrialScores, find_caveats, find_ties, score_metrics, zebra_tag
 
+    scores = trials if isinstance(trials, TrialScores) else trials.scores
     metrics: dict[str, dict[str, float]] = {}
     tags: dict[str, str] = {}
     for variant in VARIANTS:
         metrics[variant] = score_metrics(scores, variant=variant)
         tags[variant] = zebra_tag(metrics[variant], variant)
-    ties, counts = find_ties(scores, *sides), (scores.n_target, scores.n_nontarget)
+    ties, counts = find_ties(trials), (scores.n_target, scores.n_nontarget)
     caveats = find_caveats(metrics["exact"]["eer"], *counts, ties=ties)
     return ConditionMetrics(metrics, tags, caveats, scores, replicates, ties)
 
@@ -256,12 +257,8 @@ def _bootstrap(
     from ..metrics.confidence import speaker_bootstrap
     from ..metrics.curves import BAND_FALSE_ALARM
 
-    known = with_speakers(trials, utt2spk, enroll_utt2spk)
     return speaker_bootstrap(
-        trials.score,
-        trials.is_target,
-        known.enrolled_speaker.tolist(),
-        known.trial_speaker.tolist(),
+        with_speakers(trials, utt2spk, enroll_utt2spk),
         replicates=options.bootstrap,
         seed=options.seed,
         det_at=BAND_FALSE_ALARM,
@@ -427,8 +424,7 @@ class _ConditionRecord:
         from ..asv.enrollment import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
         from ..io.trial_speakers import with_speakers
-        from ..metrics import GroupedTrials
-        from ..metrics.groups import summarize_targets
+        from ..metrics.groups import grouped, summarize_targets
 
         speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()
         members = load_listed_enrollment(paths["enrollment"]).members
@@ -436,13 +432,10 @@ class _ConditionRecord:
         if len({*same[trials.is_target].tolist()}) < 2:
             return {}
         options = self.options
-        sides = speakers, speakers
+        known = trials.with_columns(enrolled_speaker=trials.enrolled, trial_speaker=trials.enrolled)
         if options.bootstrap:
             known = with_speakers(trials, utt2spk)
-            sides = known.enrolled_speaker.tolist(), known.trial_speaker.tolist()
-        of_trials = GroupedTrials.by_speaker(
-            (trials.score, trials.is_target), sides, utterances, {}
-        )
+        of_trials = grouped(known, {})
         drawn = {"replicates": options.bootstrap, "seed": options.seed}
         chosen = {"enrolled": same, "other": ~same}
         return {name: summarize_targets(of_trials, of, **drawn) for name, of in chosen.items()}
@@ -460,16 +453,17 @@ def _groups(
 ) -> tuple[dict[str, dict[str, GroupSummary]], dict[str, GroupErrors], list[str]]:
     """Compute the metrics by group of every column of metadata that names a speaker, and the error
     rates at common thresholds; also return remarks on speakers without a group."""
-    from ..metrics.groups import group_errors, summarize_groups
+    from ..metrics.groups import group_errors, grouped, summarize_groups
 
     groups, errors, remarks = {}, {}, []
     for labels in labels_in_tree(options.groups, tree):
-        grouped, without = grouped_trials(trials, labels, utt2spk, None)
-        if grouped.names:
+        known, group_of, without = grouped_trials(trials, labels, utt2spk, None)
+        of_trials = grouped(known, group_of)
+        if of_trials["trial_group"].names:
             drawn = {"replicates": options.bootstrap, "seed": options.seed}
-            groups[labels.column] = summarize_groups(grouped, **drawn)
-            errors[labels.column] = group_errors(grouped)
-        remarks += without_group(labels, tree, without, len(grouped.speakers))
+            groups[labels.column] = summarize_groups(of_trials, **drawn)
+            errors[labels.column] = group_errors(of_trials)
+        remarks += without_group(labels, tree, without, len(known.speakers[0].names))
     return groups, errors, remarks
 
 

@@ -117,10 +117,9 @@ def _of_speakers(experiment: EstimatorsExperiment, eer: float, speakers: int) ->
 
     def draw(generator: np.random.Generator) -> TrialScores:
         count = experiment.utterances
-        trials = simulate_trials(
+        return simulate_trials(
             model, enrolled=speakers, speakers=speakers, utterances=count, generator=generator
-        )
-        return TrialScores.from_labels(trials.score, trials.is_target)
+        ).scores
 
     return draw
 

@@ -29,6 +29,7 @@ from privacy_eval.attackers.words import (
 from privacy_eval.io.data_dir import read_spk2utt
 from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics import TrialScores, kaldi_eer
+from privacy_eval.metrics.trials import Trials
 
 EDGE = json.loads((GOLDEN.parent / "attackers/words_edge.json").read_text(encoding="utf-8"))
 
@@ -136,15 +137,18 @@ def test_utterances_are_joined_within_sessions_in_the_order_of_ids() -> None:
 
 
 def test_a_joined_trial_has_all_its_utterances_tried() -> None:
-    tried = [("b", "a-1", False), ("a", "a-2", True), ("a", "a-1", True), ("b", "c-1", False)]
-    joined = join_trials(*zip(*tried, strict=True), 2)
-    assert (joined.speakers, joined.names, joined.is_target) == (("a",), ("a-1-x2",), (True,))
-    assert joined.members == {"a-1-x2": ("a-1", "a-2")}
+    def trials(*rows: tuple[str, str, bool]) -> Trials:
+        enrolled, utterance, label = zip(*rows, strict=True)
+        return Trials(enrolled=enrolled, utterance=utterance, label=label)
+
+    tried = trials(("b", "a-1", False), ("a", "a-2", True), ("a", "a-1", True), ("b", "c-1", False))
+    joined, members = join_trials(tried, 2)
+    assert (joined.enrolled.tolist(), joined.utterance.tolist()) == (["a"], ["a-1-x2"])
+    assert joined.is_target.all() and members == {"a-1-x2": ("a-1", "a-2")}
     with pytest.raises(PrivacyEvalError, match="no session with 3"):
-        join_trials(*zip(*tried, strict=True), 3)
-    mixed = [("a", "a-1", True), ("a", "a-2", False)]
+        join_trials(tried, 3)
     with pytest.raises(PrivacyEvalError, match="a a-1-x2"):
-        join_trials(*zip(*mixed, strict=True), 2)
+        join_trials(trials(("a", "a-1", True), ("a", "a-2", False)), 2)
 
 
 # --- the verb

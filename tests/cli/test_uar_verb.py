@@ -137,7 +137,7 @@ def test_groups_of_speakers(tmp_path: Path) -> None:
     of = single["groups"]["g"]["groups"]["all"]
     assert of["uar_interval"][0] <= of["uar"] <= of["uar_interval"][1]
     caveats = single["groups"]["g"]["caveats"]
-    assert "one group of g only: nothing to compare it with" in caveats
+    assert "one group only: nothing to compare it with" in caveats
     assert "1 speaker without g, in no group: s00" in caveats
     assert "# by g" in run([f"{s},all" for s in speakers]).out
     contradictory = run([f"{speakers[0]}-sad,a", f"{speakers[0]}-hap,b"])

@@ -65,16 +65,16 @@ def test_versus_as_json(files: list[object]) -> None:
 
 def test_command_line_and_python_agree(files: list[object]) -> None:
     plain = json.loads(cli(*files, "--bootstrap", 30, "--seed", 4, "--format", "json").out)
-    target = np.array([is_target(t) for t in trial_ids()])
-    sides = [[side.split("/")[0] for side in t] for t in trial_ids()]
-    speakers = np.array([s[0] for s in sides])[target], np.array(sides)[~target]
-    pairs = []
-    for path in (files[2], files[4]):
-        values = pe.read_scores(Path(str(path))).score
-        pairs.append((values[target], values[~target]))
-    result = pe.compare(*pairs, speakers=speakers, bootstrap=30, seed=4)
+    label = [is_target(t) for t in trial_ids()]
+    sides = zip(*([side.split("/")[0] for side in t] for t in trial_ids()), strict=True)
+    speakers = dict(zip(("enrolled_speaker", "trial_speaker"), sides, strict=True))
+    systems = {
+        str(path): pe.read_scores(Path(str(path))).with_columns(label=label, **speakers)
+        for path in (files[2], files[4])
+    }
+    result = pe.compare(systems, bootstrap=30, seed=4)
     for key, entry in plain["versus"][str(files[4])]["exact"].items():
-        difference = result.differences[0][key]
+        difference = result[key][str(files[4])]
         assert entry["interval"]["low"] == pytest.approx(difference.interval.low)
         assert entry["p_value"] == difference.p_value
 

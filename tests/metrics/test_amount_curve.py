@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
 from privacy_eval.metrics import amount
-from privacy_eval.metrics.amount import LengthScores, amount_curve, error_rates, matrix_eer
+from privacy_eval.metrics.amount import Tests, amount_curve, error_rates, matrix_eer
 
 #: Few values, so that many scores are tied; NaN: not compared.
 SCORE = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0, float("nan")])
@@ -23,7 +23,6 @@ def test_a_matrix_is_evaluated_as_its_trials_one_by_one(data: st.DataObject) -> 
     scores = data.draw(arrays(np.float64, (tests, enrolled), elements=SCORE))
     own = data.draw(arrays(np.int64, tests, elements=st.integers(0, enrolled - 1)))
     scores[np.arange(tests), own] = np.nan_to_num(scores[np.arange(tests), own])
-    matrix = LengthScores(1, scores, own)
     target = [scores[row, own[row]] for row in range(tests)]
     nontarget = [
         scores[row, column]
@@ -32,13 +31,13 @@ def test_a_matrix_is_evaluated_as_its_trials_one_by_one(data: st.DataObject) -> 
         if column != own[row] and not np.isnan(scores[row, column])
     ]
     expected = kaldi_eer(TrialScores(target, nontarget)).value if nontarget else None
-    assert matrix_eer(matrix) == expected
+    assert matrix_eer(scores, own) == expected
     others = [[s for c, s in enumerate(scores[row]) if c != own[row]] for row in range(tests)]
     first = [
         0 if any(s > right for s in of) else 1 / (1 + sum(s == right for s in of))
         for right, of in zip(target, others, strict=True)
     ]
-    assert error_rates(matrix).rank1 == pytest.approx(np.mean(first))
+    assert error_rates(1, (scores, own)).rank1 == pytest.approx(np.mean(first))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -52,14 +51,14 @@ def test_a_sample_of_the_tests_does_not_change_the_eer(
     own = generator.integers(0, 6, 300)
     is_target = own[:, None] == np.arange(6)
     expected = kaldi_eer(TrialScores(scores[is_target], scores[~is_target])).value
-    assert matrix_eer(LengthScores(1, scores, own)) == expected
+    assert matrix_eer(scores, own) == expected
 
 
-def curve_of_two() -> list[LengthScores]:
+def curve_of_two() -> dict[int, Tests]:
     """Ten tests of one utterance, of speakers 0 to 4; one test of two of speakers 0 and 1."""
     own = np.repeat(np.arange(5), 2)
     scores = np.eye(5)[own] * np.arange(1, 11)[:, None] / 10 + np.linspace(0, 0.5, 5)
-    return [LengthScores(2, np.eye(5)[:2], np.array([0, 1])), LengthScores(1, scores, own)]
+    return {2: (np.eye(5)[:2], np.array([0, 1])), 1: (scores, own)}
 
 
 def test_the_curve_takes_the_speakers_of_its_largest_length() -> None:
@@ -80,14 +79,14 @@ def test_intervals_hold_their_values() -> None:
 
 
 def test_lengths_without_tests() -> None:
-    nobody = LengthScores(9, np.empty((0, 5)), np.empty(0, dtype=np.int64))
-    curve = amount_curve([*curve_of_two(), nobody], list("abcde"))
+    nobody: dict[int, Tests] = {9: (np.empty((0, 5)), np.empty(0, dtype=np.int64))}
+    curve = amount_curve(curve_of_two() | nobody, list("abcde"))
     assert (curve.all[-1].conversations, curve.all[-1].eer, curve.all[-1].rank1) == (0, None, None)
     assert [a.length for a in curve.equal] == [1, 2]
     with pytest.raises(PrivacyEvalError, match="no enrolled speaker"):
-        amount_curve([nobody], list("abcde"))
+        amount_curve(nobody, list("abcde"))
 
 
 def test_one_enrolled_speaker_has_no_eer() -> None:
-    rates = error_rates(LengthScores(1, np.array([[1.0]]), np.array([0])))
+    rates = error_rates(1, (np.array([[1.0]]), np.array([0])))
     assert (rates.eer, rates.rank1) == (None, 1)

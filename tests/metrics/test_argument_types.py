@@ -55,11 +55,13 @@ def test_integer_scores_are_numbers() -> None:
 
 def test_statistic_must_return_named_values() -> None:
     def bootstrap(statistic: Callable[..., Any]) -> object:
-        people = (["a", "a", "b", "b"], ["a", "b", "a", "b"])
-        labels = [True, False, False, True]
-        return speaker_bootstrap(
-            [2.0, 0.0, 1.0, 3.0], labels, *people, statistic=statistic, replicates=2, seed=0
+        trials = metrics.Trials(
+            score=[2.0, 0.0, 1.0, 3.0],
+            label=[True, False, False, True],
+            enrolled_speaker=["a", "a", "b", "b"],
+            trial_speaker=["a", "b", "a", "b"],
         )
+        return speaker_bootstrap(trials, statistic=statistic, replicates=2, seed=0)
 
     assert bootstrap(lambda scores: {"eer": kaldi_eer(scores).value})
     with pytest.raises(TypeError, match="statistic must return metrics by name.* not float"):

@@ -11,15 +11,13 @@ import pytest
 import privacy_eval as pe
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import (
-    GroupedTrials,
+    Trials,
     TrialScores,
     closed_set_linkage,
     count_scores,
-    evaluate_groups,
+    groups,
     similarity_matrix,
     singling_out,
-    speaker_bootstrap,
-    worst_case,
 )
 from privacy_eval.metrics.eer import speaker_eers
 from privacy_eval.metrics.opinions import mean_opinion
@@ -29,7 +27,8 @@ PEOPLE = list("abcdefgh")
 ENROLLED, TRIAL = np.repeat(PEOPLE, 8), np.tile(PEOPLE, 8)
 SAME = ENROLLED == TRIAL
 SCORES = np.random.default_rng(1).normal(size=64) + 2 * SAME
-OWN, PAIRS = ENROLLED[SAME], np.column_stack([ENROLLED, TRIAL])[~SAME]
+TRIALS_OF = {"score": SCORES, "label": SAME, "enrolled": ENROLLED, "utterance": TRIAL}
+TRIALS = Trials(TRIALS_OF, enrolled_speaker=ENROLLED, trial_speaker=TRIAL)
 VECTORS = np.random.default_rng(2).normal(size=(32, 3)).astype(np.float32)
 SPEAKER = np.repeat(PEOPLE, 4)
 SEX = np.repeat(["f", "m"], 16)
@@ -55,26 +54,16 @@ def with_one(names: Any, value: object, row: int = 3) -> list[Any]:
 
 
 TAKE_NAMES: dict[str, Callable[[Any], object]] = {
-    "evaluate": lambda names: pe.evaluate(
-        SCORES[SAME], SCORES[~SAME], speakers=(names(OWN), PAIRS), bootstrap=5
-    ),
-    "compare": lambda names: pe.compare(
-        *[(SCORES[SAME], SCORES[~SAME])] * 2, speakers=(names(OWN), PAIRS), bootstrap=5
-    ),
-    "speaker_bootstrap": lambda names: speaker_bootstrap(
-        SCORES, SAME, names(ENROLLED), TRIAL, replicates=5, seed=0
-    ),
+    "enrolled": lambda names: Trials(enrolled_speaker=names(ENROLLED)),
+    "tested": lambda names: Trials(trial_speaker=names(TRIAL)),
     "fuse_scores": lambda names: pe.fuse_scores(SCORES[:, None], SAME, ENROLLED, names(TRIAL)),
     "labels": lambda names: pe.infer_attribute(VECTORS, names(SEX), SPEAKER, bootstrap=(5, 0)),
     "speakers": lambda names: pe.infer_attribute(VECTORS, SEX, names(SPEAKER), bootstrap=(5, 0)),
     "train_backend": lambda names: pe.train_backend(VECTORS, names(SPEAKER), lda_dim=2),
     "references": lambda names: recalls(names(SEX), SEX),
     "predictions": lambda names: recalls(SEX, names(SEX)),
-    "groups": lambda names: GroupedTrials.by_speaker(
-        (SCORES, SAME), (ENROLLED, names(TRIAL)), TRIAL, {"a": "f"}
-    ),
     "speaker_eers": lambda names: speaker_eers(SCORES, SAME, names(ENROLLED), min_targets=1),
-    "worst_case": lambda names: worst_case(SCORES, SAME, names(TRIAL)),
+    "tests": lambda names: Trials(utterance=names(TRIAL)),
     "mean_opinion": lambda names: mean_opinion([3, 4] * 16, names(SPEAKER), SEX),
 }
 
@@ -101,32 +90,26 @@ def test_codes_below_zero_are_missing_among_codes_from_zero_only() -> None:
 
 def test_whole_floats_are_their_integers() -> None:
     """A column of numbers becomes one of floats in data frames once a value is missing."""
-    number = {name: 230 + n for n, name in enumerate(PEOPLE)}
-    own = [float(number[name]) for name in OWN]
-    pairs = [[str(number[a]), str(number[b])] for a, b in PAIRS]
-    target, nontarget = SCORES[SAME], SCORES[~SAME]
-    with pytest.warns(UserWarning, match="230.0 is taken for 230") as said:
-        floats = pe.evaluate(target, nontarget, speakers=(own, pairs), bootstrap=20)
-    assert len(said) == 1  # and not that speakers seem to be utterances
-    whole = ([number[name] for name in OWN], pairs)
-    assert (
-        floats.intervals == pe.evaluate(target, nontarget, speakers=whole, bootstrap=20).intervals
-    )
+    codes = 230 + np.searchsorted(PEOPLE, SPEAKER)
+    with pytest.warns(UserWarning, match="230.0 is taken for 230"):
+        floats = speaker_eers(SCORES[:32], SAME[:32], codes.astype(float), min_targets=1)
+    assert floats == speaker_eers(SCORES[:32], SAME[:32], codes, min_targets=1)
+    assert Trials(enrolled_speaker=[230.0, "231"]).enrolled_speaker.tolist() == ["230", "231"]
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), "NA", ""])
 def test_a_group_that_is_missing_is_no_group(missing: Any) -> None:
     group_of = dict(zip(PEOPLE, [*"ffffmmm", missing], strict=True))
-    trials = GroupedTrials.by_speaker((SCORES, SAME), (ENROLLED, TRIAL), TRIAL, group_of)
-    report = evaluate_groups(trials, replicates=9)
+    report = groups(TRIALS, group_of, bootstrap=9)
     assert {name: of["within"].n_speakers for name, of in report.groups.items()} == {"f": 4, "m": 3}
 
 
 def test_groups_of_whole_floats() -> None:
     codes = np.searchsorted(PEOPLE, ENROLLED), np.searchsorted(PEOPLE, TRIAL)
     group_of: Any = {float(n): "fm"[n % 2] for n in range(8)}
-    trials = GroupedTrials.by_speaker((SCORES, SAME), codes, TRIAL, group_of)
-    assert trials.n_speakers.tolist() == [4, 4]
+    trials = Trials(TRIALS_OF, enrolled_speaker=codes[0], trial_speaker=codes[1])
+    report = groups(trials, group_of, bootstrap=9)
+    assert [of["within"].n_speakers for of in report.groups.values()] == [4, 4]
 
 
 TAKE_NUMBERS: dict[str, Callable[[Any], object]] = {
@@ -139,11 +122,8 @@ TAKE_NUMBERS: dict[str, Callable[[Any], object]] = {
     "labels": lambda mask: TrialScores.from_labels(SCORES, mask(SAME)),
     "fusion": lambda mask: pe.fuse_scores(mask(SCORES[:, None]), SAME, ENROLLED, TRIAL),
     "truth of fusion": lambda mask: pe.fuse_scores(SCORES[:, None], mask(SAME), ENROLLED, TRIAL),
-    "worst_case": lambda mask: worst_case(mask(SCORES), SAME),
+    "trials": lambda mask: Trials(score=mask(SCORES)),
     "counts": lambda mask: count_scores(mask(SCORES[SAME]), SCORES[~SAME]),
-    "groups": lambda mask: GroupedTrials.by_speaker(
-        (mask(SCORES), SAME), (ENROLLED, TRIAL), TRIAL, {"a": "f"}
-    ),
     "identification": lambda mask: closed_set_linkage(mask(SCORES.reshape(8, 8)), range(8), [2]),
     "own": lambda mask: closed_set_linkage(SCORES.reshape(8, 8), mask(np.arange(8)), [2]),
     "singling_out": lambda mask: singling_out(
@@ -158,7 +138,7 @@ TAKE_NUMBERS: dict[str, Callable[[Any], object]] = {
     "vectors": lambda mask: pe.infer_attribute(mask(VECTORS), SEX.tolist(), SPEAKER.tolist()),
     "train_backend": lambda mask: pe.train_backend(mask(VECTORS), SPEAKER.tolist(), lda_dim=2),
     "score_matrix": lambda mask: pe.score_matrix(mask(VECTORS), 1, VECTORS, backend="cosine"),
-    "trials": lambda mask: pe.score_matrix(VECTORS, 1, mask(VECTORS), backend="cosine"),
+    "trial vectors": lambda mask: pe.score_matrix(VECTORS, 1, mask(VECTORS), backend="cosine"),
     "unit_vectors": lambda mask: pe.unit_vectors(mask(VECTORS)),
     "strongest": lambda mask: pe.strongest(mask(SCORES[:2]), np.ones((2, 3))),
     "ratings": lambda mask: mean_opinion(mask(SCORES), ENROLLED, TRIAL),
@@ -211,7 +191,7 @@ TRUTHS = [
 def test_one_rule_for_truth(words: tuple[object, object]) -> None:
     labels = [words[not same] for same in SAME]
     assert TrialScores.from_labels(SCORES, labels).n_target == 8
-    assert worst_case(SCORES, labels).pav_exact == worst_case(SCORES, SAME).pav_exact
+    assert Trials(label=labels).is_target.tolist() == SAME.tolist()
     own = speaker_eers(SCORES, labels, ENROLLED, min_targets=1)
     assert own == speaker_eers(SCORES, SAME, ENROLLED, min_targets=1)
     fused, expected = (

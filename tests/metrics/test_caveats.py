@@ -13,6 +13,7 @@ from privacy_eval import evaluate
 from privacy_eval.metrics import (
     CAVEATS,
     VARIANTS,
+    Trials,
     TrialScores,
     caveats_of,
     find_caveats,
@@ -140,7 +141,7 @@ def test_an_eer_of_one_trial_of_a_class_is_withheld_and_says_why() -> None:
     for target, nontarget in (([-1.0], lowest), ([2e3], lowest), (highest, [2.0])):
         result = evaluate(target, nontarget)
         assert "few_trials" in result.caveats and result.zebra_tag is None
-        assert result.to_rows()[0]["value"].endswith("? %")
+        assert result.cells()[0]["value"].endswith("? %")
         assert "add trials" in repr(result)
     assert [evaluate([s], lowest).values["eer"] for s in (-1.0, 500.0, 2e3)] == [0.0] * 3
 
@@ -163,7 +164,11 @@ BY_ENROLLED = HONEST[48 * ENROLLED]  # a score of each enrolled speaker
 
 
 def ties_of(scores: np.ndarray, target: np.ndarray = TARGET) -> dict[str, float]:
-    return find_ties(TrialScores.from_labels(scores, target), ENROLLED, UTTERANCES)
+    return find_ties(trials_of(scores, target))
+
+
+def trials_of(scores: np.ndarray, target: np.ndarray = TARGET) -> Trials:
+    return Trials(score=scores, label=target, enrolled=ENROLLED, utterance=UTTERANCES)
 
 
 @pytest.mark.parametrize(
@@ -194,14 +199,12 @@ def test_constant_scores_say_nothing(scores: np.ndarray, key: str) -> None:
         assert "inverted" not in find_caveats(1.0, 48, 528, ties=ties_of(scores))
         assert all(withholding_caveat(found, m) is not None for m in of_kind("scores"))
     order = np.random.default_rng(2).permutation(576)
-    shuffled = TrialScores.from_labels(scores[order], TARGET[order])
-    assert find_ties(shuffled, ENROLLED[order], UTTERANCES[order]) == ties_of(scores)
+    assert find_ties(trials_of(scores).take(order)) == ties_of(scores)
 
 
 def test_few_coarse_scores_are_not_constant() -> None:
-    pairs = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    scores = TrialScores.from_labels([1.0, 1.0, 2.0, 2.0], pairs[0] == pairs[1])
-    assert find_ties(scores, *pairs).keys() <= {"lowest_eer"}
+    trials = Trials(score=[1, 1, 2, 2], label=[1, 0, 0, 1], enrolled=[*"aabb"], utterance=[*"abab"])
+    assert find_ties(trials).keys() <= {"lowest_eer"}
 
 
 def test_scores_without_trials_are_constant_if_all_are_equal() -> None:
@@ -209,9 +212,8 @@ def test_scores_without_trials_are_constant_if_all_are_equal() -> None:
     assert list(result.caveats) == ["constant", "few_targets_exact", *FEW] and "50.000? %" in repr(
         result
     )
-    own, pairs = ENROLLED[TARGET], np.column_stack([ENROLLED, UTTERANCES % 12])[~TARGET]
-    scores = BY_ENROLLED[TARGET], BY_ENROLLED[~TARGET]
-    result = evaluate(*scores, speakers=(own.astype(str), pairs.astype(str)), bootstrap=20)
+    trials = trials_of(BY_ENROLLED).with_columns(trial_speaker=UTTERANCES % 12)
+    result = evaluate(trials, bootstrap=20)
     assert next(iter(result.caveats)) == "constant_trials"
 
 

@@ -17,6 +17,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
     VARIANTS,
     Interval,
+    Trials,
     TrialScores,
     bengio_mariethoz_interval,
     confidence,
@@ -74,7 +75,13 @@ def bootstrap(
     replicates: int = 50,
     seed: int = 7,
 ) -> BootstrapReplicates:
-    return speaker_bootstrap(scores, *design, statistic=statistic, replicates=replicates, seed=seed)
+    trials = trials_of(scores, design)
+    return speaker_bootstrap(trials, statistic=statistic, replicates=replicates, seed=seed)
+
+
+def trials_of(scores: ArrayLike, design: Sequence[ArrayLike]) -> Trials:
+    label, enrolled, trial = design
+    return Trials(score=scores, label=label, enrolled_speaker=enrolled, trial_speaker=trial)
 
 
 def draws_of(design: Design, *, seed: int, replicates: int) -> list[dict[tuple[str, str], int]]:
@@ -210,9 +217,9 @@ def test_infinite_values_sort_to_the_end() -> None:
             "TTN",
             "ABA",
             "ACB",
-            "1 trials .*: a target trial of enrolled speaker B and trial speaker C",
+            "1 trials .* a target trial of enrolled_speaker B and speaker C",
         ),
-        ("TTN", "ABA", "ABA", "1 trials .* a nontarget trial of enrolled speaker A and trial .* A"),
+        ("TTN", "ABA", "ABA", "1 trials .* a nontarget trial of enrolled_speaker A and speaker A"),
         ("TTN", "AAA", "AAB", "needs target trials of two speakers"),
         ("TTT", "ABC", "ABC", "no nontarget trials"),
         ("NNN", "ABC", "BAA", "no target trials"),
@@ -353,11 +360,11 @@ def test_replicates_of_any_scores_agree(values: list[float], seed: int) -> None:
 def check_all_at_once(scores: NDArray[np.float64], design: Design) -> None:
     """All metrics of many replicates are those of each on its own to 1e-12."""
     options = {"replicates": 10, "seed": 7}
-    actual = speaker_bootstrap(scores, *design, det_at=[0.0, 0.1, 0.5], **options)
-    single = speaker_bootstrap(scores, *design, statistic=both_variants, **options)
+    trials = trials_of(scores, design)
+    actual = speaker_bootstrap(trials, det_at=[0.0, 0.1, 0.5], **options)
+    single = speaker_bootstrap(trials, statistic=both_variants, **options)
     rates = speaker_bootstrap(
-        scores,
-        *design,
+        trials,
         statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in (0.0, 0.1, 0.5)},
         **options,
     )
@@ -384,7 +391,7 @@ def test_user_defined_metric_is_computed_per_replicate(
 
     monkeypatch.setitem(METRICS, "distance", Metric("distance", "scores", "", "distance", distance))
     design = all_pairs()
-    actual = speaker_bootstrap(noisy(design), *design, replicates=5, seed=0).values
+    actual = speaker_bootstrap(trials_of(noisy(design), design), replicates=5, seed=0).values
     assert actual["exact distance"].shape == (5,)
     one_by_one = bootstrap(noisy(design), design, both_variants, replicates=5, seed=0).values
     assert np.array_equal(actual["challenge distance"], one_by_one["challenge distance"])
@@ -395,8 +402,7 @@ def test_a_band_holds_the_intervals_of_single_rates() -> None:
     design = all_pairs()
     rates = [0.0, 0.25, 0.5]
     actual = speaker_bootstrap(
-        noisy(design),
-        *design,
+        trials_of(noisy(design), design),
         statistic=lambda s: {str(f): miss_rate(s, false_alarm=f) for f in rates},
         replicates=50,
         seed=1,

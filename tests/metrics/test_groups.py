@@ -19,14 +19,16 @@ from support import ROOT, Run, cli, lines_to
 
 from privacy_eval.io.labels import age_bands
 from privacy_eval.io.scores import read_scores, read_trials
+from privacy_eval.io.trial_speakers import with_speakers
 from privacy_eval.metrics.groups import (
     KINDS,
-    GroupedTrials,
     GroupReport,
     GroupValues,
     disparities,
-    evaluate_groups,
+    group_rows,
     group_values,
+    grouped,
+    groups,
     max_t_test,
 )
 from privacy_eval.metrics.pairing import pair
@@ -54,24 +56,20 @@ def trials_of_set(name: str) -> Trials:
 
 
 @cache
-def grouped(name: str, column: str) -> GroupedTrials:
-    trials, folder = trials_of_set(name), ALL / name
-    utt2spk = dict(line.split() for line in (folder / "utt2spk").read_text().splitlines())
-    rows = list(csv.DictReader((folder / "metadata.csv").read_text().splitlines()))
+def of_speakers(name: str) -> Trials:
+    return with_speakers(trials_of_set(name), ALL / name / "utt2spk")
+
+
+def report_of(name: str, column: str, **options: int) -> GroupReport:
+    rows = list(csv.DictReader((ALL / name / "metadata.csv").read_text().splitlines()))
     group_of = {row["speaker"]: row[column] for row in rows if row[column]}
     group_of = age_bands(group_of) if column == "age" else group_of
-    utterances = trials.utterance.tolist()
-    return GroupedTrials.by_speaker(
-        (trials.score, trials.is_target),
-        (trials.enrolled.tolist(), [utt2spk[u] for u in utterances]),
-        utterances,
-        group_of,
-    )
+    return groups(of_speakers(name), group_of, **options)
 
 
 @cache
 def report(name: str, column: str) -> GroupReport:
-    return evaluate_groups(grouped(name, column), replicates=999 if column == "accent" else 2)
+    return report_of(name, column)
 
 
 def close(value: float | None, expected: float | None, tolerance: float = 1e-9) -> bool:
@@ -130,11 +128,9 @@ def test_golden_test(name: str) -> None:
     """The reference's own p-values differ by up to 0.07 between seeds."""
     expected = EXPECTED[name]["attributes"]["accent"]["test_within_eer"]
     tests = report(name, "accent").test
-    n_speakers = dict(
-        zip(grouped(name, "accent").names, grouped(name, "accent").n_speakers, strict=True)
-    )
+    within = {group: kinds["within"] for group, kinds in report(name, "accent").groups.items()}
     assert {group for group, test in tests.items() if test} == {
-        g for g, n in n_speakers.items() if n >= 4
+        g for g, of in within.items() if of.n_speakers >= 4
     }
     columns = ("groups", "difference", "bootstrap_se", "bootstrap_max_t_p")
     for group, difference, se, p_value in zip(*(expected[c] for c in columns), strict=True):
@@ -169,8 +165,12 @@ def test_differences_are_those_of_loops(data: st.DataObject) -> None:
     group_of = {name: "ab"[i // 4] for i, name in enumerate(names)}
     sides = [(e, t) for e in names for t in names]
     labels = [e == t for e, t in sides]
-    trials = GroupedTrials.by_speaker(
-        (values, labels), tuple(zip(*sides, strict=True)), [t for _, t in sides], group_of
+    enrolled, spoken = zip(*sides, strict=True)
+    trials = grouped(
+        Trials(
+            score=values, label=labels, enrolled=enrolled, utterance=spoken, trial_speaker=spoken
+        ),
+        group_of,
     )
     tests = max_t_test(trials, replicates=20)
     within = {
@@ -193,7 +193,7 @@ def test_differences_are_those_of_loops(data: st.DataObject) -> None:
         pairs = zip(values, sides, strict=True)
         others = [v for v, (e, t) in pairs if t == name != e and group_of[e] == "a"]
         first.append(0 if max(others) > right else 1 / (1 + others.count(right)))
-    rank1 = group_values(trials, trials.rows("within", 0), ranked=True).rank1
+    rank1 = group_values(trials, group_rows(trials, "within", 0), ranked=True).rank1
     assert rank1 == pytest.approx(sum(first) / 4)
 
 
@@ -288,7 +288,7 @@ def of_groups(tmp_path: Path, group_of: Mapping[str, str]) -> dict[str, Any]:
 def test_one_group_only(tmp_path: Path) -> None:
     plain = of_groups(tmp_path, dict.fromkeys(speakers(), "all"))
     assert plain["test"] == {"all": None} and plain["disparities"] == {"0.01": None, "0.1": None}
-    assert any("one group of g only" in caveat for caveat in plain["caveats"])
+    assert any("one group only" in caveat for caveat in plain["caveats"])
     assert plain["groups"]["all"]["within"]["n_target"] == 120
 
 

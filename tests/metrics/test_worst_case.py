@@ -50,9 +50,7 @@ def trials_of_set(name: str) -> Trials:
 
 @cache
 def estimated(name: str) -> WorstCase:
-    trials = trials_of_set(name)
-    tests = trials.utterance.tolist()
-    return worst_case(trials.score, trials.is_target, tests, permutations=2)
+    return worst_case(trials_of_set(name), permutations=2)
 
 
 def eps(expected: Any) -> Any:
@@ -120,7 +118,7 @@ def slow_rank_counts(trials: list[tuple[str, float, bool]]) -> list[float] | Non
 def test_rank_counts(trials: list[tuple[str, float, bool]]) -> None:
     tests, scores, labels = zip(*trials, strict=True)
     expected = slow_rank_counts(trials)
-    counts = rank_counts(scores, np.array(labels), tests)
+    counts = rank_counts(Trials(score=scores, label=np.array(labels), utterance=tests))
     assert (counts is None) == (expected is None)
     if counts is not None:
         assert counts.tolist() == pytest.approx(expected)
@@ -131,8 +129,7 @@ def test_rank_counts(trials: list[tuple[str, float, bool]]) -> None:
 def test_pav_and_gaussian(scores: ScoreLists) -> None:
     target, nontarget = scores
     pooled = [*target, *nontarget]
-    labels = np.arange(len(pooled)) < len(target)
-    values = worst_case(pooled, labels, permutations=1)
+    values = worst_case(TrialScores(target, nontarget), permutations=1)
     trials = trials_of(target, nontarget)
     exact = calibrated(pooled_points(trials), laplace=True)
     released = calibrated(single_points(trials), laplace=True)
@@ -181,12 +178,13 @@ def test_rank_fit_beats_a_grid() -> None:
 
 def test_chance_is_seeded_and_reached_by_scores_without_information() -> None:
     generator = np.random.default_rng(3)
-    scores, labels = generator.normal(size=3000), np.arange(3000) < 200
-    first, again = (worst_case(scores, labels, permutations=100) for _ in range(2))
+    trials = Trials(score=generator.normal(size=3000), label=np.arange(3000) < 200)
+    first, again = (worst_case(trials, permutations=100) for _ in range(2))
     assert first == again
     assert 2 < first.chance_95 < 4  # 1.3 to 1.6 in log10, as simulated
     assert first.pav_exact < first.chance_95
-    shifted = worst_case(scores + 3 * labels, labels, permutations=100)
+    scores = trials.score + 3 * trials.is_target
+    shifted = worst_case(trials.with_columns(score=scores), permutations=100)
     assert shifted.chance_95 == first.chance_95 and shifted.pav_exact > first.chance_95
 
 
@@ -203,7 +201,9 @@ def test_refusals() -> None:
 def test_scores_of_any_size() -> None:
     generator = np.random.default_rng(4)
     scores, labels = generator.normal(size=200), np.arange(200) < 40
-    one, huge = (worst_case(scores * s, labels, permutations=2) for s in (1, 1e300))
+    one, huge = (
+        worst_case(Trials(score=scores * s, label=labels), permutations=2) for s in (1, 1e300)
+    )
     assert huge.pav_exact == one.pav_exact
     assert [huge.gauss, huge.student] == pytest.approx([one.gauss, one.student], rel=1e-4)
 

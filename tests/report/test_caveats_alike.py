@@ -224,7 +224,7 @@ def test_python_says_the_same(key: str) -> None:
     target, nontarget = CASES[key].scores or ((), ())
     evaluated = pe.evaluate(target, nontarget)
     assert key in evaluated.caveats
-    for row, metric in zip(evaluated.to_rows(), evaluated.values, strict=True):
+    for row, metric in zip(evaluated.cells(), evaluated.values, strict=True):
         if CAVEATS[key].concerns(metric):
             expected = {"n/a"} | ({CAVEATS[key].mark} if CAVEATS[key].printed else set())
             assert any(mark in row["value"] for mark in expected), row

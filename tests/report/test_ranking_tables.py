@@ -27,6 +27,7 @@ from support import (
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
+from privacy_eval.metrics.trials import Trials
 from privacy_eval.numbers.cells import (
     Cell,
     CellKey,
@@ -497,8 +498,11 @@ def simulated(generator: np.random.Generator, distances: tuple[float, float]) ->
         scores = distance * (enrolled == speaking) + own[0][enrolled] + own[1][speaking]
         scores = scores + generator.normal(0, 0.8, enrolled.size)
         design = (enrolled == speaking, names[enrolled], names[speaking])
+        trials = Trials(
+            score=scores, label=design[0], enrolled_speaker=design[1], trial_speaker=design[2]
+        )
         resamples: BootstrapReplicates = speaker_bootstrap(
-            scores, *design, statistic=eer, replicates=DRAWS, seed=0
+            trials, statistic=eer, replicates=DRAWS, seed=0
         )
         value = kaldi_eer(TrialScores.from_labels(scores, design[0])).value
         found.append((value, resamples))

@@ -71,7 +71,7 @@ def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
         assert genders["f"].linkage[-1] == record.linkage[-1]
         assert genders["f"].intervals[-1] == record.intervals[-1]
     text = single(tree, records(tree)[0], *by).out
-    assert "one group of gender only" in text and "1 speaker without accent" in text
+    assert "one group only" in text and "1 speaker without accent" in text
 
 
 def test_outputs(tree: SpeechTree) -> None:
