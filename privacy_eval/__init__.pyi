@@ -3,7 +3,11 @@
 from .asv.backend import PldaBackend as PldaBackend
 from .asv.backend import score_matrix as score_matrix
 from .asv.backend import train_backend as train_backend
+from .asv.galleries import identify as identify
+from .asv.galleries import singling_out as singling_out
 from .asv.model_folder import load_backend as load_backend
+from .asv.trials import score as score
+from .asv.voice_similarity import voice_similarity as voice_similarity
 from .attackers.alignment import align as align
 from .attackers.alignment import unit_vectors as unit_vectors
 from .attackers.attributes import infer_attribute as infer_attribute
@@ -33,7 +37,6 @@ from .metrics import score_metrics as score_metrics
 from .metrics import similarity_matrix as similarity_matrix
 from .metrics import speaker_bootstrap as speaker_bootstrap
 from .metrics import speechbrain_eer as speechbrain_eer
-from .metrics import voice_similarity as voice_similarity
 from .metrics import worst_case as worst_case
 from .metrics import zebra as zebra
 from .metrics.pairing import pair as pair

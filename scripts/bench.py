@@ -60,7 +60,7 @@ from privacy_eval.asv.backend import train_backend
 from privacy_eval.asv.enrollment import Enrollment
 from privacy_eval.asv.galleries import Gallery, rank_tests
 from privacy_eval.asv.model_folder import load_backend, save_backend
-from privacy_eval.asv.voice_similarity import measure
+from privacy_eval.asv.voice_similarity import voice_similarity
 from privacy_eval.attackers.alignment import PENALTIES, no_alignment, ridge
 from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
@@ -325,7 +325,9 @@ def similarity(utterances: int, repeats: int) -> bool:
         def work(variants: tuple[Variant, ...]) -> None:
             first, second = (read_vectors(scp, tree=folder) for scp in scps)
             stored = load_backend(folder / "model").model
-            measure(first, second, utt2spk, model=stored, variants=variants)
+            voice_similarity(
+                first, second, utt2spk, backend="plda", model=stored, variants=variants
+            )
 
         rows = []
         variants_of: tuple[tuple[Variant, ...], ...] = (("challenge",), ("exact",), VARIANTS)

@@ -23,9 +23,8 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from tabulate import tabulate
 
-from privacy_eval.asv.galleries import Identification
+from privacy_eval.asv.galleries import identified, ranked
 from privacy_eval.metrics.groups import grouped, max_t_test
-from privacy_eval.metrics.identification import linkage_of_beaters
 from privacy_eval.metrics.trials import Ids, Trials
 from privacy_eval.metrics.wer import SpeakerSums
 
@@ -83,9 +82,8 @@ def covers(task: tuple[int, int, int]) -> tuple[bool, bool]:
     drawn = sums.bootstrap().interval("rate")
     found = generator.random((n, TESTS)) < generator.beta(2, 3, n)[:, None]
     beaten = 3 * (~found).ravel().astype(np.int64)
-    linkage = linkage_of_beaters(beaten, GALLERY, (GALLERY,))
-    speaker, whole = np.repeat(np.arange(n), TESTS), (GALLERY, 0, (), 0, (GALLERY,))
-    attack = Identification(names, speaker, beaten, *whole, linkage, 1, 1)
+    counts, speaker = np.array([beaten, 0 * beaten]), np.repeat(np.arange(n), TESTS)
+    attack = identified(ranked(names, speaker, counts, GALLERY), (GALLERY,))
     (of_linkage,) = attack.intervals(replicates, seed)
     return drawn.low <= 8 / 158 <= drawn.high, of_linkage.low <= 2 / 5 <= of_linkage.high
 

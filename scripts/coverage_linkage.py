@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from privacy_eval.asv.backend import score_matrix
-from privacy_eval.asv.galleries import Identification
+from privacy_eval.asv.galleries import identified, ranked
 from privacy_eval.metrics import beaters, linkage_of_beaters
 from privacy_eval.metrics.confidence import expanded_interval
 from privacy_eval.metrics.identification import rate_interval
@@ -141,8 +141,8 @@ def one_tree(task: tuple[str, int, int]) -> tuple[Array, Array, Array]:
     beaten = beaters(scores, speaker)
     estimate = linkage_of_beaters(beaten, SPEAKERS, SIZES)
     names = tuple(f"s{i}" for i in range(SPEAKERS))
-    identification = Identification(
-        names, speaker, beaten, SPEAKERS, 0, (), 0, SIZES, estimate, rank=1, length=1
+    identification = identified(
+        ranked(names, speaker, np.array([beaten, 0 * beaten]), SPEAKERS), SIZES
     )
     of_speakers = rng.multinomial(SPEAKERS, np.full(SPEAKERS, 1 / SPEAKERS), replicates)
     of_tests = rng.multinomial(beaten.size, np.full(beaten.size, 1 / beaten.size), replicates)

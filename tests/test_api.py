@@ -19,7 +19,6 @@ from support import B1, ROOT, imported
 import privacy_eval as pe
 from privacy_eval import metrics
 from privacy_eval.asv.trials import score_trials
-from privacy_eval.asv.voice_similarity import measure
 from privacy_eval.cli import parser
 from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import to_json
@@ -95,7 +94,7 @@ AGREEING = {
     "zebra": (pe.zebra, {"tags"}),
     "train-backend": (pe.train_backend, {"speakers"}),
     "asv-scores": (score_trials, {"enrolled", "enrollment", "trial"}),
-    "similarity": (measure, {"variants", "part"}),
+    "similarity": (pe.voice_similarity, {"variants", "part", "speakers"}),
 }
 
 

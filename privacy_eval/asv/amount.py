@@ -19,7 +19,7 @@ from ..metrics.amount import AmountCurve, Tests, amount_curve
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials
 from .backend import BackendName, FloatMatrix, PldaBackend
-from .galleries import Conversations, Gallery, in_files, whole_tests
+from .galleries import Conversations, Gallery, whole_tests
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def amount_of_vectors(
     def score(conversations: Conversations) -> FloatMatrix:
         return conversations.scorer(utt2spk, backend, model)(enrolled)
 
-    with in_files(gallery, tests):
+    with located(f"{gallery.vectors.path}, {tests.path}"):
         return amount_of_tests(
             score,
             list(enrolled.enrollment.members),

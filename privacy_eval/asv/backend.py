@@ -486,9 +486,7 @@ def score_matrix(
     Raises
     ------
     PrivacyEvalError
-        Inconsistent dimensions.
-    ValueError
-        Another back end; `plda` without a model.
+        Inconsistent dimensions; another back end; `plda` without a model.
 
     Examples
     --------
@@ -515,7 +513,7 @@ def trial_scorer(
 
     Raises
     ------
-    PrivacyEvalError, ValueError
+    PrivacyEvalError
         As `score_matrix`, once it is called.
 
     Examples
@@ -540,7 +538,7 @@ def trial_scorer(
         if backend == "euclidean":
             return euclidean_scores(enrolled, trial)
         if backend != "plda" or model is None:
-            raise ValueError(f"expected a back end of {BACKENDS}, plda with a model")
+            raise PrivacyEvalError(f"expected a back end of {BACKENDS}, plda with a model")
         plda = model.plda
         transformed = plda_transform(model.prepare(enrolled), plda, counts)
         if not prepared:

@@ -5,7 +5,7 @@ Trial lists are not used: they rarely compare every test with every enrolled spe
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,23 +14,27 @@ from typing import Any
 import numpy as np
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest
 from ..io.scp import Vectors
 from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.identification import (
     COMPARED,
+    OF_SPEAKERS,
     SinglingOutCurve,
     SpeakerLinkage,
     as_high,
     beaters,
     linkage_of_beaters,
+    rank_disclosure,
     singling_out_curve,
     speaker_linkage,
     wilson_interval,
 )
 from ..metrics.pav import FloatArray, IntArray
+from ..metrics.printed import Printed
+from ..metrics.trials import Trials
 from .backend import (
     BackendName,
     FloatMatrix,
@@ -150,84 +154,31 @@ class Conversations:
         return lambda gallery: scored(*_enrolled(gallery))
 
 
-@contextlib.contextmanager
-def in_files(gallery: Gallery, tests: Vectors) -> Iterator[None]:
-    """Put the files of the vectors before the message of an error.
-
-    Parameters
-    ----------
-    gallery : Gallery
-    tests : Vectors
-
-    Returns
-    -------
-    context manager
-
-    Raises
-    ------
-    PrivacyEvalError
-        What was raised within.
-    """
-    try:
-        yield
-    except (PrivacyEvalError, ValueError) as error:
-        raise PrivacyEvalError(f"{gallery.vectors.path}, {tests.path}: {error}") from error
-
-
-@dataclass(frozen=True, eq=False)
-class Identification:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Identification(Printed, RankedTests):
     """Tests against a gallery.
 
     Attributes
     ----------
-    test_speakers : tuple of S str
-    speaker : int array, shape (tests,)
-        The speaker of each test.
-    beaten : int array, shape (tests,)
-        How many others in the gallery score at least as high as the right speaker.
-    n_enrolled : int
-        Speakers in the gallery, distractors included.
-    n_distractors : int
-    not_enrolled : tuple of str
-        Test speakers who are not enrolled; their utterances are left out.
-    utterances_left_out : int
-        Of these speakers, and leftovers that do not fill a conversation.
     sizes : tuple of int
     linkage : float array, shape (sizes,)
-    rank, length : int
-    without_vector : int
-        Utterances of tests and enrollment that were left out, as they have no vector.
-    singling_out : SinglingOutCurve
-        Of the speakers who are enrolled and tested.
-    enrollment_utterances : int
-        Of all speakers in the gallery.
-    ties : int array, shape (tests,), or 0
-        How many of `beaten` score the same as the right speaker.
+    rank : int
+    bounds : tuple of Interval
+        95 % intervals of the linkage, by size; empty without a bootstrap.
     """
 
-    test_speakers: tuple[str, ...]
-    speaker: IntArray
-    beaten: IntArray
-    n_enrolled: int
-    n_distractors: int
-    not_enrolled: tuple[str, ...]
-    utterances_left_out: int
     sizes: tuple[int, ...]
     linkage: FloatArray
     rank: int
-    length: int
-    without_vector: int = 0
-    singling_out: SinglingOutCurve = SinglingOutCurve()
-    enrollment_utterances: int = 0
-    ties: IntArray | int = 0
+    bounds: tuple[Interval, ...] = ()
 
     @property
     def counts(self) -> IntArray:
-        """`beaten` and `ties`, shape (2, tests)."""
-        return np.array(np.broadcast_arrays(self.beaten, self.ties))
+        """`beaten` and `tied`, shape (2, tests)."""
+        return np.array([self.beaten, self.tied], dtype=np.int64)
 
     @property
-    def tied(self) -> float:
+    def ties(self) -> float:
         """Share of tests whose right speaker scores the same as others."""
         return float(np.mean(self.counts[1] > 0))
 
@@ -235,6 +186,42 @@ class Identification:
     def chance(self) -> FloatArray:
         """Chance level of the linkage, shape (sizes,)."""
         return np.minimum(self.rank / np.array(self.sizes), 1.0)
+
+    @property
+    def heading(self) -> str:
+        """Numbers of tests and of people."""
+        return (
+            f"{len(self.speaker)} tests of {len(self.test_speakers)} speakers, {self.n_enrolled} "
+            f"enrolled speakers ({self.n_distractors} distractors)"
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """What must be known about the rates."""
+        left_out = self.utterances_left_out
+        of = f"left out {left_out} utterances: {len(self.not_enrolled) or 'their'} speakers"
+        others = f", others do not fill a test of {self.length}" * (self.length > 1)
+        said = {
+            f"{of} are not enrolled{others}": left_out,
+            f"{self.ties:.1%} of tests rest on ties": self.ties,
+            OF_SPEAKERS: self.bounds and {0.0, 1.0} & {*self.linkage.tolist()},
+        }
+        return [text for text, applies in said.items() if applies] + self.singling_out.notes
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the rates by size of the gallery, and what the ranks in all of it disclose, in
+        bits: on average and at most; ties count against a speaker."""
+        whole = {"gallery": self.n_enrolled, "chance": None, "low": None, "high": None}
+        every = itertools.zip_longest(self.sizes, self.linkage, self.chance, self.bounds)
+        rows = [
+            {"metric": f"rank{self.rank}", "gallery": size, "value": float(value)}
+            | {"chance": float(chance), "low": of and of.low, "high": of and of.high}
+            for size, value, chance, of in every
+        ]
+        ranks = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
+        bits = {"rank_disclosure": ranks.mean_bits, "rank_disclosure_max": ranks.max_bits}
+        rows += [{"metric": name, "value": value, **whole} for name, value in bits.items()]
+        return rows + self.singling_out.to_rows()
 
     @property
     def speakers_size(self) -> int:
@@ -269,7 +256,7 @@ class Identification:
         if n < 2:
             raise PrivacyEvalError("an interval over speakers needs two test speakers")
         drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), replicates)
-        weights = drawn[:, self.speaker]
+        weights = drawn[:, np.array(self.speaker)]
         values = linkage_of_beaters(
             self.counts, self.n_enrolled, self.sizes, self.rank, weights=weights
         )
@@ -284,37 +271,135 @@ class Identification:
 
 
 def identify(
-    gallery: Gallery,
-    tests: Vectors,
-    utt2spk: Path | Loaded,
+    trials: Trials,
+    gallery: Sequence[int] | None = None,
     *,
-    sizes: Sequence[int] | None = None,
     rank: int = 1,
-    **options: Any,
+    bootstrap: int = 1000,
+    seed: int = 0,
 ) -> Identification:
     """Compute how often test speakers are identified among the enrolled ones.
 
     Parameters
     ----------
-    gallery, tests, utt2spk, **options
-        See `rank_tests`.
-    sizes, rank
-        See `identified`.
+    trials : Trials
+        Scores of every test utterance with every enrolled speaker, with labels. A test without
+        target trial is left out: its speaker is not enrolled.
+    gallery : sequence of int, optional
+        Numbers of enrolled speakers among whom one is found; by default 2, 5, 10, 20, 50, ... and
+        all of them.
+    rank : int
+        Number of top scores among which the right speaker must be.
+    bootstrap, seed : int
+        Replicates of test speakers, 0 for no intervals, and their seed.
 
     Returns
     -------
     Identification
+        Rates (`linkage`, `chance`, `bounds`), `singling_out`; a table when printed.
 
     Raises
     ------
     PrivacyEvalError
-        As `rank_tests` and `identified`.
+        Pairs without a score; a test with several target trials; no test with one; a gallery
+        larger than the enrolled speakers.
+
+    Examples
+    --------
+    >>> trials = Trials(
+    ...     enrolled=["a", "b", "a", "b"], utterance=["u", "u", "v", "v"],
+    ...     score=[2, 1, 2, 1], label=[1, 0, 0, 1],
+    ... )
+    >>> identify(trials, [2], bootstrap=0).linkage.tolist()
+    [0.5]
     """
-    return identified(rank_tests(gallery, tests, utt2spk, sizes=sizes, **options), sizes, rank)
+    names, scores, own = _tests_of(trials)
+    tested, speaker = np.unique(own, return_inverse=True)
+    curve = singling_out_curve(
+        scores[:, tested].T, speaker, gallery or GALLERY_SIZES, replicates=bootstrap, seed=seed
+    )
+    ranks = ranked(
+        [names[place] for place in tested],
+        speaker,
+        np.array([beaters(scores, own, compare) for compare in COMPARED]),
+        len(names),
+        utterances_left_out=len(trials.utterance.used) - len(own),
+        singling_out=curve,
+    )
+    return identified(ranks, gallery, rank, bootstrap, seed)
+
+
+def singling_out(
+    trials: Trials, sizes: Sequence[int] | None = None, *, bootstrap: int = 1000, seed: int = 0
+) -> SinglingOutCurve:
+    """Compute how often a decision for an enrolled speaker holds for exactly one test speaker.
+
+    Parameters
+    ----------
+    trials, bootstrap, seed
+        See `identify`; of every speaker ten tests are needed.
+    sizes : sequence of int, optional
+        Numbers of test speakers.
+
+    Returns
+    -------
+    SinglingOutCurve
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `identify`.
+
+    Examples
+    --------
+    >>> enrolled, spoken, number = np.indices((3, 3, 10)).reshape(3, -1)
+    >>> own = enrolled == spoken
+    >>> utterance = 10 * spoken + number
+    >>> trials = Trials(enrolled=enrolled, utterance=utterance, score=own + 0.0, label=own)
+    >>> singling_out(trials, bootstrap=0).values
+    (1.0, 1.0)
+    """
+    return identify(trials, sizes, bootstrap=bootstrap, seed=seed).singling_out
+
+
+def _tests_of(trials: Trials) -> tuple[list[str], FloatArray, IntArray]:
+    """Return the enrolled speakers, the scores of tests with them, shape (tests, enrolled), and
+    which of them is the right one; tests are ordered by it and by name."""
+    names, tests = sorted(trials.enrolled.used), sorted(trials.utterance.used)
+    at = trials.utterance.among(tests).codes, trials.enrolled.among(names).codes
+    scores = np.full((len(tests), len(names)), np.nan)
+    scores[at] = trials.score
+    is_target = np.zeros(scores.shape, dtype=np.bool_)
+    is_target[at] = trials.is_target
+    n_target = is_target.sum(axis=1)
+    if (n_target > 1).any():
+        several = [tests[row] for row in np.flatnonzero(n_target > 1)]
+        raise PrivacyEvalError(
+            f"{trials.name}: {len(several)} utterances have several target trials: "
+            f"{abbreviate(several)}; enrolled ids must be speakers, each enrolled once"
+        )
+    kept = np.flatnonzero(n_target)
+    if not kept.size:
+        raise PrivacyEvalError(f"{trials.name}: no target trials, so no test speaker is enrolled")
+    own = is_target[kept].argmax(axis=1)
+    order = np.argsort(own, kind="stable")
+    kept, own = kept[order], own[order]
+    if len(absent := np.argwhere(np.isnan(scores[kept]))):
+        pairs = [f"{names[column]} {tests[kept[row]]}" for row, column in absent[:6].tolist()]
+        raise PrivacyEvalError(
+            f"{trials.name}: {len(absent)} of {scores[kept].size} pairs of enrolled speaker and "
+            f"test utterance have no score: {abbreviate(pairs)}; score all of them, or select() "
+            "speakers that are all compared, such as one gender"
+        )
+    return names, scores[kept], own
 
 
 def identified(
-    ranks: RankedTests, sizes: Sequence[int] | None = None, rank: int = 1
+    ranks: RankedTests,
+    sizes: Sequence[int] | None = None,
+    rank: int = 1,
+    bootstrap: int = 0,
+    seed: int = 0,
 ) -> Identification:
     """Compute how often test speakers are identified from the ranks of their tests.
 
@@ -325,6 +410,8 @@ def identified(
         Gallery sizes; by default 2, 5, 10, 20, 50, ... and the whole gallery.
     rank : int
         Number of top scores among which the right speaker must be.
+    bootstrap, seed : int
+        Replicates of test speakers, 0 for no intervals, and their seed.
 
     Returns
     -------
@@ -337,23 +424,39 @@ def identified(
     """
     n_gallery, beaten = ranks.n_enrolled, np.array([ranks.beaten, ranks.tied], dtype=np.int64)
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
-    return Identification(
-        ranks.test_speakers,
-        np.array(ranks.speaker, dtype=np.int64),
-        beaten[0],
-        n_gallery,
-        ranks.n_distractors,
-        ranks.not_enrolled,
-        ranks.utterances_left_out,
-        wanted,
-        linkage_of_beaters(beaten, n_gallery, wanted, rank),
-        rank,
-        ranks.length,
-        ranks.without_vector,
-        ranks.singling_out,
-        ranks.enrollment_utterances,
-        beaten[1] if beaten[1].any() else 0,
-    )
+    linkage = linkage_of_beaters(beaten, n_gallery, wanted, rank)
+    attack = Identification(**vars(ranks), sizes=wanted, linkage=linkage, rank=rank)
+    return replace(attack, bounds=attack.intervals(bootstrap, seed)) if bootstrap else attack
+
+
+def ranked(
+    names: Iterable[str], speaker: IntArray, counts: IntArray, n_enrolled: int, **options: Any
+) -> RankedTests:
+    """Compose the ranks of tests.
+
+    Parameters
+    ----------
+    names : iterable of S str
+        Test speakers.
+    speaker : int array, shape (tests,)
+    counts : int array, shape (2, tests)
+        How many others score at least as high as the right speaker, and the same.
+    n_enrolled : int
+    **options
+        Other fields of `RankedTests`.
+
+    Returns
+    -------
+    RankedTests
+
+    Examples
+    --------
+    >>> ranked(["a"], np.array([0]), np.array([[2], [1]]), 9).beaten
+    (2,)
+    """
+    beaten, tied = counts.tolist()
+    columns = tuple(names), tuple(speaker.tolist()), tuple(beaten), n_enrolled
+    return RankedTests(*columns, tied=tuple(tied), **options)
 
 
 def rank_tests(
@@ -433,7 +536,7 @@ def rank_tests(
     conversations = Conversations(tests, utterances, length)
     used, of_test = conversations.used, conversations.speaker
     number, jobs = job or (1, 1)
-    with in_files(gallery, tests):
+    with located(f"{gallery.vectors.path}, {tests.path}"):
         score = conversations.scorer(utt2spk, backend, model)
         tests.warn_if_equal(used)
         for each in galleries:
@@ -441,15 +544,14 @@ def rank_tests(
         known, beaten = count_beaters(galleries, conversations, score, (number, jobs), progress)
     drawn = {"replicates": replicates, "seed": seed}
     made_of = (galleries, tests, speaker_of, (backend, model), (sizes, length, replicates, seed))
-    return RankedTests(
+    return ranked(
+        utterances,
+        of_test,
+        beaten,
+        sum(len(each.enrollment.members) for each in galleries),
         inputs="" if job is None else _digest(*made_of),
         jobs=jobs,
         done=(number,),
-        test_speakers=tuple(utterances),
-        speaker=tuple(of_test.tolist()),
-        beaten=tuple(beaten[0].tolist()),
-        tied=tuple(beaten[1].tolist()),
-        n_enrolled=sum(len(each.enrollment.members) for each in galleries),
         n_distractors=0 if distractors is None else len(distractors.enrollment.members),
         not_enrolled=tuple(sorted({*speaker_of.values()} - members.keys())),
         utterances_left_out=len(listed) - len(used),

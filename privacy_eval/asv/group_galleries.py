@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ..errors import located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
 from ..io.labels import Labels
 from ..io.scp import Vectors
 from ..metrics.groups import MIN_TESTED
-from ..metrics.identification import GroupLinkage, linkage_of_beaters
+from ..metrics.identification import GroupLinkage
 from .backend import BackendName, PldaBackend
-from .galleries import Conversations, Gallery, Identification, count_beaters, in_files, whole_tests
+from .galleries import (
+    Conversations,
+    Gallery,
+    count_beaters,
+    identified,
+    ranked,
+    whole_tests,
+)
 
 
 def groups_of_gallery(
@@ -105,23 +113,18 @@ def identify_groups(
         n_tests = len(conversations.used) // length
         groups[group] = GroupLinkage(n_tests, len(utterances), n_enrolled)
         if utterances and n_enrolled > 1:
-            with in_files(gallery, tests):
+            with located(f"{gallery.vectors.path}, {tests.path}"):
                 score = conversations.scorer(utt2spk, backend, model)
                 _, beaten = count_beaters(own, conversations, score)
-            ranks[group] = tuple(utterances), conversations.speaker, beaten
-    equal = min((groups[group].n_enrolled for group in ranks), default=0)
-    for group, (names, of_test, beaten) in ranks.items():
-        n_enrolled = groups[group].n_enrolled
-        sizes = tuple(sorted({equal, n_enrolled}))
-        linkage = linkage_of_beaters(beaten, n_enrolled, sizes, rank)
-        counted = (n_enrolled, 0, (), 0, sizes, linkage, rank, length)
-        attack = Identification(names, of_test, beaten[0], *counted, ties=beaten[1])
-        is_drawn = replicates and len(names) >= MIN_TESTED
-        drawn = attack.intervals(replicates, seed) if is_drawn else ()
+            ranks[group] = ranked(utterances, conversations.speaker, beaten, n_enrolled)
+    equal = min((of.n_enrolled for of in ranks.values()), default=0)
+    for group, of in ranks.items():
+        drawn = replicates if len(of.test_speakers) >= MIN_TESTED else 0
+        attack = identified(of, sorted({equal, of.n_enrolled}), rank, drawn, seed)
         groups[group] = replace(
             groups[group],
-            sizes=sizes,
-            linkage=tuple(linkage.tolist()),
-            intervals=tuple((i.low, i.high) for i in drawn),
+            sizes=attack.sizes,
+            linkage=tuple(attack.linkage.tolist()),
+            intervals=tuple((i.low, i.high) for i in attack.bounds),
         )
     return groups

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
@@ -41,26 +41,37 @@ class RankedTests:
         Of each test: the others, in these parts, who score at least as high as the right speaker.
     tied : tuple of int
         Those of them who score the same.
-    n_enrolled, n_distractors, not_enrolled, utterances_left_out, length, without_vector
-        See `Identification`.
-    singling_out, enrollment_utterances
-        See `Identification`.
+    n_enrolled : int
+        Speakers in the gallery, distractors included.
+    n_distractors : int
+    not_enrolled : tuple of str
+        Test speakers who are not enrolled; their utterances are left out.
+    utterances_left_out : int
+        Of these speakers, and leftovers that do not fill a conversation.
+    length : int
+        Utterances per test.
+    without_vector : int
+        Utterances of tests and enrollment that were left out, as they have no vector.
+    singling_out : SinglingOutCurve
+        Of the speakers who are enrolled and tested.
+    enrollment_utterances : int
+        Of all speakers in the gallery.
     """
 
-    inputs: str
-    jobs: int
-    done: tuple[int, ...]
+    inputs: str = field(default="", kw_only=True)
+    jobs: int = field(default=1, kw_only=True)
+    done: tuple[int, ...] = field(default=(1,), kw_only=True)
     test_speakers: tuple[str, ...]
     speaker: tuple[int, ...]
     beaten: tuple[int, ...]
     n_enrolled: int
-    n_distractors: int
-    not_enrolled: tuple[str, ...]
-    utterances_left_out: int
-    length: int
-    without_vector: int
-    singling_out: SinglingOutCurve
-    enrollment_utterances: int
+    n_distractors: int = 0
+    not_enrolled: tuple[str, ...] = ()
+    utterances_left_out: int = 0
+    length: int = 1
+    without_vector: int = 0
+    singling_out: SinglingOutCurve = SinglingOutCurve()
+    enrollment_utterances: int = 0
     tied: tuple[int, ...] = ()
 
     @property
@@ -88,8 +99,7 @@ def merge_ranks(parts: Mapping[Path, RankedTests]) -> RankedTests:
 
     Examples
     --------
-    >>> curve = SinglingOutCurve()
-    >>> part = RankedTests("", 2, (1,), ("s",), (0,), (3,), 9, 0, (), 0, 1, 0, curve, 9)
+    >>> part = RankedTests(("s",), (0,), (3,), 9, tied=(0,), jobs=2)
     >>> other = replace(part, done=(2,), beaten=(1,))
     >>> merged = merge_ranks({Path("a"): part, Path("b"): other})
     >>> merged.done, merged.beaten

@@ -1,110 +1,111 @@
-"""Trials of speaker verification: from x-vectors, enrollment and a trial list to scores."""
+"""Trials of speaker verification: from vectors and speakers to scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PrivacyEvalError, abbreviate, located
-from ..io.scores import format_scores
+from ..choices import grouped
+from ..errors import InputWarning, PrivacyEvalError, abbreviate, located
 from ..io.scp import Vectors
 from ..metrics.trials import Ids, Trials
-from .backend import BackendName, PldaBackend, score_matrix, speaker_means
-from .enrollment import Enrollment
+from .backend import BackendName, FloatMatrix, IntArray, PldaBackend, score_matrix, speaker_means
+from .enrollment import AnyVectors, Enrollment, Names, as_vectors, speakers_of
+
+#: From enrollment vectors, the rows of each of E speakers, and T trial vectors to the scores of all
+#: pairs, shape (E, T).
+Scorer = Callable[[FloatMatrix, Sequence[IntArray], FloatMatrix], NDArray[np.floating]]
 
 
-@dataclass(frozen=True)
-class ScoredTrials:
-    """Trials with their scores.
+def score(
+    enrollment: AnyVectors,
+    trial: AnyVectors,
+    *,
+    enrolled: Names,
+    trial_speaker: Names | None = None,
+    utterance: ArrayLike | None = None,
+    backend: BackendName | Callable[[FloatMatrix, FloatMatrix], ArrayLike] = "cosine",
+    model: PldaBackend | None = None,
+    trials: Any = None,
+) -> Trials:
+    """Compare speakers with utterances by their vectors.
 
-    Attributes
+    Parameters
     ----------
-    enrolled, utterance : Ids
-    score : float32 or float64 array, shape (P,)
-    trials_left_out, enrollment_left_out : int
-        Trials and enrollment utterances without a vector.
-    warnings : tuple of str
-        What the vectors tell about the scores, each after "warning: ".
+    enrollment, trial : Vectors, mapping of str to array_like, or array_like, shape (N, D)
+        Vectors of the enrollment and of the trial utterances, in float32.
+    enrolled : array_like of str, mapping of str to str, or Path
+        Speaker of each enrollment vector, in their order, by id, or a utt2spk. The vectors of a
+        speaker are averaged.
+    trial_speaker : array_like of str, mapping of str to str, or Path, optional
+        Speaker of each trial vector, which tells target from nontarget trials.
+    utterance : array_like of str, optional
+        Ids of the trial vectors; by default those they have, or their numbers.
+    backend : {"cosine", "euclidean", "plda"} or callable
+        A callable takes the speakers' means, shape (E, D), and the trial vectors, shape (T, D), and
+        returns scores of shape (E, T); a higher one supports the same speaker.
+    model : PldaBackend
+        For `plda` only.
+    trials : Trials or what `Trials` is made of, optional
+        Pairs of speaker and utterance to compare; by default all.
+
+    Returns
+    -------
+    Trials
+
+    Raises
+    ------
+    PrivacyEvalError
+        Other dimensions; values that are not finite; vectors of zeros; another number of names; a
+        speaker who is not enrolled; another back end; `plda` without a model.
+
+    Warns
+    -----
+    InputWarning
+        More than half of the vectors of a side are equal; speakers are compared with recordings
+        that they enrolled.
+
+    Examples
+    --------
+    >>> trials = score(
+    ...     [[1, 0], [1, 1], [0, 1]], [[2, 0], [0, 2]],
+    ...     enrolled=["a", "a", "b"], trial_speaker=["a", "b"],
+    ... )
+    >>> trials.enrolled.tolist(), trials.is_target.tolist()
+    (['a', 'a', 'b', 'b'], [True, False, False, True])
+    >>> " ".join(f"{value:.2f}" for value in trials.score)
+    '0.89 0.45 0.00 1.00'
     """
-
-    enrolled: Ids
-    utterance: Ids
-    score: NDArray[np.floating]
-    trials_left_out: int
-    enrollment_left_out: int
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def left_out(self) -> str:
-        """What was left out; empty if nothing."""
-        if not self.trials_left_out and not self.enrollment_left_out:
-            return ""
-        return (
-            f"{self.trials_left_out} trials and {self.enrollment_left_out} enrollment "
-            "utterances without x-vectors left out"
+    first = as_vectors(enrollment, "enrollment", prefix="enrolled-")  # other ids than those tried
+    second = as_vectors(trial, "trial", utterance)
+    speakers = speakers_of(first, enrolled, "enrolled speakers")
+    members = {s: tuple(u) for s, u in grouped(speakers, speakers.__getitem__).items()}
+    if trials is None:
+        pairs = np.indices((len(members), len(second.ids)), dtype=np.int32).reshape(2, -1)
+        trials = Trials(enrolled=Ids(pairs[0], [*members]), utterance=Ids(pairs[1], second.ids))
+    scored, _, remarks = score_trials(
+        first,
+        Enrollment(first.path, members),
+        second,
+        trials if isinstance(trials, Trials) else Trials(trials),
+        backend=_of_means(backend, model),
+    )
+    for text in remarks:
+        warnings.warn(text.removeprefix("warning: "), InputWarning, stacklevel=2)
+    if trial_speaker is None:
+        return scored
+    speaker_of = speakers_of(second, trial_speaker, "trial speakers")
+    if unknown := [u for u in scored.utterance.used if u not in speaker_of]:
+        raise PrivacyEvalError(
+            f"{len(unknown)} trial utterances have no trial speaker: {abbreviate(unknown)}"
         )
-
-    def text(self) -> str:
-        """Format a score file: float32 as Kaldi's ivector-plda-scoring does."""
-        trials = Trials(enrolled=self.enrolled, utterance=self.utterance, score=self.score)
-        return format_scores(trials)
-
-
-@dataclass(frozen=True)
-class SelectedTrials:
-    """Trials whose utterances have vectors.
-
-    Attributes
-    ----------
-    trials : Trials
-    enrolled_rows : list of int arrays, length E
-        Rows of the enrollment vectors of each speaker to score.
-    trial_rows : int array, shape (T,)
-        Rows of the vectors of the trial utterances to score.
-    rows : int array, shape (P,)
-        Trials to score.
-    sides : pair of int arrays, shape (P,)
-        Which of the E speakers and of the T utterances each of them compares.
-    enrollment_left_out : int
-        Enrollment utterances without a vector.
-    warnings : tuple of str
-        What the vectors tell about the scores, each after "warning: ".
-    """
-
-    trials: Trials
-    enrolled_rows: Sequence[NDArray[np.int64]]
-    trial_rows: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    sides: tuple[NDArray[np.int64], NDArray[np.int64]]
-    enrollment_left_out: int
-    warnings: tuple[str, ...] = ()
-
-    def scored(self, matrix: NDArray[np.floating]) -> ScoredTrials:
-        """Take the scores of the trials from those of all pairs, shape (E, T).
-
-        Raises
-        ------
-        PrivacyEvalError
-            A score that is not finite.
-        """
-        scores = matrix[self.sides]
-        bad = int(np.count_nonzero(~np.isfinite(scores)))
-        if bad:
-            raise PrivacyEvalError(
-                f"{bad} scores are not finite: vectors or model contain values too large "
-                "for float32"
-            )
-        return ScoredTrials(
-            self.trials.enrolled.take(self.rows),
-            self.trials.utterance.take(self.rows),
-            scores,
-            trials_left_out=len(self.trials) - self.rows.size,
-            enrollment_left_out=self.enrollment_left_out,
-            warnings=self.warnings,
-        )
+    own, spoken = scored.enrolled, scored.utterance.renamed(lambda u: speaker_of.get(u, ""))
+    is_target = own.codes == spoken.among(own.names).codes
+    return scored.with_columns(is_target=is_target, enrolled_speaker=own, trial_speaker=spoken)
 
 
 def score_trials(
@@ -113,10 +114,10 @@ def score_trials(
     trial: Vectors,
     trials: Trials,
     *,
-    backend: BackendName = "plda",
+    backend: BackendName | Scorer = "plda",
     model: PldaBackend | None = None,
     allow_missing: bool = False,
-) -> ScoredTrials:
+) -> tuple[Trials, str, tuple[str, ...]]:
     """Score a list of trials, in its order.
 
     Parameters
@@ -125,7 +126,8 @@ def score_trials(
         X-vectors of the enrollment and of the trial utterances.
     enrollment : Enrollment
     trials : Trials
-    backend : {"plda", "cosine", "euclidean"}
+        Enrolled ids are speakers.
+    backend : {"plda", "cosine", "euclidean"} or Scorer
     model : PldaBackend
         For `plda` only.
     allow_missing : bool
@@ -133,87 +135,79 @@ def score_trials(
 
     Returns
     -------
-    ScoredTrials
-
-    Raises
-    ------
-    PrivacyEvalError
-        A speaker without enrollment, an utterance without a vector, inconsistent dimensions,
-        scores beyond float32's range; no trial to score.
-    """
-    selected = select_trials(enrolled, enrollment, trial, trials, allow_missing=allow_missing)
-    means, counts = speaker_means(enrolled.matrix, selected.enrolled_rows)
-    tried = trial.matrix[selected.trial_rows]
-    with located(f"{enrolled.path}, {trial.path}"):
-        return selected.scored(score_matrix(means, counts, tried, backend=backend, model=model))
-
-
-def select_trials(
-    enrolled: Vectors,
-    enrollment: Enrollment,
-    trial: Vectors,
-    trials: Trials,
-    *,
-    allow_missing: bool = False,
-) -> SelectedTrials:
-    """Find the vectors of the trials of a list.
-
-    Parameters
-    ----------
-    enrolled, trial : Vectors
-        X-vectors of the enrollment and of the trial utterances.
-    enrollment : Enrollment
     trials : Trials
-    allow_missing : bool
-        Leave out utterances that have no vector, and count them.
-
-    Returns
-    -------
-    SelectedTrials
+        With scores; `missing` counts those left out.
+    left_out : str
+        What was left out; empty if nothing.
+    remarks : tuple of str
+        What the vectors tell about the scores.
 
     Raises
     ------
     PrivacyEvalError
-        A speaker without enrollment, an utterance without a vector; no trial to score.
+        A speaker without enrollment, an utterance without a vector; inconsistent dimensions; scores
+        beyond float32's range; no trial to score.
     """
-    speakers, speaker = trials.enrolled.used, trials.enrolled.numbers
-    utterances, utterance = trials.utterance.used, trials.utterance.numbers
-    unknown = sorted(s for s in speakers if s not in enrollment.members)
-    if unknown:
+    if unknown := sorted({*trials.enrolled.used} - enrollment.members.keys()):
         raise PrivacyEvalError(
             f"{trials.name}: {len(unknown)} speakers are not enrolled in {enrollment.path}: "
             f"{abbreviate(unknown)}"
         )
-    members = [enrollment.members[s] for s in speakers]
-    enrollment_left_out = 0
-    has_trial = np.ones(len(utterances), dtype=np.bool_)
-    if allow_missing:
-        enrollment_left_out = sum(u not in enrolled for m in members for u in m)
-        members = [tuple(u for u in m if u in enrolled) for m in members]
-        has_trial = np.array([u in trial for u in utterances])
-    has_enrollment = np.array([bool(m) for m in members])
-    rows_scored = np.flatnonzero(has_trial[utterance] & has_enrollment[speaker])
-    if not rows_scored.size:
+    listed = {s: enrollment.members[s] for s in trials.enrolled.used}
+    members = {
+        s: present
+        for s, of in listed.items()
+        if (present := [u for u in of if u in enrolled or not allow_missing])
+    }
+    utterances = [u for u in trials.utterance.used if u in trial or not allow_missing]
+    row, column = trials.enrolled.among([*members]).codes, trials.utterance.among(utterances).codes
+    kept = np.flatnonzero((row >= 0) & (column >= 0))
+    if not kept.size:
         raise PrivacyEvalError(f"{trials.name}: no trial whose utterances have vectors")
-    enrolled_rows = enrolled.rows(
-        [u for m in members for u in m], f"the enrollment in {enrollment.path}"
+    ids = [u for of in members.values() for u in of]
+    used = enrolled.rows(ids, f"the enrollment in {enrollment.path}")
+    of_speaker = np.split(used, np.cumsum([*map(len, members.values())])[:-1])
+    tried = trial.rows(utterances, f"the trials in {trials.name}")
+    with located(f"{enrolled.path}, {trial.path}"):
+        by = backend if callable(backend) else _of_means(backend, model)
+        matrix = by(enrolled.matrix, of_speaker, trial.matrix[tried])
+        if matrix.shape != (size := (len(members), len(utterances))):
+            raise PrivacyEvalError(f"scores of shape {matrix.shape} instead of {size}")
+        scores = matrix[row[kept], column[kept]]
+        if bad := int(np.count_nonzero(~np.isfinite(scores))):
+            raise PrivacyEvalError(
+                f"{bad} scores are not finite: vectors or model contain values too large "
+                "for float32"
+            )
+    scored = trials.take(kept).with_columns(score=scores)
+    scored.missing = len(trials) - len(scored)
+    lost = sum(map(len, listed.values())) - len(ids)
+    left_out = (
+        f"{scored.missing} trials and {lost} enrollment utterances without x-vectors left out"
     )
-    of_speaker = np.split(enrolled_rows, np.cumsum([len(m) for m in members if m])[:-1])
-    rows = trial.rows(
-        [u for u, scored in zip(utterances, has_trial, strict=True) if scored],
-        f"the trials in {trials.name}",
-    )
-    row_of, column_of = np.cumsum(has_enrollment) - 1, np.cumsum(has_trial) - 1
-    sides = row_of[speaker[rows_scored]], column_of[utterance[rows_scored]]
-    compared = ("enrollment", enrolled, np.unique(enrolled_rows)), ("trial", trial, rows)
-    warnings = [
-        f"warning: {text}"
-        for side, vectors, of in compared
-        if (text := vectors.equal(of, f"{side} "))
-    ]
-    column = {u: i for i, u in enumerate(utterances)}
-    own = [i * len(column) + column[u] for i, m in enumerate(members) for u in m if u in column]
-    if again := int(np.isin(speaker * len(column) + utterance, own).sum()):
-        warnings.append(f"warning: {again} trials are of a recording that their speaker enrolled")
-    counts = enrollment_left_out, tuple(warnings)
-    return SelectedTrials(trials, of_speaker, rows, rows_scored, sides, *counts)
+    place, people = {u: n for n, u in enumerate(utterances)}, enumerate(members.values())
+    own = [n * len(place) + place[u] for n, of in people for u in of if u in place]
+    again = np.isin(row.astype(np.int64)[kept] * len(place) + column[kept], own).sum()
+    sides = ("enrollment ", enrolled, np.unique(used)), ("trial ", trial, tried)
+    said = [vectors.equal(rows, side) for side, vectors, rows in sides]
+    if again:
+        said.append(f"{again} trials are of a recording that their speaker enrolled")
+    remarks = tuple(f"warning: {text}" for text in said if text)
+    return scored, left_out if scored.missing or lost else "", remarks
+
+
+def _of_means(
+    backend: BackendName | Callable[[FloatMatrix, FloatMatrix], ArrayLike],
+    model: PldaBackend | None = None,
+) -> Scorer:
+    """Score the means of the speakers' vectors by a back end."""
+
+    def scores(
+        vectors: FloatMatrix, members: Sequence[IntArray], trial: FloatMatrix
+    ) -> NDArray[np.floating]:
+        means, counts = speaker_means(vectors, members)
+        if callable(backend):
+            return np.asarray(backend(means, trial))
+        return score_matrix(means, counts, trial, backend=backend, model=model)
+
+    return scores

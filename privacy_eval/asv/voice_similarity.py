@@ -13,7 +13,6 @@ import numpy as np
 
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError, abbreviate, located
-from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, atomic_path
 from ..io.results_txt import format_metrics
 from ..io.scp import Vectors
@@ -22,14 +21,16 @@ from ..metrics import (
     SimilarityMatrix,
     Variant,
     VoiceSimilarity,
+    deid_and_gvd,
     similarity_matrix,
     similarity_metrics,
     speaker_linkability,
-    voice_similarity,
 )
 from ..metrics.caveats import MIN_RANKED_TARGETS
+from ..metrics.printed import Printed
 from ..metrics.similarity import SpeakerSimilarity
 from .backend import BackendName, PldaBackend, score_matrix
+from .enrollment import AnyVectors, Names, as_vectors, speakers_of
 
 _KINDS = ("oo", "oa", "aa")
 
@@ -39,8 +40,8 @@ _BY_POSITION = (
 )
 
 
-@dataclass(frozen=True)
-class SimilarityResult:
+@dataclass(frozen=True, repr=False)
+class SimilarityResult(Printed):
     """Voice similarity of one set.
 
     Attributes
@@ -85,6 +86,24 @@ class SimilarityResult:
         each = [SpeakerSimilarity(*values) for values in zip(*columns, strict=True)]
         return tuple(sorted(each, key=lambda s: (s.deid, -(s.linkability or 0.0), s.speaker)))
 
+    @property
+    def heading(self) -> str:
+        """Numbers of speakers and of utterances."""
+        return f"{len(self.speakers)} speakers, {self.n_utterances} utterances"
+
+    @property
+    def notes(self) -> list[str]:
+        """Why variants are missing."""
+        return [*self.failed.values()]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return DeID (a fraction) and G_VD (dB) by variant as rows of numbers."""
+        return [
+            {"variant": variant, "metric": metric, "value": value}
+            for variant, similarity in self.by_variant.items()
+            for metric, value in similarity_metrics(similarity).items()
+        ]
+
     def arrays(self) -> dict[str, Any]:
         """Return the matrices of every variant, for the figures."""
         arrays: dict[str, Any] = {"speakers": np.array(self.speakers)}
@@ -94,12 +113,12 @@ class SimilarityResult:
         return arrays
 
 
-def measure(
-    original: Vectors,
-    anonymized: Vectors,
-    utt2spk: Path | Loaded,
+def voice_similarity(
+    original: AnyVectors,
+    anonymized: AnyVectors,
+    speakers: Names,
     *,
-    backend: BackendName = "plda",
+    backend: BackendName = "cosine",
     model: PldaBackend | None = None,
     variants: Sequence[Variant] = VARIANTS,
     part: bool = False,
@@ -109,10 +128,12 @@ def measure(
 
     Parameters
     ----------
-    original, anonymized : Vectors
-    utt2spk : Path or Loaded
-        The utterances of the set and their speakers.
-    backend : {"plda", "cosine", "euclidean"}
+    original, anonymized : Vectors, mapping of str to array_like, or array_like, shape (U, D)
+        Arrays are of the same utterances in one order; others are compared by their ids.
+    speakers : array_like of str, mapping of str to str, Path or Loaded
+        Speaker of each original vector, in their order or by id, or a utt2spk: the utterances of
+        the set.
+    backend : {"cosine", "euclidean", "plda"}
     model : PldaBackend
         For `plda` only.
     variants : sequence of Variant
@@ -132,25 +153,37 @@ def measure(
         speaker; a speaker with a single utterance; one speaker only; D_diag of the original
         voices is 0; inconsistent dimensions. Where a single variant cannot be computed, the
         result names it in `failed`.
+
+    Examples
+    --------
+    >>> names = np.repeat(["a", "b", "c"], 4)
+    >>> voices = 5 * np.eye(3).repeat(4, axis=0) + np.random.default_rng(0).normal(size=(12, 3))
+    >>> result = voice_similarity(voices, voices, names)
+    >>> result.by_variant["exact"].oo.values.shape, result.by_variant["exact"].gvd_db
+    ((3, 3), 0.0)
     """
-    speaker_of = read_utt2spk(utt2spk)
-    compared = _select_utterances(original, anonymized, utt2spk, speaker_of, part, allow_missing)
-    for vectors in (original, anonymized):
+    sides = as_vectors(original, "original"), as_vectors(anonymized, "anonymized")
+    speaker_of = speakers_of(sides[0], speakers, "speakers")
+    where = speakers if isinstance(speakers, str | Path | Loaded) else "speakers"
+    compared = _select_utterances(*sides, f"{where}", speaker_of, part, allow_missing)
+    for vectors in sides:
         vectors.warn_if_equal(compared)
-    speakers = tuple(sorted(set(compared.values())))
-    number = {s: i for i, s in enumerate(speakers)}
-    ids = [u for u in original.ids if u in compared]
-    column = {u: i for i, u in enumerate(u for u in anonymized.ids if u in compared)}
+    names = tuple(sorted(set(compared.values())))
+    number = {s: i for i, s in enumerate(names)}
+    ids, others = ([u for u in vectors.ids if u in compared] for vectors in sides)
+    column = {u: i for i, u in enumerate(others)}
     of_rows = np.array([number[compared[u]] for u in ids])
     of_columns = np.array([number[compared[u]] for u in column])
     column_of = np.array([column[u] for u in ids])
-    first = original.matrix[original.rows(ids, str(utt2spk))]
-    second = anonymized.matrix[anonymized.rows(list(column), str(utt2spk))]
+    first, second = (
+        vectors.matrix[vectors.rows(of, f"{where}")]
+        for vectors, of in zip(sides, (ids, others), strict=True)
+    )
     matrices: dict[Variant, list[SimilarityMatrix]] = {variant: [] for variant in variants}
     failed: dict[Variant, str] = {}
     linkability: tuple[float | None, ...] = ()
     counts = np.bincount(of_rows)
-    with located(f"{original.path}, {anonymized.path}"):
+    with located(", ".join(str(vectors.path) for vectors in sides)):
         for rows, columns, speaker, paired in (
             (first, first, of_rows, None),
             (first, second, of_rows, column_of),
@@ -178,30 +211,30 @@ def measure(
             del scores  # large sets leave room for one such matrix only
         if not matrices:
             raise PrivacyEvalError("; ".join(failed.values()))
-        by_variant = {variant: voice_similarity(*three) for variant, three in matrices.items()}
+        by_variant = {variant: deid_and_gvd(*three) for variant, three in matrices.items()}
     left_out = len(speaker_of) - len(ids)
-    return SimilarityResult(speakers, len(ids), left_out, by_variant, linkability, failed)
+    return SimilarityResult(names, len(ids), left_out, by_variant, linkability, failed)
 
 
 def _select_utterances(
     original: Vectors,
     anonymized: Vectors,
-    utt2spk: Path | Loaded,
+    utt2spk: str,
     speaker_of: Mapping[str, str],
     part: bool,
     allow_missing: bool,
 ) -> dict[str, str]:
     """Select the utterances to compare, with their speakers."""
-    if not part:
-        for vectors in (original, anonymized):
-            _refuse(
-                [u for u in vectors.ids if u not in speaker_of], vectors.path, "speaker", utt2spk
+    for vectors in (original, anonymized):
+        unknown = [u for u in vectors.ids if u not in speaker_of]
+        if unknown and not part:
+            raise PrivacyEvalError(
+                f"{vectors.path}: {len(unknown)} utterances have no speaker in {utt2spk}: "
+                f"{abbreviate(unknown)}"
             )
+        if not allow_missing:
+            vectors.rows([*speaker_of], utt2spk)
     compared = {u: s for u, s in speaker_of.items() if u in original and u in anonymized}
-    if not allow_missing:
-        for vectors in (original, anonymized):
-            vectors.rows([u for u in vectors.ids if u in speaker_of], str(utt2spk))
-            _refuse([u for u in speaker_of if u not in vectors], utt2spk, "vector", vectors.path)
     counts = Counter(compared.values())
     single = sorted(s for s, count in counts.items() if count == 1)
     if allow_missing:
@@ -251,12 +284,3 @@ def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
     for name, content in files_2020(similarity).items():
         with atomic_path(folder / name) as temporary:
             temporary.write_bytes(content)
-
-
-def _refuse(unknown: Sequence[str], where: object, what: str, missing_in: object) -> None:
-    if unknown:
-        raise PrivacyEvalError(
-            f"{where}: {len(unknown)} utterances have no {what} in {missing_in}: "
-            f"{abbreviate(unknown)}"
-            + (" (--allow-missing leaves them out)" if what == "vector" else "")
-        )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -24,6 +25,7 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..metrics.arguments import as_names, as_numbers
 from ..metrics.identification import rate_interval
 from ..metrics.pav import FloatArray, IntArray
+from ..metrics.printed import Printed
 from ..metrics.wer import ratio_bootstrap
 
 Situations = dict[str, tuple[FloatArray, FloatArray]]
@@ -77,6 +79,44 @@ class AttributeInference:
     predictions: NDArray[np.str_]
 
 
+class Inferences(Printed, dict[str, AttributeInference]):
+    """Results by situation, printed as one table.
+
+    Attributes
+    ----------
+    label_of_speaker : dict of str to str
+    """
+
+    def __init__(
+        self, results: Mapping[str, AttributeInference], label_of_speaker: dict[str, str]
+    ) -> None:
+        super().__init__(results)
+        self.label_of_speaker = label_of_speaker
+
+    @property
+    def heading(self) -> str:
+        """Numbers of speakers and classes, and the chance level."""
+        classes = sorted({*self.label_of_speaker.values()})
+        return (
+            f"{len(self.label_of_speaker)} speakers, {len(classes)} classes "
+            f"({', '.join(classes)}); chance {1 / len(classes):.1%}"
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """What so few speakers cannot tell."""
+        return [*filter(None, [few_speakers(self.label_of_speaker)])]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List UAR, mutual information (bits) and risk with their intervals."""
+        return [
+            {"situation": name, "uar": of.uar, "low": of.interval[0], "high": of.interval[1]}
+            | {"bits": of.bits, "risk": of.risk.value}
+            | {"risk_low": of.risk.low, "risk_high": of.risk.high}
+            for name, of in self.items()
+        ]
+
+
 def infer_attribute(
     orig: ArrayLike,
     labels: Sequence[str],
@@ -85,7 +125,7 @@ def infer_attribute(
     anon: ArrayLike | None = None,
     folds: int = ATTRIBUTE_FOLDS,
     bootstrap: tuple[int, int] = (1000, 0),
-) -> dict[str, AttributeInference]:
+) -> Inferences:
     """Infer an attribute of speakers from vectors of their utterances, over folds of speakers.
 
     The classifier is linear discriminant analysis with the mean of the classes' Ledoit-Wolf
@@ -105,10 +145,10 @@ def infer_attribute(
 
     Returns
     -------
-    dict of str to AttributeInference
-        `orig_to_orig` (learned from original, tested on original speech: what there is to
-        protect); with `anon` also `orig_to_anon` (an ignorant attacker) and `anon_to_anon` (an
-        informed one).
+    Inferences
+        By situation: `orig_to_orig` (learned from original, tested on original speech: what there
+        is to protect); with `anon` also `orig_to_anon` (an ignorant attacker) and
+        `anon_to_anon` (an informed one).
 
     Raises
     ------
@@ -153,7 +193,9 @@ def infer_attribute(
         }
         for name, (learned, test) in data.items():
             predicted[name][tested] = models[id(learned)].predict(test[tested])
-    return {name: people.result(found, bootstrap) for name, found in predicted.items()}
+    results = {name: people.result(found, bootstrap) for name, found in predicted.items()}
+    labelled = dict(zip(people.names.tolist(), people.classes[people.label].tolist(), strict=True))
+    return Inferences(results, labelled)
 
 
 def reported_situation(results: Mapping[str, AttributeInference]) -> str:

@@ -6,13 +6,21 @@ attacker may have been the lowest. The minimum is what was measured, so it is re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import PrivacyEvalError, abbreviate
 from ..metrics.arguments import as_array
+from ..metrics.confidence import speaker_bootstrap
+from ..metrics.eer import kaldi_eer
 from ..metrics.identification import average_ranks
+from ..metrics.pav import FloatArray
+from ..metrics.printed import Printed
+from ..metrics.trials import Trials
 
 #: EER below which the interval covers the truth less often than it says.
 LOW_EER = 0.10
@@ -20,14 +28,18 @@ TOO_LOW = f"below {100 * LOW_EER:.0f} % intervals are too short"
 
 OUTSIDE = "too few speakers: the interval does not hold the corrected value"
 
+_WIDTHS = (
+    "intervals of single attackers are widened where speakers are few, that of the strongest is not"
+)
+
 _TAIL = 0.025
 
 #: Standard deviations of the difference from the lowest within which an attacker is its rival.
 _RIVAL = 2
 
 
-@dataclass(frozen=True)
-class Strongest:
+@dataclass(frozen=True, repr=False)
+class Strongest(Printed):
     """The strongest of several attackers.
 
     Attributes
@@ -44,6 +56,8 @@ class Strongest:
         95 % interval of the lowest true value.
     rivals : tuple of int
         Attackers that cannot be told from the strongest, itself included.
+    eers : mapping of str to float
+        As measured, by the name of the attacker, or its number.
     """
 
     name: int
@@ -53,6 +67,22 @@ class Strongest:
     lower: float
     upper: float
     rivals: tuple[int, ...]
+    eers: Mapping[str, float]
+
+    @property
+    def notes(self) -> list[str]:
+        """What limits the interval."""
+        return [_WIDTHS, *[TOO_LOW] * self.is_too_low, *[OUTSIDE] * self.is_outside]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """List the EERs of all attackers; that of the strongest corrected, with its interval."""
+        best = dict(corrected=self.corrected, low=self.lower, high=self.upper)
+        others = dict.fromkeys(best)
+        return [
+            {"attacker": name, "eer": eer, "like_strongest": place in self.rivals}
+            | (best if place == self.name else others)
+            for place, (name, eer) in enumerate(self.eers.items())
+        ]
 
     @property
     def is_too_low(self) -> bool:
@@ -65,15 +95,25 @@ class Strongest:
         return not self.lower <= self.corrected <= self.upper
 
 
-def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
+def strongest(
+    attackers: Mapping[str, Trials] | ArrayLike,
+    replicates: ArrayLike = (),
+    *,
+    bootstrap: int = 1000,
+    seed: int = 0,
+) -> Strongest:
     """Find the attacker of the lowest EER, and correct that for the choice among them.
 
     Parameters
     ----------
-    estimates : array_like, shape (K,)
-        EERs of the K attackers.
-    replicates : array_like, shape (K, R)
-        Those of R bootstrap replicates: a column is of the same draw of speakers.
+    attackers : mapping of str to Trials, or array_like, shape (K,)
+        Trials of the same speakers, with scores, labels and the speakers of both sides, by
+        attacker; or the EERs of K attackers.
+    replicates : array_like, shape (K, R), optional
+        EERs of R bootstrap replicates, if the EERs are given: a column is of the same draw of
+        speakers.
+    bootstrap, seed : int
+        Replicates of trials, and their seed.
 
     Returns
     -------
@@ -82,6 +122,8 @@ def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
 
     Raises
     ------
+    PrivacyEvalError
+        Trials of other speakers; as `speaker_bootstrap`.
     ValueError
         No attacker, fewer than 2 replicates, other shapes; a value that is not finite.
 
@@ -98,7 +140,10 @@ def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
     >>> result.name, result.rivals, result.lower < 0.3 < result.corrected < result.upper
     (0, (0, 1), True)
     """
-    given, drawn = (as_array(x, "estimates", np.float64) for x in (estimates, replicates))
+    if isinstance(attackers, Mapping):
+        eers, drawn_eers = _bootstrapped(attackers, bootstrap, seed)
+        return replace(strongest(eers, drawn_eers), eers=dict(zip(attackers, eers, strict=True)))
+    given, drawn = (as_array(x, "estimates", np.float64) for x in (attackers, replicates))
     if given.ndim != 1 or drawn.ndim != 2 or len(given) != len(drawn) or not len(given):
         raise ValueError(
             f"expected estimates of K attackers and replicates of shape (K, R), not {given.shape} "
@@ -123,4 +168,19 @@ def strongest(estimates: ArrayLike, replicates: ArrayLike) -> Strongest:
         float(np.quantile(drawn, _TAIL, axis=1).min()),
         float(np.quantile(drawn[rivals], level, axis=1).min()),
         tuple(map(int, rivals)),
+        {str(place): eer for place, eer in enumerate(given.tolist())},
     )
+
+
+def _bootstrapped(
+    attackers: Mapping[str, Trials], replicates: int, seed: int
+) -> tuple[list[float], list[FloatArray]]:
+    """Compute the EERs of attackers, and those of the same draws of speakers."""
+    if len({repr([side.used for side in of.speakers]) for of in attackers.values()}) > 1:
+        raise PrivacyEvalError(
+            f"the trials of {abbreviate([*attackers])} are of different speakers: select() the same"
+        )
+    eers = [kaldi_eer(of.scores).value for of in attackers.values()]
+    options: dict[str, Any] = {"replicates": replicates, "seed": seed, "metrics": ["exact eer"]}
+    drawn = [speaker_bootstrap(of, **options) for of in attackers.values()]
+    return eers, [of.values["exact eer"] for of in drawn]

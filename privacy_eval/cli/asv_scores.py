@@ -24,7 +24,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..asv.enrollment import Enrollment
-    from ..asv.trials import ScoredTrials
+    from ..asv.trials import Scorer
     from ..attackers.alignment import Alignment
     from ..attackers.normalization import Cohorts
     from ..metrics.trials import Trials
@@ -69,33 +69,25 @@ def _files(arguments: argparse.Namespace) -> int:
     from ..asv.enrollment import load_enrollment
     from ..asv.trials import score_trials
     from ..io.files import write_text
-    from ..io.scores import read_trial_list
+    from ..io.scores import format_scores, read_trial_list
     from .inputs import load_model, load_vectors
 
     _check_alignment(arguments)
+    aligned = arguments.align is not None
     enrollment = load_enrollment(arguments.spk2utt, arguments.enrolls)
     trials = read_trial_list(arguments.trials)
-    if arguments.align is not None:
-        scored = _aligned(arguments, enrollment, trials)
-    else:
-        model = load_model(arguments)
-        scored = score_trials(
-            load_vectors(arguments, arguments.enroll_vectors),
-            enrollment,
-            load_vectors(arguments, arguments.trial_vectors),
-            trials,
-            backend=arguments.backend,
-            model=model,
-            allow_missing=arguments.allow_missing,
-        )
-    write_text(arguments.out, scored.text())
-    for warning in scored.warnings:
-        log(f"privacy-eval: {warning}")
-    if scored.trials_left_out or scored.enrollment_left_out:
-        log(
-            f"privacy-eval: left out {scored.trials_left_out} trials and "
-            f"{scored.enrollment_left_out} enrollment utterances without x-vectors"
-        )
+    scored, left_out, remarks = score_trials(
+        load_vectors(arguments, arguments.enroll_vectors, double=aligned),
+        enrollment,
+        load_vectors(arguments, arguments.trial_vectors, double=aligned),
+        trials,
+        backend=_aligned(arguments, enrollment, trials) if aligned else arguments.backend,
+        model=None if aligned else load_model(arguments),
+        allow_missing=arguments.allow_missing,
+    )
+    write_text(arguments.out, format_scores(scored))
+    for text in filter(None, (*remarks, left_out)):
+        log(f"privacy-eval: {text}")
     return 0
 
 
@@ -120,20 +112,12 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
         raise UsageError(f"score normalization needs {names(_COHORT)}")
 
 
-def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> ScoredTrials:
-    """Score trials by the cosine of aligned vectors, normalized if there is a cohort."""
-    from ..asv.trials import select_trials
-    from ..stages.aligned_scores import score_aligned
-    from .inputs import load_vectors
+def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Scorer:
+    """Score by the cosine of aligned vectors, normalized if there is a cohort."""
+    from ..stages.aligned_scores import aligned_scorer
 
-    enrolled = load_vectors(arguments, arguments.enroll_vectors, double=True)
-    tried = load_vectors(arguments, arguments.trial_vectors, double=True)
-    selected = select_trials(
-        enrolled, enrollment, tried, trials, allow_missing=arguments.allow_missing
-    )
     alignment = _learn(arguments, enrollment, trials)
-    cohorts = _cohorts(arguments, enrollment, trials)
-    return score_aligned(enrolled, tried, selected, alignment, cohorts)
+    return aligned_scorer(alignment, _cohorts(arguments, enrollment, trials))
 
 
 def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Alignment:

@@ -93,7 +93,7 @@ def _stage(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..attackers.attributes import few_speakers, infer_attribute, reported_situation
+    from ..attackers.attributes import infer_attribute, reported_situation
     from ..io.data_dir import read_utt2spk
     from .inputs import load_vectors
 
@@ -122,18 +122,13 @@ def _files(arguments: argparse.Namespace) -> int:
         )
     if arguments.out:
         _write_predictions(arguments, results, utterances, label_of, utt2spk)
-    tested = {speaker: label_of[speaker] for speaker in speakers}
-    if caveat := few_speakers(tested):
-        log(f"privacy-eval: {caveat}")
+    for note in results.notes:
+        log(f"privacy-eval: {note}")
     reported = reported_situation(results)
     if arguments.format == "json":
         print(json.dumps({**_plain(results), "reported": reported}, indent=1, allow_nan=False))
     else:
-        classes = sorted(set(tested.values()))
-        print(
-            f"{labels.column}: {len(utterances)} utterances of {len(tested)} speakers, "
-            f"{len(classes)} classes ({', '.join(classes)}); chance {1 / len(classes):.1%}"
-        )
+        print(f"{labels.column}: {len(utterances)} utterances of {results.heading}")
         _print_text(results, reported)
     return 0
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..asv.amount import KnownSpeech
     from ..asv.galleries import Gallery, Identification
     from ..asv.ranks import RankedTests
-    from ..metrics import Interval
     from ..metrics.amount import Amount, AmountCurve
 
 EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
@@ -164,7 +163,8 @@ def _files(arguments: argparse.Namespace) -> int:
         return 0
     curve = _amount_of_vectors(arguments, enrolled)
     groups = _groups(arguments, enrolled, more)
-    attack = identified(ranks, arguments.gallery_sizes, arguments.rank)
+    drawn = arguments.bootstrap, arguments.seed
+    attack = identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn)
     return _show(arguments, attack, curve, groups)
 
 
@@ -239,7 +239,8 @@ def _ranks(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--ranks and --{name.replace('_', '-')} exclude each other")
     ranks = read_all_ranks(arguments.ranks)
     with located(arguments.ranks):
-        attack = identified(ranks, arguments.gallery_sizes, arguments.rank)
+        drawn = arguments.bootstrap, arguments.seed
+        attack = identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn)
     return _show(arguments, attack)
 
 
@@ -257,16 +258,9 @@ def _show(
 ) -> int:
     from ..io.schema import to_plain
 
-    intervals = attack.intervals(arguments.bootstrap, arguments.seed) if arguments.bootstrap else ()
-    if attack.utterances_left_out:
-        log(
-            f"privacy-eval: left out {attack.utterances_left_out} utterances: "
-            f"{len(attack.not_enrolled)} speakers are not enrolled"
-            + (f", others do not fill a test of {attack.length}" if attack.length > 1 else "")
-        )
     if arguments.format == "json":
         plain = {
-            "n_tests": attack.speaker.size,
+            "n_tests": len(attack.speaker),
             "n_test_speakers": len(attack.test_speakers),
             "n_enrolled": attack.n_enrolled,
             "n_distractors": attack.n_distractors,
@@ -275,7 +269,8 @@ def _show(
             "sizes": list(attack.sizes),
             "linkage": attack.linkage.tolist(),
             "chance": attack.chance.tolist(),
-            "tied": attack.tied,
+            "tied": attack.ties,
+            "caveats": attack.notes,
         }
         plain["speakers_size"], plain["speakers"] = (
             attack.speakers_size,
@@ -283,13 +278,13 @@ def _show(
         )
         singled = attack.singling_out
         plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
-        if intervals:
-            plain["intervals"] = to_plain(intervals)
+        if attack.bounds:
+            plain["intervals"] = to_plain(attack.bounds)
         plain |= _plain(curve) if curve else {}
         plain |= {"groups": groups} if groups else {}
         print(json.dumps(plain, indent=1, allow_nan=False))
     else:
-        _print_text(attack, intervals)
+        _print_text(attack)
         if curve:
             _print_amount(curve, "vectors")
         counts = {"n_speakers": "speakers", "n_tests": "tests", "n_enrolled": "own gallery"}
@@ -396,26 +391,15 @@ def _print_amount(curve: AmountCurve, averaged: str) -> None:
     print(f"amount of speech ({averaged} of the sentences of a test averaged):\n{curve}")
 
 
-def _print_text(attack: Identification, intervals: Sequence[Interval]) -> None:
-    from ..metrics.identification import OF_SPEAKERS
-
-    print(
-        f"{attack.speaker.size} tests of {len(attack.test_speakers)} speakers, {attack.n_enrolled} "
-        f"enrolled speakers ({attack.n_distractors} distractors)"
-        + f"; {attack.tied:.1%} of tests rest on ties"
-        * bool(attack.tied)
-    )
-    for i, size in enumerate(attack.sizes):
-        among = f", {intervals[i].low:.1%} .. {intervals[i].high:.1%}" if intervals else ""
-        print(
-            f"group of {size}: {attack.linkage[i]:.1%} found{among}; chance {attack.chance[i]:.1%}"
-        )
-    if intervals and {0.0, 1.0} & {*attack.linkage.tolist()}:
-        print(f"caveat: {OF_SPEAKERS}")
-    singled = attack.singling_out
-    if singled.refused:
-        print(f"no singling out: {singled.refused}")
-    for i, (size, chance) in enumerate(zip(singled.sizes, singled.chance(), strict=True)):
-        bounds = singled.intervals[i] if singled.intervals else ()
-        among = ", {:.1%} .. {:.1%}".format(*bounds) if bounds else ""
-        print(f"singled out of {size}: {singled.values[i]:.1%}{among}; chance {chance:.1%}")
+def _print_text(attack: Identification) -> None:
+    print(attack.heading)
+    texts = {
+        f"rank{attack.rank}": "group of {gallery}: {value:.1%} found",
+        "singling_out": "singled out of {gallery}: {value:.1%}",
+    }
+    for row in attack.to_rows():
+        if text := texts.get(row["metric"]):
+            among = "" if row["low"] is None else ", {low:.1%} .. {high:.1%}"
+            print(f"{text}{among}; chance {{chance:.1%}}".format(**row))
+    for note in attack.notes:
+        print(f"caveat: {note}")

@@ -35,14 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..asv.voice_similarity import measure
+    from ..asv.voice_similarity import voice_similarity
     from ..io.results_txt import format_metrics
     from ..io.schema import to_plain
     from ..metrics import VARIANTS, similarity_metrics
     from .inputs import load_model, load_vectors
 
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
-    measured = measure(
+    measured = voice_similarity(
         load_vectors(arguments, arguments.original),
         load_vectors(arguments, arguments.anonymized),
         arguments.utt2spk,

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from ..attackers.strongest import Strongest
     from ..stages.privacy_metrics import ConditionMetrics
 
-_WIDTHS = (
-    "intervals of single attackers are widened where speakers are few, that of the strongest is not"
-)
-
 
 def show_strongest(
     arguments: argparse.Namespace,
@@ -37,12 +33,13 @@ def show_strongest(
         [s.metrics["exact"]["eer"] for s in attackers.values()],
         [d.values["exact eer"] for d in drawn],
     )
-    caveats = [*few_replicates(arguments.bootstrap, drawn[0].n_speakers), *_caveats(result)]
+    caveats = [*few_replicates(arguments.bootstrap, drawn[0].n_speakers), *result.notes]
     judged = {name: _judged(name, attackers) for name in names}
     if arguments.format == "json":
         variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
         rivals = [names[rival] for rival in result.rivals]
         plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
+        del plain["eers"]
         each = {name: of.to_plain(variants) for name, of in judged.items()}
         everything = {"strongest": plain, "caveats": caveats, "attackers": each, **more}
         print(json.dumps(everything, indent=1, allow_nan=False))
@@ -53,17 +50,6 @@ def show_strongest(
     for name, system in judged.items():
         for reason in _reasons(system):
             print(f"caveat of {name}: {reason}")
-
-
-def _caveats(result: Strongest) -> Iterator[str]:
-    """Yield what limits the interval of the strongest attacker."""
-    from ..attackers.strongest import OUTSIDE, TOO_LOW
-
-    yield _WIDTHS
-    if result.is_too_low:
-        yield TOO_LOW
-    if result.is_outside:
-        yield OUTSIDE
 
 
 def _print(attackers: Mapping[str, ConditionMetrics], result: Strongest) -> None:

@@ -118,13 +118,13 @@ class Vectors:
         if zeros := sorted(absent.intersection(self.ids)):
             raise PrivacyEvalError(
                 f"{self.path}: {len(zeros)} vectors are zero and have no direction: "
-                f"{abbreviate(zeros)} (silent recordings? --allow-missing leaves them out)"
+                f"{abbreviate(zeros)} (silent recordings? leave them out: --allow-missing)"
             )
         if missing := sorted(absent):
             raise PrivacyEvalError(
                 f"{self.path}: no vector for {len(missing)} ids of {needed_for}: "
                 f"{abbreviate(missing)} (utterances without voiced frames have none; "
-                "--allow-missing leaves them out)"
+                "leave them out: --allow-missing)"
             )
         return np.array([self._row[name] for name in ids], dtype=np.int64)
 

@@ -12,9 +12,11 @@ voice anonymization" (Interspeech 2025), for linkage and singling out; Chandra e
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -24,6 +26,7 @@ from ..errors import PrivacyEvalError
 from .arguments import as_array
 from .confidence import expanded_interval
 from .pav import FloatArray, IntArray
+from .printed import Printed
 from .trial_scores import BoolArray
 
 #: Comparisons with the right speaker's score: the others who are as high, and the tied of them.
@@ -202,7 +205,7 @@ def linkage_of_beaters(
     if sizes.min() < 1 or sizes.max() > n_enrolled:
         raise PrivacyEvalError(
             f"gallery sizes must be 1 to {n_enrolled}, the number of enrolled speakers; larger "
-            "ones need more people (--distractors)"
+            "ones need more people, such as distractors"
         )
     if rank < 1:
         raise PrivacyEvalError(f"rank must be at least 1, not {rank}")
@@ -553,7 +556,7 @@ class SinglingOut:
     isolated: FloatArray
 
 
-def singling_out(
+def single_out(
     test_scores: ArrayLike,
     calibration_scores: ArrayLike,
     own: ArrayLike,
@@ -600,7 +603,7 @@ def singling_out(
 
     Examples
     --------
-    >>> singling_out([[3.0, 0.0]], [[[2.0], [1.0]]], [0]).isolated
+    >>> single_out([[3.0, 0.0]], [[[2.0], [1.0]]], [0]).isolated
     array([[1., 1., 1., 1., 1.]])
     """
     tests = as_array(test_scores, "scores", np.float64)
@@ -691,8 +694,8 @@ def singling_out_chance(n_speakers: ArrayLike) -> FloatArray:
     return np.asarray((1 - 1 / sizes) ** (sizes - 1), dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class SinglingOutCurve:
+@dataclass(frozen=True, repr=False)
+class SinglingOutCurve(Printed):
     """Singling out among several numbers of test speakers; never to be ranked.
 
     Attributes
@@ -718,6 +721,20 @@ class SinglingOutCurve:
     def chance(self) -> list[float]:
         """Return the chance levels by size."""
         return [float(p) for p in singling_out_chance(self.sizes)]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return the rates by number of test speakers as rows of numbers."""
+        every = itertools.zip_longest(self.sizes, self.values, self.chance(), self.intervals)
+        return [
+            {"metric": "singling_out", "gallery": size, "value": value, "chance": chance}
+            | dict(zip(("low", "high"), bounds or (None, None), strict=True))
+            for size, value, chance, bounds in every
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """Why there are no rates."""
+        return [f"no singling out: {self.refused}"] * bool(self.refused)
 
 
 def singling_out_curve(
@@ -783,7 +800,7 @@ def singling_out_curve(
         for i, size in enumerate(taken):
             # A size has the same groups whatever other sizes are asked for.
             (of_size,) = np.random.SeedSequence((seed, draw, size)).generate_state(1)
-            one = singling_out(
+            one = single_out(
                 *(picked[..., 0], picked[..., 1:], np.arange(n)),
                 n_speakers=size,
                 draws=1,
@@ -861,68 +878,4 @@ def rank_disclosure(rank_counts: ArrayLike) -> RankDisclosure:
         float(bits.max()),
         float(probability[0]),
         float(np.mean(probability > 1 / counts.size)),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class LocalDisclosure:
-    """Information that calibrated scores disclose about each test's speaker, in bits.
-
-    Attributes
-    ----------
-    bits : float array, shape (tests,)
-        log2(N p), with p the posterior of the right speaker: positive where scores point to
-        it, negative where they mislead.
-    mean_bits, max_bits : float
-    positive : float
-        Share of tests with a positive value; 0 counts as negative.
-    mean_positive, mean_negative : float or None
-        Means of the positive and of the other values; None where there are none.
-    """
-
-    bits: FloatArray
-    mean_bits: float
-    max_bits: float
-    positive: float
-    mean_positive: float | None
-    mean_negative: float | None
-
-
-def local_disclosure(llr: ArrayLike, own: ArrayLike) -> LocalDisclosure:
-    """Compute the local information disclosure of log-likelihood ratios under a flat prior.
-
-    Parameters
-    ----------
-    llr : array_like, shape (tests, enrolled)
-        Natural logarithms, calibrated.
-    own : array_like of int, shape (tests,)
-        Column of each test's speaker.
-
-    Returns
-    -------
-    LocalDisclosure
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `beaters`.
-
-    Examples
-    --------
-    >>> local_disclosure([[0.0, 0.0]], [1]).bits
-    array([0.])
-    """
-    beaters(llr, own)  # checks
-    values = np.asarray(llr, dtype=np.float64)
-    right = np.take_along_axis(values, np.asarray(own)[:, None], axis=1)[:, 0]
-    total = scipy.special.logsumexp(values, axis=1)
-    bits = np.log2(values.shape[1]) + (right - total) / np.log(2)
-    gains = bits > 0
-    return LocalDisclosure(
-        bits,
-        float(bits.mean()),
-        float(bits.max()),
-        float(np.mean(gains)),
-        float(bits[gains].mean()) if gains.any() else None,
-        float(bits[~gains].mean()) if not gains.all() else None,
     )

@@ -57,8 +57,10 @@ class Printed:
         raise NotImplementedError
 
     def cells(self) -> list[dict[str, str]]:
-        """Format the values as rows of the printed table."""
-        raise NotImplementedError
+        """Format the values as rows of the printed table: numbers in four digits."""
+        rows = self.to_rows()
+        given = {name: None for row in rows for name, value in row.items() if value is not None}
+        return [{name: _text(row[name]) for name in given} for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
         """Make a data frame of pandas, which must be installed, of `to_rows`."""
@@ -82,3 +84,7 @@ class Printed:
         from tabulate import tabulate
 
         return tabulate(self.cells(), headers="keys", tablefmt=form, disable_numparse=True)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -962,10 +962,10 @@ def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> from privacy_eval.metrics import similarity_matrix, voice_similarity
+    >>> from privacy_eval.metrics import similarity_matrix, deid_and_gvd
     >>> scores = np.where(np.eye(4, dtype=int).repeat(2, 0).repeat(2, 1), 5.0, -5.0)
     >>> same = similarity_matrix(scores, np.arange(4).repeat(2))
-    >>> round(similarity_metrics(voice_similarity(same, same, same))["gvd_db"], 3)
+    >>> round(similarity_metrics(deid_and_gvd(same, same, same))["gvd_db"], 3)
     0.0
     """
     functions = {key: metric.function for key, metric in of_kind("matrices").items()}

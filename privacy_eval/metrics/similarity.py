@@ -15,15 +15,15 @@ matrices" (Interspeech 2020); the papers' numbers of equations are used.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from .arguments import as_array
+from .arguments import as_array, as_names, as_numbers
 from .linkability import linkability
 from .pav import FloatArray, IntArray, sloped_llr
 from .trial_scores import TrialScores, Variant, check_variant
@@ -139,7 +139,7 @@ class SpeakerSimilarity:
     evidence: float
 
 
-def voice_similarity(
+def deid_and_gvd(
     oo: SimilarityMatrix, oa: SimilarityMatrix, aa: SimilarityMatrix
 ) -> VoiceSimilarity:
     """Compute DeID and G_VD of three matrices.
@@ -162,7 +162,7 @@ def voice_similarity(
     --------
     >>> scores = np.float32([[9, 9, 0, 0], [9, 9, 0, 0], [0, 0, 9, 9], [0, 0, 9, 9]])
     >>> same = similarity_matrix(scores, np.array([0, 0, 1, 1]))
-    >>> similarity = voice_similarity(same, same, same)
+    >>> similarity = deid_and_gvd(same, same, same)
     >>> similarity.deid, similarity.gvd_db
     (0.0, 0.0)
     """
@@ -177,22 +177,23 @@ def voice_similarity(
 
 
 def similarity_matrix(
-    scores: ScoreMatrix,
-    speaker: IntArray,
+    scores: ArrayLike,
+    speaker: ArrayLike,
     *,
-    column_of: IntArray | None = None,
+    column_of: ArrayLike | None = None,
     variant: Variant = "exact",
 ) -> SimilarityMatrix:
     """Calibrate the scores of all pairs of utterances and average them by pair of speakers.
 
     Parameters
     ----------
-    scores : float32 array, shape (U, U)
+    scores : array_like, shape (U, U)
         Of every utterance with every other. Without `column_of` both sides are the same
         utterances and only the part above the diagonal is used.
-    speaker : int array, shape (U,)
-        Speaker of each row's utterance, 0..S-1, every one with two utterances or more.
-    column_of : int array, shape (U,), optional
+    speaker : array_like, shape (U,)
+        Speaker of each row's utterance, every one with two utterances or more: numbers 0..S-1, or
+        names, whose rows of the matrix are in alphabetical order.
+    column_of : array_like of int, shape (U,), optional
         For oa: which column is the anonymized version of each row's utterance.
     variant : {"exact", "challenge"}
         `exact`: every unordered pair once or, with `column_of`, every ordered pair.
@@ -213,7 +214,7 @@ def similarity_matrix(
     Examples
     --------
     >>> scores = np.float32([[9, 9, 0, 0], [9, 9, 0, 0], [0, 0, 9, 9], [0, 0, 9, 9]])
-    >>> similarity_matrix(scores, np.array([0, 0, 1, 1])).values.argmax(axis=1)
+    >>> similarity_matrix(scores, ["a", "a", "b", "b"]).values.argmax(axis=1)
     array([0, 1])
     """
     check_variant(variant)
@@ -224,9 +225,9 @@ def similarity_matrix(
     total: FloatArray = np.zeros((size, size))
     count: FloatArray = np.zeros((size, size))
     strongest = np.full(size, -np.inf)
-    begins = np.full(size, len(scores))
+    begins = np.full(size, pairs.speaker.size)
     for row, values, others in pairs.rows():
-        row_speaker = speaker[row]
+        row_speaker = pairs.speaker[row]
         is_target = others == row_speaker
         llr = calibration.llr(values, target=False)
         if is_target.any():
@@ -245,7 +246,7 @@ def similarity_matrix(
     elif column_of is None:
         total, count = (x + x.T - np.diag(np.diagonal(x)) for x in (total, count))
     if not count.all():
-        first, second = np.argwhere(count == 0)[0].tolist()
+        first, second = (pairs.names[place] for place in np.argwhere(count == 0)[0])
         raise PrivacyEvalError(f"no pair of utterances compares speakers {first} and {second}")
     return SimilarityMatrix(
         scipy.special.expit(total / count),
@@ -303,13 +304,20 @@ class _Pairs:
 
     def __init__(
         self,
-        scores: ScoreMatrix,
-        speaker: IntArray,
-        column_of: IntArray | None,
+        given: ArrayLike,
+        speakers: ArrayLike,
+        columns: ArrayLike | None,
         *,
         all_columns: bool,
     ) -> None:
-        scores, speaker = as_array(scores, "scores"), as_array(speaker, "speakers")
+        scores, speaker = as_array(given, "scores"), as_array(speakers, "speakers")
+        column_of = None if columns is None else np.asarray(columns)
+        if scores.dtype.kind != "f":
+            scores = as_numbers(given, "scores")
+        self.names: Sequence[object] = range(speaker.size)
+        if speaker.dtype.kind in "OSU":
+            names, speaker = np.unique(as_names(speakers, "speakers"), return_inverse=True)
+            self.names = names.tolist()
         utterances = speaker.size
         if speaker.dtype.kind not in "iu" or speaker.min(initial=0) < 0:
             raise PrivacyEvalError("speakers must be numbers from 0: leave out missing ones")
@@ -320,12 +328,12 @@ class _Pairs:
             raise PrivacyEvalError("one speaker only: voice similarity compares speakers")
         if per_speaker.min() < 2:
             raise PrivacyEvalError(
-                f"speaker {int(per_speaker.argmin())} has a single utterance: there is no pair "
-                "to compare"
+                f"speaker {self.names[int(per_speaker.argmin())]} has a single utterance: there is "
+                "no pair to compare"
             )
         if column_of is not None and not np.array_equal(np.sort(column_of), np.arange(utterances)):
             raise ValueError(f"column_of must contain each of {utterances} columns once")
-        self._scores, self._speaker, self._column_of = scores, speaker, column_of
+        self._scores, self.speaker, self._column_of = scores, speaker, column_of
         self._all_columns = all_columns and column_of is not None
         self.column_speaker = speaker if column_of is None else np.empty_like(speaker)
         if column_of is not None:
@@ -352,7 +360,7 @@ class _Pairs:
         nontarget: ScoreMatrix = np.empty(self._scores.size, dtype=self._scores.dtype)
         filled = 0
         for row, values, others in self.rows():
-            is_target = others == self._speaker[row]
+            is_target = others == self.speaker[row]
             targets.append(values[is_target])
             rest = values[~is_target]
             nontarget[filled : filled + rest.size] = rest

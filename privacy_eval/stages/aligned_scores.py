@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, located
+from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
 from ..products.freshness import (
     Content,
@@ -35,7 +35,7 @@ from .vector_sources import asv_sources
 if TYPE_CHECKING:
     from ..asv.enrollment import Enrollment
     from ..asv.galleries import Conversations, Gallery
-    from ..asv.trials import ScoredTrials, SelectedTrials
+    from ..asv.trials import Scorer
     from ..attackers.alignment import Alignment, FloatArray
     from ..attackers.normalization import Cohorts
     from ..io.scp import Vectors
@@ -69,32 +69,15 @@ def aligned_scorings(asv: AsvSystems) -> dict[TrialCondition, AlignedScoring]:
     return {scoring.condition: scoring for scoring in _scorings(asv)}
 
 
-def score_aligned(
-    enrolled: Vectors,
-    tried: Vectors,
-    selected: SelectedTrials,
-    alignment: Alignment,
-    cohorts: Cohorts | None,
-) -> ScoredTrials:
-    """Score trials by the cosine of aligned vectors, normalized if there are cohorts.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `aligned_scores`; a vector of zeros.
-    """
-
+def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
+    """Return what scores speakers by the cosine of aligned vectors, normalized if there are
+    cohorts."""
     from ..attackers.alignment import mean_unit_vectors, unit_vectors
     from ..attackers.normalization import aligned_scores
 
-    with located(f"{enrolled.path}, {tried.path}"):
-        matrix = aligned_scores(
-            mean_unit_vectors(enrolled.matrix, selected.enrolled_rows),
-            unit_vectors(tried.matrix[selected.trial_rows]),
-            alignment,
-            cohorts,
-        )
-        return selected.scored(matrix)
+    return lambda vectors, members, trial: aligned_scores(
+        mean_unit_vectors(vectors, members), unit_vectors(trial), alignment, cohorts
+    )
 
 
 def _scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:
@@ -282,9 +265,9 @@ class AlignedScoring:
         return asv_sources(self.asv, model, sets, inputs, own, plda=False)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        from ..asv.trials import select_trials
+        from ..asv.trials import score_trials
         from ..attackers.training import describe_pairs
-        from ..io.scores import read_trial_list
+        from ..io.scores import format_scores, read_trial_list
 
         trials = read_trial_list(inputs.load(paths["trials"]))
         attack = self.attack(paths, trials)
@@ -292,15 +275,16 @@ class AlignedScoring:
         if "training_utt2spk" in paths and (name := self.attacker.alignment) != "none":
             where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
             remarks = describe_pairs(name, *self.training.vectors, self.training.pairs, where)
-        allow_missing = self.asv.access.allow_missing
-        selected = select_trials(
-            attack.enrolled, attack.enrollment, attack.tried, trials, allow_missing=allow_missing
+        scored, left_out, of_vectors = score_trials(
+            attack.enrolled,
+            attack.enrollment,
+            attack.tried,
+            trials,
+            backend=aligned_scorer(attack.alignment, attack.cohorts),
+            allow_missing=self.asv.access.allow_missing,
         )
-        scored = score_aligned(
-            attack.enrolled, attack.tried, selected, attack.alignment, attack.cohorts
-        )
-        content = {self.folder / "scores": scored.text().encode()}
-        return Content(content, scored.left_out, remarks=(*remarks, *scored.warnings))
+        content = {self.folder / "scores": format_scores(scored).encode()}
+        return Content(content, left_out, remarks=(*remarks, *of_vectors))
 
     def attack(self, paths: Paths, trials: Trials) -> AlignedAttack:
         """Read what the attacker compares, and learn how.

@@ -260,7 +260,7 @@ class _Amounts:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
         from ..asv.amount import amount_of_tests, amount_of_vectors
-        from ..asv.galleries import Gallery, in_files
+        from ..asv.galleries import Gallery
 
         model, access = self.condition.asv_model, self.asv.access
         speakers = trials.enrolled.used
@@ -283,7 +283,7 @@ class _Amounts:
             attack = self.aligned.attack(paths, trials)
             gallery = Gallery(attack.enrolled, enrolled)
             gallery = gallery.present() if access.allow_missing else gallery
-            with in_files(gallery, attack.tried):
+            with located(f"{gallery.vectors.path}, {attack.tried.path}"):
                 score, names = attack.scorer(gallery), list(gallery.enrollment.members)
                 return amount_of_tests(score, names, attack.tried, utt2spk, lengths, **options)
         return amount_of_vectors(

@@ -29,7 +29,7 @@ from ..products.freshness import (
 from ..protocol.protocol import ORIGINAL
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
-from .aligned_scores import aligned_products, aligned_sets, score_aligned
+from .aligned_scores import aligned_products, aligned_scorer, aligned_sets
 from .attackers import attacked, score_product
 from .fused_scores import fused_products
 from .train_backend import training_sets
@@ -129,26 +129,27 @@ class _Scoring:
         return asv_sources(self.asv, model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        from ..asv.trials import score_trials, select_trials
+        from ..asv.trials import score_trials
         from ..attackers.alignment import no_alignment
-        from ..io.scores import read_trial_list
+        from ..io.scores import format_scores, read_trial_list
 
         double = self.backend == "cosine"
-        enrolled = self.asv.read_vectors(paths["enrollment_vectors"], double=double)
-        tried = self.asv.read_vectors(paths["trial_vectors"], double=double)
-        enrollment = self.asv.enrollment(*original_sets(self.condition, self.asv.protocol)[0])
-        trials = read_trial_list(inputs.load(paths["trials"]))
-        allow = self.asv.access.allow_missing
-        if self.backend == "cosine":
-            selected = select_trials(enrolled, enrollment, tried, trials, allow_missing=allow)
-            scored = score_aligned(enrolled, tried, selected, no_alignment(), None)
-        else:
-            model = self.asv.backend(self.condition.asv_model, self.anon_suffix)
-            scored = score_trials(
-                enrolled, enrollment, tried, trials, model=model, allow_missing=allow
-            )
-        content = {self.folder / "scores": scored.text().encode()}
-        return Content(content, scored.left_out, scored.warnings)
+        enrolled, tried = (
+            self.asv.read_vectors(paths[f"{side}_vectors"], double=double)
+            for side in ("enrollment", "trial")
+        )
+        model = self.condition.asv_model, self.anon_suffix
+        scored, left_out, remarks = score_trials(
+            enrolled,
+            self.asv.enrollment(*original_sets(self.condition, self.asv.protocol)[0]),
+            tried,
+            read_trial_list(inputs.load(paths["trials"])),
+            backend=aligned_scorer(no_alignment(), None) if double else "plda",
+            model=None if double else self.asv.backend(*model),
+            allow_missing=self.asv.access.allow_missing,
+        )
+        content = {self.folder / "scores": format_scores(scored).encode()}
+        return Content(content, left_out, remarks)
 
 
 def missing_inputs(

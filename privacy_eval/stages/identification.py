@@ -159,7 +159,7 @@ class _Galleries:
         return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..asv.galleries import identify
+        from ..asv.galleries import identified, rank_tests
         from ..asv.group_galleries import groups_of_gallery, identify_groups
 
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
@@ -176,33 +176,34 @@ class _Galleries:
         options: dict[str, Any] = {
             "backend": self.backend,
             "model": self.asv.backend(*model) if self.backend == "plda" else None,
-            "rank": self.options.rank,
             "length": self.options.length,
             "distractors": distractors,
             "replicates": self.options.bootstrap,
             "seed": self.options.seed,
             "allow_missing": self.asv.access.allow_missing,
         }
-        identified = identify(gallery, tests, utt2spk, **options)
-        groups, remarks = {}, []
+        rank, drawn = self.options.rank, (self.options.bootstrap, self.options.seed)
+        ranks = rank_tests(gallery, tests, utt2spk, **options)
+        attack = identified(ranks, None, rank, *drawn)
+        groups, remarks, options["rank"] = {}, [], rank
         for labels in labels_in_tree(self.groups, self.asv.access.tree):
             group_of, without = groups_of_gallery(gallery, utt2spk, labels, distractors)
             if of_groups := identify_groups(gallery, tests, utt2spk, group_of, **options):
                 groups[labels.column] = of_groups
-            n_own = identified.n_enrolled - identified.n_distractors
-            n_speakers = n_own + len(identified.not_enrolled)
+            n_own = attack.n_enrolled - attack.n_distractors
+            n_speakers = n_own + len(attack.not_enrolled)
             remarks += without_group(labels, self.asv.access.tree, without, n_speakers)
         provenance = {"version": __version__, "backend": self.backend, **made_of.provenance()}
-        record = to_record(self.condition, identified, self.options, provenance, genders)
+        record = to_record(self.condition, attack, self.options, provenance, genders)
         record = replace(record, groups=groups)
         arrays = {
-            "speakers": identified.test_speakers,
-            "speaker": identified.speaker,
-            "beaten": identified.beaten,
+            "speakers": attack.test_speakers,
+            "speaker": attack.speaker,
+            "beaten": attack.beaten,
         }
-        lost = identified.without_vector
+        lost = attack.without_vector
         left_out = f"{lost} utterances without x-vectors left out" if lost else ""
-        refused = identified.singling_out.refused
+        refused = attack.singling_out.refused
         notes = (f"no singling out: {refused}",) if refused else ()
         content = record_content(self.path, record, arrays)
         return Content(content, left_out, tuple(remarks), notes)
@@ -245,15 +246,14 @@ def to_record(
     """Compose the record of a condition."""
     from ..results.records import IdentificationRecord
 
-    intervals = identified.intervals(options.bootstrap, options.seed) if options.bootstrap else ()
     return IdentificationRecord(
         condition,
         sizes=identified.sizes,
         linkage=tuple(identified.linkage.tolist()),
-        intervals=tuple((i.low, i.high) for i in intervals),
+        intervals=tuple((i.low, i.high) for i in identified.bounds),
         rank=identified.rank,
         length=identified.length,
-        n_tests=identified.speaker.size,
+        n_tests=len(identified.speaker),
         n_test_speakers=len(identified.test_speakers),
         n_enrolled=identified.n_enrolled,
         enrollment_utterances=identified.enrollment_utterances,

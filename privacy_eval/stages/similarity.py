@@ -111,13 +111,13 @@ class _Similarity:
         return asv_sources(asv, model, sets, inputs, {"utt2spk": utt2spk})
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..asv.voice_similarity import files_2020, measure
+        from ..asv.voice_similarity import files_2020, voice_similarity
         from ..metrics import similarity_metrics
         from ..results.records import SimilarityRecord
 
         trained_on = self.part.asv_model
         backend = self.asv.default_backend(trained_on)
-        measured = measure(
+        measured = voice_similarity(
             self.asv.compared_vectors(trained_on, paths["original_vectors"]),
             self.asv.compared_vectors(trained_on, paths["anonymized_vectors"]),
             inputs.load(paths["utt2spk"]),

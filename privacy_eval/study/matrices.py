@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..asv.backend import score_matrix
+from ..asv.voice_similarity import voice_similarity
 from ..io.schema import to_plain
-from ..metrics import VARIANTS, similarity_matrix, similarity_metrics, voice_similarity
+from ..metrics import similarity_metrics
 from ..simulate import Anonymization
 from .attacks import simulated_backend, voice_model
 from .protocol import MatricesExperiment, VectorSettings
@@ -31,28 +31,19 @@ def _matrices(
     metrics: Metrics,
 ) -> list[Row]:
     model, backend = voice_model(vectors), simulated_backend(vectors, generator)
-    speaker = np.repeat(np.arange(experiment.speakers, dtype=np.int64), experiment.utterances)
+    speaker = np.repeat(np.arange(experiment.speakers), experiment.utterances)
+    names = np.char.zfill(speaker.astype(np.str_), 9)  # in the order of the numbers
     voices = model.voices(experiment.speakers, generator)[speaker]
-    original = model.utterances(voices, generator).astype(np.float32)
-    oo = score_matrix(original, 1, original, model=backend)
-    counterpart = np.arange(speaker.size, dtype=np.int64)
+    original = model.utterances(voices, generator)
     rows: list[Row] = []
     for case in experiment.cases:
         kind = Anonymization(case.keep, pseudo=case.pseudo, noise=case.noise * vectors.within)
         pseudo = kind.pseudo_voices(experiment.speakers, model, generator)[speaker]
-        utterances = model.utterances(voices, generator)
-        anonymized = kind.anonymize(utterances, pseudo, generator).astype(np.float32)
-        oa = score_matrix(original, 1, anonymized, model=backend)
-        aa = score_matrix(anonymized, 1, anonymized, model=backend)
-        values, matrices = {}, {}
-        for variant in VARIANTS:
-            similarity = voice_similarity(
-                similarity_matrix(oo, speaker, variant=variant),
-                similarity_matrix(oa, speaker, column_of=counterpart, variant=variant),
-                similarity_matrix(aa, speaker, variant=variant),
-            )
-            values[variant] = similarity_metrics(similarity)
-            for name in ("oo", "oa", "aa"):
-                matrices[f"{variant}_{name}"] = plain(getattr(similarity, name).values)
+        anonymized = kind.anonymize(model.utterances(voices, generator), pseudo, generator)
+        measured = voice_similarity(original, anonymized, names, backend="plda", model=backend)
+        arrays = measured.arrays()
+        del arrays["speakers"]
+        values = {v: similarity_metrics(one) for v, one in measured.by_variant.items()}
+        matrices = {name: plain(matrix) for name, matrix in arrays.items()}
         rows.append({"title": case.title, "metrics": values, "matrices": matrices})
     return rows

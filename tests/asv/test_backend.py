@@ -695,9 +695,9 @@ def test_enrollment_and_trial_dimensions_must_agree() -> None:
 
 def test_invalid_arguments_are_errors() -> None:
     x = np.ones((2, 3), dtype=np.float32)
-    with pytest.raises(ValueError, match="plda with a model"):
+    with pytest.raises(PrivacyEvalError, match="plda with a model"):
         score_matrix(x, 1, x)
-    with pytest.raises(ValueError, match="expected a back end of"):
+    with pytest.raises(PrivacyEvalError, match="expected a back end of"):
         score_matrix(x, 1, x, backend="lda", model=small_model(3))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="normalization must be one of .* not 'counts'"):
         plda_transform(x, small_model(3).plda, normalization="counts")  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from support import REAL_TREE, ROOT, assert_golden, lines_to, needs_real_tree
 
+import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import (
     BACKENDS,
@@ -31,20 +32,21 @@ from privacy_eval.asv.model_folder import (
     save_backend,
 )
 from privacy_eval.asv.tree_vectors import TreeVectors, backend_folder
-from privacy_eval.asv.trials import ScoredTrials, score_trials
+from privacy_eval.asv.trials import score_trials
+from privacy_eval.errors import InputWarning
 from privacy_eval.io.kaldi_objects import write_vector
 from privacy_eval.io.plda import Plda, read_plda, write_plda
-from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
+from privacy_eval.io.scores import format_scores, read_scores, read_trial_list, read_trials
 from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
 from privacy_eval.metrics import (
     VARIANTS,
     TrialScores,
     Variant,
+    deid_and_gvd,
     kaldi_eer,
     score_metrics,
     similarity_matrix,
     similarity_metrics,
-    voice_similarity,
     zebra_tag,
 )
 from privacy_eval.metrics.pairing import pair
@@ -212,14 +214,14 @@ def score(
     members: Enrollment = MEMBERS,
     trial: Vectors = TRIAL,
     **options: Any,
-) -> ScoredTrials:
+) -> tuple[Trials, str, tuple[str, ...]]:
     """Scores by cosine, or by a model if one is given."""
     options = {"backend": "plda" if "model" in options else "cosine", **options}
     return score_trials(enrolled, members, trial, trials, **options)
 
 
-def text_of(scored: ScoredTrials) -> list[str]:
-    return scored.text().splitlines()
+def text_of(scored: Trials) -> list[str]:
+    return format_scores(scored).splitlines()
 
 
 @settings(max_examples=20)
@@ -231,7 +233,7 @@ def test_scores_follow_the_trial_order(tmp_path_factory: pytest.TempPathFactory,
     kept = generator.permutation(every)[: generator.integers(1, len(every) + 1)]
     path = lines_to(tmp_path_factory.mktemp("trials") / "trials", kept)
     model = random_model()
-    scored = score(read_trial_list(path), model=model)
+    scored, left_out, _ = score(read_trial_list(path), model=model)
     assert model.mean is not None and model.transform is not None
     want = slow.challenge_scores(
         slow.Plda(model.plda.mean, model.plda.transform, model.plda.psi),
@@ -242,7 +244,7 @@ def test_scores_follow_the_trial_order(tmp_path_factory: pytest.TempPathFactory,
         dict(zip(TRIAL.ids, TRIAL.matrix, strict=True)),
         [line.split() for line in kept],
     )
-    assert (scored.trials_left_out, scored.enrollment_left_out) == (0, 0)
+    assert (scored.missing, left_out) == (0, "")
     assert scored.score.dtype == np.float32
     for line, expected in zip(text_of(scored), want, strict=True):
         assert line.split()[:2] == expected.split()[:2]
@@ -253,7 +255,7 @@ def test_scores_follow_the_trial_order(tmp_path_factory: pytest.TempPathFactory,
 def test_every_backend(backend: BackendName, trial_list: Any) -> None:
     """Speaker b is the mean of two utterances, t2 one of three."""
     model = random_model()
-    scored = score(trial_list("b t2"), backend=backend, model=model)
+    scored, _, _ = score(trial_list("b t2"), backend=backend, model=model)
     mean = ENROLLED.matrix[[3, 2]].sum(axis=0, keepdims=True) / np.float32(2)
     want = score_matrix(mean, 2, TRIAL.matrix[1:2], backend=backend, model=model)
     assert scored.score == pytest.approx(want[0], rel=1e-6)
@@ -262,8 +264,7 @@ def test_every_backend(backend: BackendName, trial_list: Any) -> None:
 def test_score_text_format(trial_list: Any) -> None:
     trials = trial_list("s1 ü1", "s1 u2", "s2 u3", "s2 u4", "s3 u5", "s3 u6")
     scores = np.float32([1.5, -123.456789, 1e-7, 16777216, -0.1, 12345678])
-    scored = ScoredTrials(trials.enrolled, trials.utterance, scores, 0, 0)
-    assert text_of(scored) == [
+    assert text_of(trials.with_columns(score=scores)) == [
         "s1 ü1 1.5",
         "s1 u2 -123.4568",
         "s2 u3 1e-07",
@@ -287,10 +288,10 @@ def test_utterances_without_vector(trial_list: Any) -> None:
     message = "vectors.scp: no vector for 3 ids of the enrollment in spk2utt: "
     with pytest.raises(PrivacyEvalError, match=message):
         score(trials, members=members, model=random_model())
-    scored = score(trials, members=members, model=random_model(), allow_missing=True)
-    assert (scored.trials_left_out, scored.enrollment_left_out) == (4, 3)
+    scored, left_out, _ = score(trials, members=members, model=random_model(), allow_missing=True)
+    assert scored.missing == 4 and left_out.startswith("4 trials and 3 enrollment utterances")
     fewer = enrollment_of(a="a1 a2", b="b2")
-    want = score(trial_list("a t3", "b t3", "b t1"), members=fewer, model=random_model())
+    want, _, _ = score(trial_list("a t3", "b t3", "b t1"), members=fewer, model=random_model())
     assert text_of(scored) == text_of(want)
     message = "no vector for 2 ids of the trials in .*trials: t[89], t[89]"
     with pytest.raises(PrivacyEvalError, match=message):
@@ -301,8 +302,8 @@ def test_recordings_that_are_enrolled_and_tried_are_named(trial_list: Any) -> No
     vectors = random_vectors(["a1", "a2", "b1", "t1"], dimension=8)
     enrollment = enrollment_of(a="a1 a2", b="b1")
     for lines, number in ((("a a1", "a t1", "b a2", "b b1"), 2), (("a t1", "a b1", "b a1"), 0)):
-        scored = score_trials(vectors, enrollment, vectors, trial_list(*lines), backend="cosine")
-        assert [w.split()[1] for w in scored.warnings] == [str(number)] * bool(number)
+        *_, said = score_trials(vectors, enrollment, vectors, trial_list(*lines), backend="cosine")
+        assert [w.split()[1] for w in said] == [str(number)] * bool(number)
 
 
 @pytest.mark.parametrize("backend", ["cosine", "euclidean"])
@@ -314,9 +315,10 @@ def test_vectors_of_zeros_are_no_vectors(backend: BackendName, trial_list: Any) 
     trials = trial_list("a u", "a v", "b u", "b v")
     with pytest.raises(PrivacyEvalError, match=r"e\.scp: 1 vectors are zero .*: a2 \("):
         score_trials(enrolled, enrollment, tried, trials, backend=backend)
-    scored = score_trials(enrolled, enrollment, tried, trials, backend=backend, allow_missing=True)
+    options: dict[str, Any] = {"backend": backend, "allow_missing": True}
+    scored, left_out, _ = score_trials(enrolled, enrollment, tried, trials, **options)
     assert scored.utterance.tolist() == ["v", "v"]
-    assert (scored.trials_left_out, scored.enrollment_left_out) == (2, 1)
+    assert scored.missing == 2 and left_out.startswith("2 trials and 1 enrollment utterances")
 
 
 @pytest.mark.parametrize(
@@ -343,14 +345,12 @@ def test_equal_vectors_are_named(noise: float, equal: int, named: str, trial_lis
     enrollment = enrollment_of(e1="e1", e2="e2")
     trials = trial_list(*(f"{e} {u}" for e in ("e1", "e2") for u in ids))
     vectors = make_vectors(ids, matrix)
-    scored = score_trials(other, enrollment, vectors, trials, backend="cosine")
-    assert [w.split(" vectors")[0] for w in scored.warnings] == [f"warning: {named} trial"] * bool(
-        named
-    )
+    *_, said = score_trials(other, enrollment, vectors, trials, backend="cosine")
+    assert [w.split(" vectors")[0] for w in said] == [f"warning: {named} trial"] * bool(named)
     swapped = enrollment_of(**{u: u for u in ids})
     trials = trial_list(*(f"{u} {e}" for e in ("e1", "e2") for u in ids))
-    scored = score_trials(vectors, swapped, other, trials, backend="cosine")
-    assert [f"{named} enrollment" in w for w in scored.warnings] == [True] * bool(named)
+    *_, said = score_trials(vectors, swapped, other, trials, backend="cosine")
+    assert [f"{named} enrollment" in w for w in said] == [True] * bool(named)
 
 
 @pytest.mark.parametrize("line", ["a t9", "d t1"])
@@ -374,6 +374,120 @@ def test_scores_beyond_float32_are_refused(trial_list: Any) -> None:
     huge = make_vectors(ENROLLED.ids, np.full((5, 3), 3e38))
     with pytest.raises(PrivacyEvalError, match="2 scores are not finite: vectors or model contain"):
         score(trial_list("a t1", "a t2"), enrolled=huge, model=random_model())
+
+
+# --- arrays
+
+
+def people(seed: int, enrolled: int = 3, tried: int = 4) -> tuple[np.ndarray, list[str]]:
+    """Vectors of several utterances of five speakers, around a voice of each."""
+    names = [*"abcde" * enrolled] if seed == 0 else [*"abcde" * tried]
+    voices = {name: np.random.default_rng(n).normal(size=6) for n, name in enumerate("abcde")}
+    noise = np.random.default_rng(seed + 9).normal(size=(len(names), 6))
+    return np.array([voices[name] for name in names]) + 0.3 * noise, names
+
+
+@pytest.mark.parametrize("backend", ["cosine", "euclidean", "plda", "callable"])
+def test_scores_of_arrays_are_those_of_a_slow_loop(backend: Any) -> None:
+    """Of every pair of speaker and utterance, from the mean of the speaker's vectors."""
+    (first, enrolled), (second, spoken) = people(0), people(1)
+    model = train_backend(first, enrolled, lda_dim=2) if backend == "plda" else None
+
+    def one(mean: Any, vector: Any) -> float:
+        if backend == "plda":
+            assert model is not None
+            plda = slow.Plda(model.plda.mean, model.plda.transform, model.plda.psi)
+            lines = slow.challenge_scores(
+                plda, model.mean, model.transform, {"m": ("m1", "m2", "m3")},
+                {f"m{n}": row for n, row in enumerate(np.float32(mean), 1)},
+                {"t": np.float32(vector)}, [("m", "t")],
+            )  # fmt: skip
+            return float(lines[0].split()[2])
+        mean = np.mean(mean, axis=0)
+        if backend == "cosine":
+            return float(mean @ vector / np.linalg.norm(mean) / np.linalg.norm(vector))
+        power = 2 if backend == "euclidean" else 1
+        return -float((np.abs(mean - vector) ** power).sum() ** (1 / power))
+
+    def manhattan(means: Any, tried: Any) -> Any:
+        return -np.abs(means[:, None] - tried).sum(axis=-1)
+
+    by = manhattan if backend == "callable" else backend
+    trials = pe.score(
+        first, second, enrolled=enrolled, trial_speaker=spoken, backend=by, model=model
+    )
+    assert trials.enrolled.tolist() == [name for name in "abcde" for _ in spoken]
+    assert trials.utterance.tolist() == [str(n) for n in range(20)] * 5
+    assert trials.is_target.tolist() == [name == s for name in "abcde" for s in spoken]
+    assert trials.trial_speaker.tolist() == spoken * 5
+    own = np.array(enrolled)
+    want = [one(first[own == name], vector) for name in "abcde" for vector in second]
+    assert trials.score == pytest.approx(np.array(want), rel=1e-5, abs=2e-5)
+
+
+def test_arrays_mappings_and_files_have_the_same_scores(tmp_path: Path) -> None:
+    (first, enrolled), (second, spoken) = people(0), people(1)
+    ids = [f"u{n}" for n in range(20)]
+    want = pe.score(first, second, enrolled=enrolled, trial_speaker=spoken, utterance=ids)
+    scp = tmp_path / "xvector.scp"
+    write_vectors(scp, ids, second, tree=tmp_path)
+    utt2spk = lines_to(tmp_path / "utt2spk", map(" ".join, zip(ids, spoken, strict=True)))
+    vectors = read_vectors(scp, tree=tmp_path)
+    by_id = dict(zip(ids, spoken, strict=True))
+    for found in (
+        pe.score(first.tolist(), vectors, enrolled=enrolled, trial_speaker=str(utt2spk)),
+        pe.score(first, vectors, enrolled=np.array(enrolled), trial_speaker=by_id),
+        pe.score(
+            {f"e{n}": row for n, row in enumerate(first)},
+            dict(zip(ids, second, strict=True)),
+            enrolled={f"e{n}": name for n, name in enumerate(enrolled)},
+            trial_speaker=by_id,
+        ),
+    ):
+        assert found.utterance.tolist() == want.utterance.tolist()
+        assert np.array_equal(found.score, want.score)
+        assert np.array_equal(found.is_target, want.is_target)
+    listed = {"enrolled": ["c", "a"], "utterance": ["u3", "u0"], "label": [0, 1], "sex": ["f", "m"]}
+    some = pe.score(first, vectors, enrolled=enrolled, trials=listed)
+    rows = [2 * 20 + 3, 0]
+    assert np.array_equal(some.score, want.score[rows]) and some.is_target.tolist() == [False, True]
+    assert some["sex"].tolist() == ["f", "m"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"trial": np.ones((20, 5))}, "enrollment vectors of 6 dimensions, trial vectors of 5"),
+        ({"enrollment": np.full((15, 6), np.nan)}, "15 enrollment vectors .* NaN"),
+        ({"enrollment": np.full((15, 6), 1e300)}, "15 enrollment vectors .* too large"),
+        ({"trial": np.zeros((20, 6))}, "trial vectors: 20 vectors are zero"),
+        ({"enrolled": ["a"] * 14}, "14 enrolled speakers for 15 enrollment vectors"),
+        ({"trial_speaker": ["a"] * 21}, "21 trial speakers for 20 trial vectors"),
+        ({"trial_speaker": {"0": "a"}}, "19 trial utterances have no trial speaker: 1, 2"),
+        ({"utterance": ["u"] * 20}, "20 ids, 1 of them different, for 20 trial vectors"),
+        ({"trials": {"enrolled": ["z"], "utterance": ["0"]}}, "1 speakers are not enrolled .*: z"),
+        ({"trials": {"enrolled": ["a"], "utterance": ["99"]}}, "no vector for 1 ids of .*: 99"),
+        (
+            {"backend": lambda first, second: first},
+            r"shape \(5, 6\) instead of \(5, 20\)",
+        ),
+        ({"backend": lambda first, second: first @ second.T * np.nan}, "100 scores are not finite"),
+    ],
+)
+def test_arrays_that_cannot_be_scored(changed: dict[str, Any], message: str) -> None:
+    (first, enrolled), (second, spoken) = people(0), people(1)
+    given = {"enrollment": first, "trial": second, "enrolled": enrolled, "trial_speaker": spoken}
+    with pytest.raises(PrivacyEvalError, match=message):
+        pe.score(**{**given, **changed})
+    if "trial" not in changed:
+        with pytest.raises(PrivacyEvalError, match="plda with a model"):
+            pe.score(**given, backend="plda")
+
+
+def test_equal_vectors_of_arrays_are_a_warning() -> None:
+    (first, enrolled), (second, _) = people(0), people(1)
+    with pytest.warns(InputWarning, match="20 of 20 trial vectors are equal"):
+        pe.score(first, second[:1].repeat(20, axis=0), enrolled=enrolled)
 
 
 # --- x-vectors of a tree
@@ -462,7 +576,7 @@ def real_model() -> StoredBackend:
 
 
 @cache
-def real_scores(condition: str) -> ScoredTrials:
+def real_scores(condition: str) -> Trials:
     _, enrolled, trial = condition.split("-")
     data = REAL_TREE / "data"
     return score_trials(
@@ -471,7 +585,7 @@ def real_scores(condition: str) -> ScoredTrials:
         real_vectors(trial),
         read_trial_list(data / trial / "trials"),
         model=real_model().model,
-    )
+    )[0]
 
 
 def scores_by_trial(lines: Iterable[str]) -> dict[tuple[str, str], float]:
@@ -503,7 +617,7 @@ def test_metrics_of_real_conditions(condition: str, tmp_path: Path) -> None:
     """Our scores, written and read, against what independent tools make of Kaldi's. Min DCF
     of the released scripts is known to the digits they print."""
     scores = tmp_path / "scores"
-    scores.write_text(real_scores(condition).text())
+    scores.write_text(format_scores(real_scores(condition)))
     key = REAL_TREE / "data" / condition.split("-")[2] / "trials"
     trials = pair(read_scores(scores), read_trials(key))
     actual = TrialScores.from_labels(trials.score, trials.is_target)
@@ -539,7 +653,7 @@ def test_similarity_of_real_speech(name: str, variant: Variant) -> None:
     ):
         scores = score_matrix(first.matrix, 1, second.matrix, model=real_model().model)
         matrices.append(similarity_matrix(scores, speaker, column_of=column_of, variant=variant))
-    actual = similarity_metrics(voice_similarity(*matrices))
+    actual = similarity_metrics(deid_and_gvd(*matrices))
     want = expected()["similarity"][f"{name}_anon"]
     if variant == "exact":
         want = want["exact"]

@@ -33,7 +33,7 @@ from support import (
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName, score_matrix
-from privacy_eval.asv.voice_similarity import SimilarityResult, measure, write_2020
+from privacy_eval.asv.voice_similarity import SimilarityResult, voice_similarity, write_2020
 from privacy_eval.io.inputs import Inputs
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
@@ -82,7 +82,7 @@ def measured(
     original = simulated(spoken) if original is None else original
     anonymized = simulated(spoken, order=1) if anonymized is None else anonymized
     options = {"backend": "cosine", **options}
-    return measure(original, anonymized, utt2spk(folder, spoken), **options)
+    return voice_similarity(original, anonymized, utt2spk(folder, spoken), **options)
 
 
 def utt2spk(folder: Path, spoken: dict[str, str] = SPOKEN) -> Path:
@@ -97,7 +97,7 @@ def test_numbers_are_those_of_a_second_implementation(
     """The anonymized set's lines stand in another order."""
     original, anonymized = simulated(), simulated(order=order)
     assert original.ids != anonymized.ids
-    similarity = measure(original, anonymized, utt2spk(tmp_path), backend=backend)
+    similarity = voice_similarity(original, anonymized, utt2spk(tmp_path), backend=backend)
 
     def scores(first: Vectors, second: Vectors) -> dict[tuple[str, str], float]:
         matrix = score_matrix(first.matrix, 1, second.matrix, backend=backend)
@@ -119,6 +119,54 @@ def test_numbers_are_those_of_a_second_implementation(
             rows = [[cells[a, b] for b in similarity.speakers] for a in similarity.speakers]
             values = getattr(similarity.by_variant[variant], kind).values
             assert values == pytest.approx(np.array(rows), abs=precision)
+
+
+def test_arrays_vectors_and_mappings_have_the_same_matrices(tmp_path: Path) -> None:
+    """The anonymized vectors of a mapping stand in another order."""
+    original, anonymized = simulated(), simulated(order=1)
+    named = [SPOKEN[u] for u in original.ids]
+    rows = anonymized.matrix[anonymized.rows(original.ids, "test")]
+    want = measured(tmp_path, original, replace(anonymized, ids=original.ids, matrix=rows))
+    by_id = {u: anonymized.matrix[n].tolist() for n, u in enumerate(anonymized.ids)}
+    for found in (
+        voice_similarity(original.matrix.tolist(), rows.astype(float), named),
+        voice_similarity(original, dict(zip(original.ids, rows, strict=True)), SPOKEN),
+        voice_similarity(original, by_id, named, variants=["exact"]),
+        voice_similarity(original, anonymized, str(utt2spk(tmp_path)), variants=["exact"]),
+    ):
+        assert found.speakers == ("s1", "s2", "s3", "s4", "s5")
+        assert [*found.by_variant][-1] == "exact"
+        for kind in ("oo", "oa", "aa"):
+            values = (getattr(x.by_variant["exact"], kind).values for x in (found, want))
+            assert next(values) == pytest.approx(next(values), abs=1e-12)
+    assert "5 speakers, 20 utterances" in repr(want) and "<table>" in want._repr_html_()
+    rows_of = {(row["variant"], row["metric"]): row["value"] for row in want.to_rows()}
+    assert rows_of["exact", "deid"] == want.by_variant["exact"].deid
+    assert rows_of["challenge", "gvd_db"] == want.by_variant["challenge"].gvd_db
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"anonymized": np.ones((19, 5))},
+            "anonymized vectors: no vector for 1 ids .*: 19",
+        ),
+        ({"anonymized": np.eye(20)}, "dimensions"),
+        ({"original": np.full((20, 5), np.nan)}, "20 original vectors .* NaN"),
+        ({"original": [[1, 2], [3]]}, "not all of one dimension"),
+        ({"original": [1.0, 2.0]}, "must be the rows of an array"),
+        ({"speakers": ["a"] * 19}, "19 speakers for 20 original vectors"),
+        ({"speakers": ["a"] * 20}, "one speaker only"),
+        ({"speakers": ["a"] * 19 + ["b"]}, "1 speakers have a single utterance.*: b"),
+        ({"speakers": ["a", None] * 10}, "10 of 20 speakers are missing"),
+    ],
+)
+def test_arrays_that_cannot_be_compared(changed: dict[str, Any], message: str) -> None:
+    arrays = {"original": simulated().matrix, "anonymized": simulated(order=1).matrix}
+    given = {**arrays, "speakers": [*SPOKEN.values()], **changed}
+    with pytest.raises(PrivacyEvalError, match=message):
+        voice_similarity(**given)
 
 
 def test_speakers_from_the_least_protected_on(tmp_path: Path) -> None:
@@ -250,10 +298,8 @@ def test_utterances_without_a_vector(tmp_path: Path) -> None:
     ):
         with pytest.raises(PrivacyEvalError) as error:
             measured(tmp_path, *pair)
-        assert str(error.value) == (
-            f"{tmp_path / 'utt2spk'}: 2 utterances have no vector in {where}: s1-u0, s2-u3 "
-            "(--allow-missing leaves them out)"
-        )
+        assert str(error.value).startswith(f"{where}: no vector for 2 ids of {tmp_path}/utt2spk: s")
+        assert "s1-u0, s2-u3 (" in str(error.value) and "--allow-missing" in str(error.value)
         similarity = measured(tmp_path, *pair, allow_missing=True)
         assert (similarity.left_out, similarity.n_utterances) == (2, 18)
         assert len(similarity.speakers) == 5
@@ -485,7 +531,7 @@ def test_a_missing_utterance_fails_and_keeps_the_record_before(tree: SpeechTree)
     tree.vectors(f"{TRIALS}_anon", without=["s1-u2"])
     outcome = made(tree)
     assert re.match(
-        rf".*data/{TRIALS}/utt2spk: 1 utterances have no vector in .*_anon/xvector.scp: s1-u2",
+        rf".*_anon/xvector.scp: no vector for 1 ids of .*data/{TRIALS}/utt2spk: s1-u2",
         outcome.failed[NAME],
     )
     assert snapshot(tree.root / "out") == before

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import ROOT, Run, cli, lines_to, write
 
+import privacy_eval as pe
 from privacy_eval import PrivacyEvalError, infer_attribute
 from privacy_eval.attackers.attributes import fit_lda, inference_risk, ledoit_wolf
 
@@ -260,3 +261,17 @@ def test_options_that_compute_nothing(option: tuple, options: list) -> None:
 def test_dimensions_that_differ() -> None:
     with pytest.raises(PrivacyEvalError, match="differ"):
         infer_attribute(np.eye(8), list("ffffmmmm"), list("abcdefgh"), anon=np.eye(8)[:, :4])
+
+
+def test_results_are_a_table_with_the_caveat_of_the_command_line() -> None:
+    rng = np.random.default_rng(0)
+    speakers = [f"s{n}" for n in range(12) for _ in range(4)]
+    labels = ["f" if int(name[1:]) < 5 else "m" for name in speakers]
+    results = pe.infer_attribute(rng.normal(size=(48, 3)), labels, speakers, bootstrap=(20, 0))
+    (row,) = results.to_rows()
+    of = results["orig_to_orig"]
+    assert (row["situation"], row["uar"]) == ("orig_to_orig", of.uar)
+    assert (row["low"], row["high"], row["risk"]) == (*of.interval, of.risk.value)
+    assert "12 speakers, 2 classes (f, m); chance 50.0%" in repr(results)
+    assert "12 speakers (5 of f): too few" in repr(results)
+    assert "<table>" in results._repr_html_()

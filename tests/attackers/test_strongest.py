@@ -13,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import GOLDEN, Run, cli
 
+import privacy_eval as pe
+from privacy_eval import PrivacyEvalError
 from privacy_eval.attackers.strongest import strongest
+from privacy_eval.io.trial_speakers import with_speakers
 
 CASES = json.loads((GOLDEN.parent / "attackers/strongest.json").read_text())
 
@@ -87,6 +90,30 @@ def test_one_attacker_has_its_own_interval() -> None:
 def test_what_is_no_comparison_is_an_error(estimates: list, replicates: list) -> None:
     with pytest.raises(ValueError, match=r"estimates|replicates|finite"):
         strongest(estimates, replicates)
+
+
+def test_trials_have_the_strongest_of_their_replicates() -> None:
+    """As the command line finds it on the same files; not among trials of other speakers."""
+    key = pe.read_trials(REAL_B2 / "trials")
+    attackers = {
+        name: with_speakers(
+            pe.pair(pe.read_scores(REAL_B2 / f"scores/{name}.gz"), key), REAL_B2 / "test_utt2spk"
+        )
+        for name in ATTACKS
+    }
+    result = pe.strongest(attackers, bootstrap=20)
+    printed = json.loads(metrics(*ATTACKS, more=(*STRONGEST, "--format", "json")).out)["strongest"]
+    for field in ("minimum", "corrected", "lower", "upper", "attackers"):
+        assert getattr(result, field) == pytest.approx(printed[field], abs=1e-12)
+    rows = {row["attacker"]: row for row in result.to_rows()}
+    assert [*rows] == [*ATTACKS] and rows["ridge_reverse"]["corrected"] == result.corrected
+    assert [n for n in ATTACKS if rows[n]["low"] is not None] == ["ridge_reverse"]
+    assert "ridge_reverse" in repr(result) and any("widened" in note for note in result.notes)
+    someone = attackers["words"].trial_speaker.used[0]
+    rest = [name for name in attackers["words"].trial_speaker.used if name != someone]
+    attackers["words"] = attackers["words"].select(trial_speaker=rest)
+    with pytest.raises(PrivacyEvalError, match="different speakers"):
+        pe.strongest(attackers, bootstrap=20)
 
 
 # --- metrics --strongest

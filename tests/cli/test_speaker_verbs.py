@@ -36,7 +36,7 @@ from privacy_eval.asv.backend import BACKENDS, score_matrix, train_backend
 from privacy_eval.asv.enrollment import load_enrollment
 from privacy_eval.asv.model_folder import load_backend
 from privacy_eval.asv.trials import score_trials
-from privacy_eval.asv.voice_similarity import measure
+from privacy_eval.asv.voice_similarity import voice_similarity
 from privacy_eval.choices import DEMO_MARKER
 from privacy_eval.io.scp import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
@@ -108,8 +108,11 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     asv_scores = keywords(score_trials) | enrolled | vectors | stage | attackers
     assert of("asv-scores") | reading == asv_scores | reading
     # `part` is for the sets of a tree; there is one variant or both.
-    similarity = set(signature(measure).parameters) - {"part", "variants"}
-    assert of("similarity") | reading == similarity | {"variant", "format"} | stage | reading
+    similarity = set(signature(voice_similarity).parameters) - {"part", "variants", "speakers"}
+    assert (
+        of("similarity") | reading
+        == similarity | {"utt2spk", "variant", "format"} | stage | reading
+    )
     trained = keywords(train_backend) | {"vectors", "utt2spk"} | stage - jobs
     assert of("train-backend") | reading == trained | reading
     for verb in ("asv-scores", "similarity"):
@@ -179,7 +182,7 @@ def test_scores_with_utterances_left_out(files: Files) -> None:
     assert run == Run(
         0,
         "",
-        "privacy-eval: left out 4 trials and 1 enrollment utterances without x-vectors\n",
+        "privacy-eval: 4 trials and 1 enrollment utterances without x-vectors left out\n",
     )
     assert len(files.out.read_text().splitlines()) == 44
 

@@ -17,7 +17,7 @@ from privacy_eval.metrics import (
     count_scores,
     groups,
     similarity_matrix,
-    singling_out,
+    single_out,
 )
 from privacy_eval.metrics.eer import speaker_eers
 from privacy_eval.metrics.opinions import mean_opinion
@@ -126,7 +126,7 @@ TAKE_NUMBERS: dict[str, Callable[[Any], object]] = {
     "counts": lambda mask: count_scores(mask(SCORES[SAME]), SCORES[~SAME]),
     "identification": lambda mask: closed_set_linkage(mask(SCORES.reshape(8, 8)), range(8), [2]),
     "own": lambda mask: closed_set_linkage(SCORES.reshape(8, 8), mask(np.arange(8)), [2]),
-    "singling_out": lambda mask: singling_out(
+    "singling_out": lambda mask: single_out(
         mask(SCORES.reshape(8, 8)), SCORES.reshape(8, 8, 1), range(8)
     ),
     "similarity": lambda mask: similarity_matrix(

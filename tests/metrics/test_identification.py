@@ -23,10 +23,9 @@ from privacy_eval.metrics.identification import (
     beaters,
     closed_set_linkage,
     linkage_of_beaters,
-    local_disclosure,
     rank_disclosure,
     rate_interval,
-    singling_out,
+    single_out,
     singling_out_chance,
     singling_out_curve,
     speaker_linkage,
@@ -207,7 +206,7 @@ def test_singling_out_agrees_with_an_independent_package(corpus: str, size: int)
     case = cases()[f"{corpus}_N{size}"]
     arrays, detail = case["inputs"], case["expected"]["detail"]
     drawn = np.array([d["speakers"] for d in detail]).reshape(len(arrays["own"]), -1, size)
-    singled = singling_out(
+    singled = single_out(
         arrays["test_scores"], arrays["calibration_scores"], arrays["own"], drawn=drawn
     )
     assert singled.thresholds.ravel().tolist() == pytest.approx(
@@ -223,7 +222,7 @@ def test_own_calibration_scores_set_the_threshold() -> None:
     arrays, count = case["inputs"], case["inputs"]["calibration_count"]
     padded = np.full((4, 4, count.max()), np.nan)
     padded[:, np.arange(count.max()) < count[:, None]] = arrays["calibration_scores"]
-    singled = singling_out(arrays["test_scores"], padded, np.arange(4), draws=1)
+    singled = single_out(arrays["test_scores"], padded, np.arange(4), draws=1)
     assert singled.thresholds.ravel().tolist() == pytest.approx(
         case["expected"]["thresholds"], abs=1e-12
     )
@@ -237,7 +236,7 @@ def test_singling_out_by_hand(n: int, m: int, seed: int) -> None:
     tests = rng.integers(-3, 4, (2, n)).astype(float)
     calibration = rng.integers(-3, 4, (2, n, m)).astype(float)
     own = rng.integers(0, n, 2)
-    singled = singling_out(tests, calibration, own, n_speakers=max(2, n - 1), draws=3, seed=seed)
+    singled = single_out(tests, calibration, own, n_speakers=max(2, n - 1), draws=3, seed=seed)
     for e, draw in itertools.product(range(2), range(3)):
         speakers = singled.drawn[e, draw].tolist()
         assert own[e] in speakers
@@ -263,7 +262,7 @@ def test_uninformed_attacker_singles_out_by_chance() -> None:
     expected = {2: 0.5, 5: 0.8**4, 20: 0.95**19}
     assert singling_out_chance(list(expected)).tolist() == pytest.approx(list(expected.values()))
     rng = np.random.default_rng(5)
-    singled = singling_out(
+    singled = single_out(
         rng.normal(size=(400, 20)), rng.normal(size=(400, 20, 9)), np.arange(400) % 20, draws=1
     )
     # A threshold that is estimated is a little off: within 4 standard errors of 400 speakers.
@@ -286,7 +285,7 @@ def test_invalid_singling_out(
     tests: Any, calibration: Any, own: Any, options: Any, message: str
 ) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
-        singling_out(tests, calibration, own, **options)
+        single_out(tests, calibration, own, **options)
 
 
 def test_rank_disclosure_by_hand() -> None:
@@ -300,19 +299,6 @@ def test_rank_disclosure_by_hand() -> None:
     assert actual.max_bits == max(bits)
     with pytest.raises(PrivacyEvalError, match="rank"):
         rank_disclosure([0, 0])
-
-
-def test_local_disclosure_by_hand() -> None:
-    case = cases()["lid"]
-    disclosure = local_disclosure(case["arguments"]["llr"], case["arguments"]["own"])
-    expected = case["expected"]
-    assert disclosure.bits.tolist() == pytest.approx(expected["lid"], abs=1e-12)
-    assert disclosure.mean_bits == pytest.approx(expected["alid"], abs=1e-12)
-    assert disclosure.positive == pytest.approx(expected["pdr"])
-    assert 1 - disclosure.positive == pytest.approx(expected["ndr"])
-    assert disclosure.mean_positive == pytest.approx(expected["lid_plus"], abs=1e-12)
-    assert disclosure.mean_negative == pytest.approx(expected["lid_minus"], abs=1e-12)
-    assert disclosure.max_bits == pytest.approx(expected["lid_max"], abs=1e-12)
 
 
 @given(st.data())

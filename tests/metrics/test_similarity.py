@@ -21,11 +21,11 @@ from privacy_eval.metrics import (
     SimilarityMatrix,
     TrialScores,
     Variant,
+    deid_and_gvd,
     linkability,
     similarity_matrix,
     similarity_metrics,
     speaker_linkability,
-    voice_similarity,
 )
 from privacy_eval.metrics.similarity import _ThresholdIndex
 
@@ -199,7 +199,7 @@ def test_deid_and_gain_by_hand() -> None:
     """D_diag 0.8, 0.2 and 0.4."""
     oo, oa = make([[0.9, 0.1], [0.1, 0.9]]), make([[0.6, 0.5], [0.3, 0.6]])
     aa = make([[0.2, 0.6], [0.6, 0.2]])  # the other way round counts as well
-    similarity = voice_similarity(oo, oa, aa)
+    similarity = deid_and_gvd(oo, oa, aa)
     assert similarity.deid == pytest.approx(1 - 0.2 / 0.8)
     assert similarity.gvd_db == pytest.approx(10 * math.log10(0.5))
     summary = similarity_metrics(similarity)
@@ -209,7 +209,7 @@ def test_deid_and_gain_by_hand() -> None:
     )
     assert (similarity.oo, similarity.oa, similarity.aa) == (oo, oa, aa)
     clear, blurred = make([[0.9, 0.1], [0.1, 0.9]]), make([[0.6, 0.2], [0.2, 0.6]])
-    similarity = voice_similarity(blurred, clear, clear)
+    similarity = deid_and_gvd(blurred, clear, clear)
     assert similarity.deid == pytest.approx(-1)
     assert similarity.gvd_db == pytest.approx(10 * math.log10(2))
 
@@ -219,13 +219,13 @@ def test_deid_of_speakers_by_hand() -> None:
     stands out only there."""
     oo = make([[0.9, 0.1, 0.5], [0.1, 0.8, 0.6], [0.5, 0.6, 0.5]])
     oa = make([[0.7, 0.2, 0.6], [0.4, 0.3, 0.3], [0.4, 0.5, 0.9]])
-    similarity = voice_similarity(oo, oa, oo)
+    similarity = deid_and_gvd(oo, oa, oo)
     # Own minus others in oo: 0.9 - 0.3, 0.8 - 0.35, 0.5 - 0.55; in oa: 0.7 - 0.4,
     # 0.3 - 0.35, 0.9 - 0.45.
     assert oo.dominance == pytest.approx(np.array([0.6, 0.45, 0]))
     assert oa.dominance == pytest.approx(np.array([0.3, 0, 0.45]))
     assert similarity.speaker_deid() == pytest.approx(np.array([0.5, 1, -math.inf]))
-    lost = voice_similarity(oo, make([[0.4] * 3] * 3), oo)
+    lost = deid_and_gvd(oo, make([[0.4] * 3] * 3), oo)
     assert lost.speaker_deid().tolist() == [1, 1, 1]
     assert not math.isnan(lost.deid)
 
@@ -356,10 +356,10 @@ def test_equal_scores_distinguish_no_speaker(counts: list[int], seed: int) -> No
         assert matrix.values == pytest.approx(np.full(matrix.values.shape, slow.sigmoid(llr)))
         assert matrix.evidence == pytest.approx(np.full(len(counts), llr / math.log(10)))
     with pytest.raises(PrivacyEvalError, match="original speakers are indistinguishable"):
-        voice_similarity(same, cross, same)
+        deid_and_gvd(same, cross, same)
     labels = np.where(speaker[:, None] == speaker, np.float32(3), np.float32(-3))
     separated = similarity_matrix(labels, speaker)
-    similarity = voice_similarity(separated, cross, same)
+    similarity = deid_and_gvd(separated, cross, same)
     assert similarity.deid == 1
     assert similarity.gvd_db == -math.inf
     assert similarity.speaker_deid().tolist() == [1] * len(counts)
@@ -417,6 +417,24 @@ def test_challenge_without_pair_of_two_speakers_is_refused() -> None:
     with pytest.raises(PrivacyEvalError, match="no pair of utterances compares speakers 1 and 1"):
         similarity_matrix(scores, TWO, column_of=column_of, variant="challenge")
     assert similarity_matrix(scores, TWO, column_of=column_of).n_target == 4
+
+
+@each_variant
+def test_lists_and_names_of_speakers(variant: Variant) -> None:
+    """A matrix as a list, of whole numbers too; speakers in alphabetical order."""
+    want = similarity_matrix(SEPARATED, TWO, variant=variant)
+    for speakers in (TWO.tolist(), ["a", "a", "b", "b"], np.array(["x", "x", "y", "y"], object)):
+        found = similarity_matrix(SEPARATED.tolist(), speakers, variant=variant)
+        assert found.values == pytest.approx(want.values)
+    whole = similarity_matrix(SEPARATED.astype(int).tolist(), ["b", "b", "a", "a"], variant=variant)
+    assert whole.values[::-1, ::-1] == pytest.approx(want.values)
+    assert similarity_matrix(
+        SEPARATED, TWO, column_of=[1, 0, 3, 2], variant=variant
+    ).values.shape == (2, 2)
+    with pytest.raises(PrivacyEvalError, match="speaker c has a single utterance"):
+        similarity_matrix(SEPARATED, ["a", "a", "a", "c"], variant=variant)
+    with pytest.raises(PrivacyEvalError, match="scores must be numbers"):
+        similarity_matrix([["1", "2"], ["3", "4"]], ["a", "b"], variant=variant)
 
 
 @each_variant
@@ -520,7 +538,7 @@ def test_unchanged_speech_has_no_deid_or_gain(case: Case, variant: Variant) -> N
     same = Case(case.speaker, np.arange(case.speaker.size), case.oo, case.oo, case.oo)
     oo = possible(same, "oo", variant)
     assume(oo.d_diag > 0)
-    similarity = voice_similarity(oo, *(matrix_of(same, kind, variant) for kind in ("oa", "aa")))
+    similarity = deid_and_gvd(oo, *(matrix_of(same, kind, variant) for kind in ("oa", "aa")))
     assert similarity.gvd_db == 0
     if variant == "challenge":
         assert similarity.deid == 0

@@ -8,12 +8,16 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from matplotlib import rcParams, rcParamsDefault
 from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
 
+from ...errors import PrivacyEvalError, abbreviate
 from ...metrics import Evaluation, TrialScores, evaluate, score_curves, withholding_caveat
 from ...metrics.caveats import IMPLAUSIBLE_MARK
 from ...metrics.pav import FloatArray
+from ...metrics.trials import Trials
 from . import style
 from .det import Line, det_panel
 from .draw import TITLE, draw_legend, draw_panel
@@ -25,7 +29,7 @@ from .plot import Curve, Panel, Plot
 _PATH = 46
 
 #: Scores of one system.
-Scores = TrialScores | Evaluation
+Scores = Trials | TrialScores | Evaluation | tuple[ArrayLike, ArrayLike]
 _Arrays = Mapping[str, FloatArray]
 #: Systems by name, as evaluated, with the arrays that figures are drawn from.
 _Systems = Mapping[str, tuple[Evaluation, _Arrays]]
@@ -36,24 +40,18 @@ _panels: WeakKeyDictionary[Axes, Panel] = WeakKeyDictionary()
 
 
 def plot_det(
-    scores: Scores | Mapping[str, Scores],
-    axes: Axes | None = None,
-    *,
-    label: str = "",
-    name: str = "",
+    scores: Scores | Mapping[str, Scores], axes: Axes | None = None, *, label: str = ""
 ) -> Axes:
     """Plot the DET curve: miss rate against false-alarm rate, with a marker where they are equal.
 
     Parameters
     ----------
-    scores : TrialScores or Evaluation, or mapping
+    scores : Trials, TrialScores, Evaluation or (target, nontarget), or mapping of str to them
         Of one system, or of several by name.
     axes : matplotlib Axes, optional
         Default: those of a new figure. On axes of an earlier call all systems are drawn.
     label : str
         In the legend, of one system.
-    name : str
-        The same.
 
     Returns
     -------
@@ -64,15 +62,11 @@ def plot_det(
     >>> plot_det(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
     'false-alarm rate (%)'
     """
-    return _plot(_det, _systems(scores, label or name or "EER"), axes)
+    return _plot(_det, _systems(scores, label or "EER"), axes)
 
 
 def plot_ece(
-    scores: Scores | Mapping[str, Scores],
-    axes: Axes | None = None,
-    *,
-    label: str = "",
-    name: str = "",
+    scores: Scores | Mapping[str, Scores], axes: Axes | None = None, *, label: str = ""
 ) -> Axes:
     """Plot the ECE profile: actual, minimum and that of no evidence, against the prior log odds.
 
@@ -80,14 +74,12 @@ def plot_ece(
 
     Parameters
     ----------
-    scores : TrialScores or Evaluation, or mapping
+    scores : Trials, TrialScores, Evaluation or (target, nontarget), or mapping of str to them
         Of one system, or of several by name: their actual profiles are left out.
     axes : matplotlib Axes, optional
         Default: those of a new figure. On axes of an earlier call all systems are drawn.
     label : str
         In the legend, of one system.
-    name : str
-        The same.
 
     Returns
     -------
@@ -95,26 +87,24 @@ def plot_ece(
 
     Examples
     --------
-    >>> plot_ece(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_ylabel()
+    >>> plot_ece(([3, 5, 7, 8], [1, 2, 4, 6])).get_ylabel()
     'empirical cross-entropy (bit)'
     """
-    return _plot(_ece, _systems(scores, label or name or "minimum"), axes)
+    return _plot(_ece, _systems(scores, label or "minimum"), axes)
 
 
 def plot_scores(
-    scores: Scores, axes: Axes | None = None, *, label: str = "", name: str = ""
+    scores: Scores | Mapping[str, Scores], axes: Axes | None = None, *, label: str = ""
 ) -> Axes:
     """Plot histograms and densities of target and nontarget scores, and the local linkability.
 
     Parameters
     ----------
-    scores : TrialScores or Evaluation
+    scores : Trials, TrialScores, Evaluation or (target, nontarget), or mapping of str to one
     axes : matplotlib Axes, optional
         Default: those of a new figure.
     label : str
         In the title.
-    name : str
-        The same.
 
     Returns
     -------
@@ -125,7 +115,7 @@ def plot_scores(
     >>> plot_scores(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).get_xlabel()
     'score'
     """
-    return _plot(_densities, _systems(scores, label or name or "Scores"), axes)
+    return _plot(_densities, _systems(scores, label or "Scores"), axes)
 
 
 def score_plot(systems: Mapping[str, Scores]) -> Plot:
@@ -139,15 +129,18 @@ def _systems(scores: Scores | Mapping[str, Scores], name: str) -> _Systems:
     """Evaluate the scores of one system or of several."""
     given = scores if isinstance(scores, Mapping) else {name: scores}
     systems = {}
-    for key, of_system in given.items():
-        evaluation: object = of_system
+    for key, of in given.items():
+        of_system: object = of.scores if isinstance(of, Trials) else of
+        if isinstance(of_system, tuple | list) and [*map(np.ndim, of_system)] == [1, 1]:
+            of_system = TrialScores(*of_system)
         if isinstance(of_system, TrialScores):
-            evaluation = evaluate(of_system.target, of_system.nontarget)
-        if not isinstance(evaluation, Evaluation) or evaluation.scores is None:
+            of_system = evaluate(of_system.target, of_system.nontarget)
+        if not isinstance(of_system, Evaluation) or of_system.scores is None:
             raise TypeError(
-                f"expected TrialScores or what evaluate() returns, not {type(of_system)}"
+                "expected Trials, TrialScores, what evaluate() returns, or two arrays (target, "
+                f"nontarget), not {type(of)}"
             )
-        systems[key] = evaluation, score_curves(evaluation.scores)
+        systems[key] = of_system, score_curves(of_system.scores)
     return systems
 
 
@@ -254,6 +247,8 @@ def _ece(systems: _Systems) -> Panel:
 
 
 def _densities(systems: _Systems) -> Panel:
+    if len(systems) > 1:
+        raise PrivacyEvalError(f"one system is plotted at a time, not {abbreviate([*systems])}")
     ((name, (evaluation, arrays)),) = systems.items()
     caveat = withholding_caveat(evaluation.caveats, "linkability")
     panel = linkability_panel(arrays, evaluation.values["linkability"], name, caveat)

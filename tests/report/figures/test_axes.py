@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from privacy_eval.metrics import TrialScores
+from privacy_eval import PrivacyEvalError
+from privacy_eval.metrics import TrialScores, evaluate
+from privacy_eval.metrics.trials import Trials
 from privacy_eval.report.figures.axes import plot_det, plot_ece, plot_scores
 from privacy_eval.report.latex_text import escape_latex
 
@@ -39,6 +41,35 @@ def test_one_legend_has_own_lines_and_those_of_the_plot(plot) -> None:  # type: 
     assert sorted(entries(axes)) == sorted([*alone, "mine", "another"])
     if plot is not plot_scores:
         assert any(text.startswith("_B1") for text in alone)
+
+
+@pytest.mark.parametrize("plot", [plot_det, plot_ece, plot_scores])
+def test_all_kinds_of_scores_give_the_same_lines(plot) -> None:  # type: ignore[no-untyped-def]
+    values = [WEAK.target, WEAK.nontarget]
+    order = np.random.default_rng(2).permutation(2400)
+    trials = Trials(
+        score=np.concatenate(values)[order], label=np.repeat([True, False], [400, 2000])[order]
+    )
+    want = plot(WEAK, Figure().subplots(), label="x")
+    for scores in (trials, tuple(values), [v.tolist() for v in values], evaluate(*values)):
+        for axes in (plot(scores, Figure().subplots(), label="x"), plot({"x": scores})):
+            assert entries(axes) == entries(want)
+            for one, other in zip(axes.lines, want.lines, strict=True):
+                assert np.array_equal(one.get_xydata(), other.get_xydata())
+    for wrong in ([1.0, 2.0], "scores", ([[1.0]], [[2.0]])):
+        with pytest.raises(TypeError, match="two arrays"):
+            plot(wrong)
+    plt.close("all")
+
+
+def test_several_systems_of_several_kinds() -> None:
+    several = {"weak": (WEAK.target, WEAK.nontarget), "strong": STRONG}
+    for plot in (plot_det, plot_ece):
+        axes = plot(several, Figure().subplots())
+        shown = entries(axes)
+        assert all(any(text.startswith(name) for text in shown) for name in several)
+    with pytest.raises(PrivacyEvalError, match="one system .* weak, strong"):
+        plot_scores(several, Figure().subplots())
 
 
 @pytest.mark.parametrize("style", ["dark_background", "ggplot", "grayscale", "seaborn-v0_8"])

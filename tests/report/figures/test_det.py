@@ -79,7 +79,7 @@ def test_curves_of_several_calls_on_one_axes_are_told_apart(plot: Callable[..., 
     texts = [[t.get_text() for t in a.get_legend().get_texts()] for a in (axes, together)]
     assert texts[0] == texts[1] and axes.get_xlim() == together.get_xlim()
     axes.clear()
-    plot(others, axes, name="c")
+    plot(others, axes, label="c")
     assert len(axes.lines) == len(plot(others, Figure().subplots()).lines)
 
 
