@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import grouped
 from ..errors import InputWarning, PrivacyEvalError, abbreviate, located
+from ..io.data_dir import read_utt2spk
+from ..io.files import Loaded
 from ..io.scp import Vectors
+from ..metrics.arguments import as_names, as_numbers
 from ..metrics.trials import Ids, Trials
 from .backend import BackendName, FloatMatrix, IntArray, PldaBackend, score_matrix, speaker_means
-from .enrollment import AnyVectors, Enrollment, Names, as_vectors, speakers_of
+from .enrollment import Enrollment
 
 #: From enrollment vectors, the rows of each of E speakers, and T trial vectors to the scores of all
 #: pairs, shape (E, T).
 Scorer = Callable[[FloatMatrix, Sequence[IntArray], FloatMatrix], NDArray[np.floating]]
+
+#: Vectors as they are read, by id, or as the rows of an array.
+AnyVectors = Vectors | Mapping[str, Any] | ArrayLike
+#: Names of vectors in their order, by id, or a utt2spk.
+Names = Mapping[Any, Any] | ArrayLike | Path | Loaded
 
 
 def score(
@@ -211,3 +220,98 @@ def _of_means(
         return score_matrix(means, counts, trial, backend=backend, model=model)
 
     return scores
+
+
+def as_vectors(
+    values: AnyVectors, what: str, ids: ArrayLike | None = None, prefix: str = ""
+) -> Vectors:
+    """Give the rows of an array ids, by default their numbers; they are rounded to float32.
+
+    Parameters
+    ----------
+    values : Vectors, mapping of str to array_like, or array_like, shape (N, D)
+    what : str
+        Which vectors they are, for messages.
+    ids : array_like of str, shape (N,), optional
+    prefix : str
+        Of numbers as ids.
+
+    Returns
+    -------
+    Vectors
+
+    Raises
+    ------
+    PrivacyEvalError
+        No matrix; values that are not finite; another number of ids, or one twice.
+
+    Examples
+    --------
+    >>> as_vectors([[1, 2], [3, 4]], "trial").ids
+    ('0', '1')
+    """
+    if isinstance(values, Vectors):
+        return values
+    ids = [*values] if isinstance(values, Mapping) else ids
+    rows: ArrayLike = [*values.values()] if isinstance(values, Mapping) else values
+    try:
+        matrix = as_numbers(rows, f"{what} vectors")
+    except ValueError as error:
+        raise PrivacyEvalError(f"{what} vectors are not all of one dimension") from error
+    if matrix.ndim != 2 or not matrix.size:
+        raise PrivacyEvalError(
+            f"{what} vectors must be the rows of an array, not of shape {matrix.shape}"
+        )
+    with np.errstate(over="ignore"):
+        single = matrix.astype(np.float32)
+    if bad := np.flatnonzero(~np.isfinite(single).all(axis=1)).tolist():
+        raise PrivacyEvalError(
+            f"{len(bad)} {what} vectors have values that are NaN, infinite or too large, at index "
+            f"{abbreviate([*map(str, bad)])}: leave them out"
+        )
+    numbers = [f"{prefix}{row}" for row in range(len(matrix))]
+    names = numbers if ids is None else as_names(ids, "ids").tolist()
+    if not len(matrix) == len(names) == len({*names}):
+        raise PrivacyEvalError(
+            f"{len(names)} ids, {len({*names})} of them different, for {len(matrix)} {what} "
+            "vectors: give each vector one"
+        )
+    single.setflags(write=False)
+    return Vectors(Path(f"{what} vectors"), tuple(names), single)
+
+
+def speakers_of(vectors: Vectors, speakers: Names, what: str) -> Mapping[str, str]:
+    """Return the speaker of each vector by its id.
+
+    Parameters
+    ----------
+    vectors : Vectors
+    speakers : array_like of str, mapping, Path or Loaded
+        In the order of the vectors, by id, or a utt2spk.
+    what : str
+        For messages.
+
+    Returns
+    -------
+    mapping of str to str
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another number of names; a missing one; an invalid utt2spk.
+
+    Examples
+    --------
+    >>> speakers_of(as_vectors([[1, 2], [3, 4]], "trial"), ["a", "b"], "speakers")
+    {'0': 'a', '1': 'b'}
+    """
+    if isinstance(speakers, str | Path | Loaded):
+        return read_utt2spk(Path(speakers) if isinstance(speakers, str) else speakers)
+    ids = [*map(str, speakers)] if isinstance(speakers, Mapping) else vectors.ids
+    given = [*speakers.values()] if isinstance(speakers, Mapping) else speakers
+    names = as_names(given, what).tolist()
+    if len(names) != len(ids):
+        raise PrivacyEvalError(
+            f"{len(names)} {what} for {len(ids)} {vectors.path}: give each vector one"
+        )
+    return dict(zip(ids, names, strict=True))

@@ -30,7 +30,7 @@ from ..metrics.caveats import MIN_RANKED_TARGETS
 from ..metrics.printed import Printed
 from ..metrics.similarity import SpeakerSimilarity
 from .backend import BackendName, PldaBackend, score_matrix
-from .enrollment import AnyVectors, Names, as_vectors, speakers_of
+from .trials import AnyVectors, Names, as_vectors, speakers_of
 
 _KINDS = ("oo", "oa", "aa")
 

@@ -524,8 +524,6 @@ def _compare(systems: Mapping[str, ConditionMetrics], variant: Variant) -> Compa
 
 def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> None:
     """Print a line per metric of the first variant and those that differ in others, then counts."""
-    from tabulate import tabulate
-
     from ..report.score_file_tables import differing_rows
 
     scores, replicates = evaluated.scores, evaluated.replicates
@@ -543,8 +541,9 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
         if title:
             print(f"# {', '.join(title)}")
         if different:
-            table = [tuple(row.values()) for row in different]
-            print(tabulate(table, tablefmt="plain", disable_numparse=True))
+            widths = {key: max(len(row[key]) for row in different) for key in different[0]}
+            for row in different:
+                print("  ".join(f"{row[key]:{width}}" for key, width in widths.items()).rstrip())
     print(counts)
     _print_if_without_width(row for of_variant in rows.values() for row in of_variant)
     for note in dict.fromkeys(note for of in evaluations.values() for note in of.notes):

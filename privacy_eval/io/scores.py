@@ -275,6 +275,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Join the parts of a column, which are not needed any more."""
     whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
     parts.clear()
+    whole.setflags(write=False)
     return whole
 
 

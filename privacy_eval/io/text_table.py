@@ -37,6 +37,8 @@ _HASH_FACTOR = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 #: Digits of whole numbers that floats hold all, and powers of ten up to them.
 _EXACT_DIGITS = 15
 _POWERS = 10.0 ** np.arange(_EXACT_DIGITS + 1)
+#: Texts that repeat in runs of so many rows, on average, are compared once a run.
+_LONG_RUNS = 6
 #: Texts are found in a table of so many bits, which a cache holds.
 _SLOT_BITS = 16
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -72,9 +74,8 @@ class Column:
 
     def tolist(self) -> list[str]:
         """Return all fields as strings."""
-        raw = self.data.tobytes()
-        ends = (self.start + self.size).tolist()
-        return [raw[a:b].decode("utf-8") for a, b in zip(self.start.tolist(), ends, strict=True)]
+        raw, ends = self.data.data, (self.start + self.size).tolist()
+        return [str(raw[a:b], "utf-8") for a, b in zip(self.start.tolist(), ends, strict=True)]
 
     def take(self, rows: IndexArray | slice) -> Column:
         """Select rows, by a slice or an int array of shape (R,)."""
@@ -139,6 +140,10 @@ def distinct(column: Column) -> tuple[IndexArray, IndexArray]:
     """
     words, n = column.first_words, len(column)
     if column.size.max(initial=0) <= 8 * _WORDS_OF_ALL and words.shape[1]:
+        begins = np.flatnonzero(np.append(True, _differ(words[1:], words[:-1])))
+        if begins.size <= n // _LONG_RUNS:
+            rows, numbers = distinct(column.take(begins))
+            return begins[rows], np.repeat(numbers, np.diff(np.append(begins, n)))
         factors = np.uint64(_HASH_FACTOR) ** np.arange(1, words.shape[1] + 1, dtype=np.uint64)
         with np.errstate(over="ignore"):  # products and sums wrap
             hashes = words[:, 0] * factors[0]

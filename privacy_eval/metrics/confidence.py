@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..choices import MOST_REPLICATES
@@ -274,12 +273,12 @@ def difference_p_value(differences: ArrayLike, n: int) -> float:
     >>> round(difference_p_value([1.0] * 970 + [-1.0] * 29, n=1000), 3)
     0.06
     """
+    from scipy.special import ndtri, stdtr  # slow to import
+
     replicates = np.asarray(differences)
     beyond = min(int(np.sum(replicates <= 0)), int(np.sum(replicates >= 0)))
     fraction = min((beyond + 1) / (replicates.size + 1), 0.5)
-    return float(
-        2 * scipy.special.stdtr(n - 1, np.sqrt((n - 1) / n) * scipy.special.ndtri(fraction))
-    )
+    return float(2 * stdtr(n - 1, np.sqrt((n - 1) / n) * ndtri(fraction)))
 
 
 def least_replicates(n: int, level: float = 0.95, *, tests: int = 1) -> float:
@@ -377,7 +376,9 @@ def expanded_tail(tail: float, n: int) -> float:
     >>> round(expanded_tail(0.025, 20), 4)
     0.0159
     """
-    return float(scipy.special.ndtr(np.sqrt(n / (n - 1)) * scipy.special.stdtrit(n - 1, tail)))
+    from scipy.special import ndtr, stdtrit  # slow to import
+
+    return float(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, tail)))
 
 
 def _by_name(values: object) -> Mapping[str, float]:

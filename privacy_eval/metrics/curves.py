@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from .eer import hull
@@ -186,9 +185,11 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     >>> profile.minimum, profile.actual.round(3)
     (array([0., 0.]), array([0.047, 0.   ]))
     """
+    from scipy.special import expit  # slow to import
+
     check_scores(scores)
     grid = prior_grid(prior_log_odds)
-    prior, rest = scipy.special.expit(grid), scipy.special.expit(-grid)
+    prior, rest = expit(grid), expit(-grid)
     blocks = scores.pav("exact")
     miss, false_alarm = hull(blocks)
     corner = np.searchsorted(blocks.llr, -grid, side="left")
@@ -223,10 +224,12 @@ def expected_cost_reduction(scores: TrialScores) -> float:
     >>> expected_cost_reduction(TrialScores([1.0], [0.0]))
     0.25
     """
+    from scipy.special import expit  # slow to import
+
     check_scores(scores)
     blocks = scores.pav("exact")
-    missed = (scipy.special.expit(-blocks.llr) ** 2 * blocks.targets).sum() / scores.n_target
-    accepted = (scipy.special.expit(blocks.llr) ** 2 * blocks.nontargets).sum() / scores.n_nontarget
+    missed = (expit(-blocks.llr) ** 2 * blocks.targets).sum() / scores.n_target
+    accepted = (expit(blocks.llr) ** 2 * blocks.nontargets).sum() / scores.n_nontarget
     return 0.25 - float(missed + accepted) / 2
 
 
@@ -322,8 +325,10 @@ def _errors(scores: TrialScores, corner: IntArray) -> tuple[IntArray, IntArray]:
 
 def _spread(scores: TrialScores, corner: IntArray) -> FloatArray:
     """Compute probit(miss) - probit(false alarm), rates clipped to half a trial from 0 and 1."""
+    from scipy.special import ndtri  # slow to import
+
     missed, rejected = _errors(scores, corner)
     n_target, n_nontarget = scores.n_target, scores.n_nontarget
     miss = np.clip(missed, 0.5, n_target - 0.5) / n_target
     correct = np.clip(rejected, 0.5, n_nontarget - 0.5) / n_nontarget
-    return np.asarray(scipy.special.ndtri(miss) + scipy.special.ndtri(correct), dtype=np.float64)
+    return np.asarray(ndtri(miss) + ndtri(correct), dtype=np.float64)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
@@ -274,7 +273,9 @@ def wilson_interval(rate: float, n: int, level: float = 0.95) -> tuple[float, fl
     >>> round(low, 2), round(high, 2)
     (0.25, 0.75)
     """
-    square = float(scipy.special.ndtri((1 + level) / 2)) ** 2
+    from scipy.special import ndtri  # slow to import
+
+    square = float(ndtri((1 + level) / 2)) ** 2
     centre = (rate + square / (2 * n)) / (1 + square / n)
     half = math.sqrt(rate * (1 - rate) * square / n + (square / (2 * n)) ** 2) / (1 + square / n)
     return max(centre - half, 0.0), min(centre + half, 1.0)

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
@@ -217,6 +216,8 @@ def similarity_matrix(
     >>> similarity_matrix(scores, ["a", "a", "b", "b"]).values.argmax(axis=1)
     array([0, 1])
     """
+    from scipy.special import expit  # slow to import
+
     check_variant(variant)
     pairs = _Pairs(scores, speaker, column_of, all_columns=variant == "exact")
     trials = pairs.trials()
@@ -249,7 +250,7 @@ def similarity_matrix(
         first, second = (pairs.names[place] for place in np.argwhere(count == 0)[0])
         raise PrivacyEvalError(f"no pair of utterances compares speakers {first} and {second}")
     return SimilarityMatrix(
-        scipy.special.expit(total / count),
+        expit(total / count),
         strongest / math.log(10),
         trials.n_target,
         trials.n_nontarget,

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from .caveats import NOT_AVAILABLE
@@ -316,8 +315,10 @@ def fit_student(scores: ArrayLike) -> tuple[float, float, float]:
 
 def _student_log_density(z: FloatArray, degrees: float) -> FloatArray:
     """Compute the log density of the standard Student t."""
+    from scipy import special  # slow to import
+
     half = (degrees + 1) / 2
-    constant = scipy.special.gammaln(half) - scipy.special.gammaln(degrees / 2)
+    constant = special.gammaln(half) - special.gammaln(degrees / 2)
     constant -= 0.5 * math.log(degrees * math.pi)
     return np.asarray(constant - half * np.log1p(z**2 / degrees))
 
@@ -325,11 +326,13 @@ def _student_log_density(z: FloatArray, degrees: float) -> FloatArray:
 def _student_cost(parameters: FloatArray, values: FloatArray) -> tuple[float, FloatArray]:
     """Compute the negative mean log likelihood and its gradient, by the logarithms of degrees of
     freedom and scale, and the location."""
+    from scipy import special  # slow to import
+
     degrees, scale = math.exp(parameters[0]), math.exp(parameters[2])
     z = (values - parameters[1]) / scale
     square = z**2
     weight = (degrees + 1) / (degrees + square)
-    digamma = scipy.special.digamma
+    digamma = special.digamma
     by_degrees = 0.5 * (
         digamma((degrees + 1) / 2)
         - digamma(degrees / 2)
@@ -440,7 +443,9 @@ def _fitted_log_shares(counts: FloatArray) -> FloatArray:
 
 def _beta_binomial(first: float, second: float, size: int) -> FloatArray:
     """Compute the log probabilities of the beta-binomial on 0 .. size - 1."""
-    special, number, top = scipy.special, np.arange(size), size - 1
+    from scipy import special  # slow to import
+
+    number, top = np.arange(size), size - 1
     combinations = -np.log(size) - special.betaln(number + 1, top - number + 1)
     joint = special.betaln(number + first, top - number + second)
     return np.asarray(combinations + joint - special.betaln(first, second))
@@ -448,9 +453,11 @@ def _beta_binomial(first: float, second: float, size: int) -> FloatArray:
 
 def _beta_binomial_cost(log_shapes: FloatArray, counts: FloatArray) -> tuple[float, FloatArray]:
     """Compute the negative mean log likelihood and its gradient by the logarithms of the shapes."""
+    from scipy import special  # slow to import
+
     first, second = np.exp(log_shapes)
     shares, number = counts / counts.sum(), np.arange(counts.size)
-    digamma, top = scipy.special.digamma, counts.size - 1
+    digamma, top = special.digamma, counts.size - 1
     common = digamma(first + second) - digamma(top + first + second)
     by_first = shares @ digamma(number + first) - digamma(first) + common
     by_second = shares @ digamma(top - number + second) - digamma(second) + common

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from .cllr import softplus
@@ -310,7 +309,7 @@ def evidence_function(log_lr: ArrayLike) -> FloatArray:
     bounded = np.where(small, 1.0, np.minimum(a, _Z_FLAT_ABOVE))
     x_minus_1 = np.expm1(bounded)
     closed = 0.25 + (bounded - x_minus_1) / (2 * x_minus_1**2)
-    series = np.polynomial.polynomial.polyval(np.where(small, a, 0.0), _Z_SERIES)
+    series = np.polyval(_Z_SERIES[::-1], np.where(small, a, 0.0))
     return np.asarray(np.where(small, series, closed), dtype=np.float64)
 
 
@@ -364,7 +363,9 @@ def _ece(
 
 
 def _in_bits(grid: FloatArray, miss: FloatArray, false_alarm: FloatArray) -> FloatArray:
-    bits = scipy.special.expit(grid) * miss + scipy.special.expit(-grid) * false_alarm
+    from scipy.special import expit  # slow to import
+
+    bits = expit(grid) * miss + expit(-grid) * false_alarm
     return np.asarray(bits / math.log(2), dtype=np.float64)
 
 
@@ -400,6 +401,8 @@ def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins:
     at most (h/2)^4 / 24 / 8 = 3.2e-10. Outside of the bins softplus is 0 or its
     argument, to e^-30.
     """
+    from scipy.special import expit  # slow to import
+
     edges = low + _BIN_WIDTH * np.arange(bins + 1)
     end = np.searchsorted(ascending, edges)
     inner = ascending[end[0] : end[-1]]
@@ -419,7 +422,7 @@ def _binned_softplus(ascending: FloatArray, shift: FloatArray, low: float, bins:
         power *= offset
     values = []
     for x in shift:  # over the curve's points, never over trials
-        p = scipy.special.expit(centre + x)
+        p = expit(centre + x)
         curved = p * (1 - p)
         terms = (softplus(centre + x), p, curved, curved * (1 - 2 * p))
         value = sum(float((t * m).sum()) for t, m in zip(terms, moments, strict=True))

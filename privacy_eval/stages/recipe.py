@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..protocol.protocol import Protocol
+if TYPE_CHECKING:
+    from ..protocol.protocol import Protocol
 
 # Number, scripts (local/<name>.sh, which is also the verb and the log), what, input -> output.
 TABLE = """

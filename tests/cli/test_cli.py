@@ -450,7 +450,7 @@ BAD: dict[str, tuple[Change | None, Change | None, str]] = {
     "inf": (line(6, "s1 s2-u2 -inf"), None, r"scores:6: .*finite.*'-inf'"),
     "too large": (line(6, "s1 s2-u2 1e999"), None, r"scores:6: .*finite.*'1e999'"),
     "no number": (line(7, "s1 s3-u0 1,5"), None, r"scores:7: .*decimal.*'1,5'"),
-    "unknown label": (None, line(8, "s1 s3-u1 Target"), r"trials:8: .*nontarget.*'Target'"),
+    "unknown label": (None, line(8, "s1 s3-u1 targets"), r"trials:8: .*nontarget.*'targets'"),
     "no label": (None, line(8, "s1 s3-u1"), r"trials:8: .*3 fields.* 2: 's1 s3-u1'"),
     "four fields": (line(9, "s1 s3-u2 1 2"), None, r"scores:9: .*3 fields.* 4"),
     "no targets": (
