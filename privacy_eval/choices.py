@@ -96,6 +96,8 @@ COLUMNS = {
 }
 #: Of these, the enrolled id in a table without another one, and else the trial speaker.
 _SPEAKER = ("speaker", "spk", "speaker_id", "spk_id")
+#: What can be done with ids that differ by rule; `swap` exchanges the two ids of the key.
+ID_RULES = ("strip-extension", "basename", "lower", "swap", "strip-speaker")
 #: What other programs write for a value that is missing: never a name.
 MISSING = frozenset(
     ["", "None", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "n/a", "n.a.", "#N/A", "null", "NULL"]

@@ -52,6 +52,7 @@ def check_scores(
     access: TreeAccess,
     *,
     read: bool = True,
+    ids: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> tuple[dict[ConditionFiles, Exception], list[Finding], dict[ConditionFiles, str]]:
     """Read the scores of conditions that have trial keys; return why some cannot be read,
@@ -61,6 +62,8 @@ def check_scores(
     ----------
     read : bool
         False: read only the keys.
+    ids : sequence of str
+        As of `pair`.
     """
     readable = [c for c in conditions if c.outside or c.scores is None or c.trials is not None]
     trial_sets: dict[tuple[str, str, str], dict[str, list[ConditionFiles]]] = {}
@@ -79,7 +82,7 @@ def check_scores(
             for c in group:
                 done += 1
                 try:
-                    trials = _read(c, keys, access, read)
+                    trials = _read(c, keys, access, read, ids)
                     if trials is not None:
                         findings += _implausible(c, trials, scores)
                 except Exception as error:  # whatever is wrong with one submission
@@ -91,7 +94,11 @@ def check_scores(
 
 
 def _read(
-    c: ConditionFiles, keys: dict[Path, Trials], access: TreeAccess, read: bool
+    c: ConditionFiles,
+    keys: dict[Path, Trials],
+    access: TreeAccess,
+    read: bool,
+    ids: Sequence[str],
 ) -> Trials | None:
     """Read a condition's trial key, unless it is one of `keys`, and its scores."""
     inputs = access.inputs
@@ -102,7 +109,7 @@ def _read(
         return None
     inputs.sha256(path, line_limit(key, len(keys[key])))
     scores = read_scores(inputs.load(path), format="kaldi")
-    return pair(scores, keys[key], allow_missing=access.allow_missing)
+    return pair(scores, keys[key], allow_missing=access.allow_missing, ids=ids)
 
 
 def _implausible(c: ConditionFiles, trials: Trials, others: list[_Scores]) -> Iterator[Finding]:

@@ -109,7 +109,9 @@ def check_tree(
     suffixes = Counter(team.anon_suffix for team in teams)
     remedies = Remedies(asv, {suffix for suffix, number in suffixes.items() if number > 1})
     present = {c.condition: c for system in systems for c in system.conditions}
-    errors, findings, digests = check_scores(present.values(), access, read=read, progress=progress)
+    errors, findings, digests = check_scores(
+        present.values(), access, read=read, ids=protocol.ids, progress=progress
+    )
     original = original_trial_sets(systems)
     counts = {}
     for team in teams:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
-from .metrics import LOG10, SCORES
+from .metrics import LOG10, SCORES, add_columns
 from .options import choice, flag, log, path
 
 EXAMPLE = "--scores scores.1 --trials trials --out counts.1"
@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, **path("C", "file of counts to write"))
     parser.add_argument("--key-format", **choice(tuple(KEY_FORMATS), "default: detected"))
     parser.add_argument("--score-format", **choice(list(SCORE_FORMATS), "default: detected"))
+    add_columns(parser)
     parser.add_argument("--distance", **flag("the scores are distances: negate them"))
     parser.add_argument("--log10", **LOG10)
 
@@ -30,15 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.counts import count_shard, write_counts
     from ..io.files import OPEN_END
-    from ..io.scores import read_trials
-    from .metrics import read_file
+    from .metrics import read_file, read_key
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:
         raise UsageError(f"--out: {arguments.out} is an input")
-    scores, trials = read_file(arguments, arguments.scores), None
-    if arguments.trials is not None:
-        trials = read_trials(arguments.trials, format=arguments.key_format)
+    scores, trials = read_file(arguments, arguments.scores), read_key(arguments)
     for file in (*scores.ends_open, *(trials.ends_open if trials else ())):
         # No table of counts shows it later.
         raise PrivacyEvalError(f"{file}: {OPEN_END} End it with a newline if not")

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..choices import ID_RULES
 from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .group_options import add_by
@@ -52,6 +53,8 @@ _OF_FILES = (
     "speakers",
     "versus",
     "leave_out_self",
+    "columns",
+    "ids",
 )
 
 #: Options that print more than metrics.
@@ -86,8 +89,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metric(parser)
 
 
+def add_columns(options: Options) -> None:
+    """Add the option that names the columns of a table of trials."""
+    named = (
+        "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and "
+        "key, or, of scores without a header, their numbers"
+    )
+    options.add_argument("--columns", **value("COLUMN=NAME,...", named, type=_columns, default={}))
+
+
+def _columns(text: str) -> dict[str, str]:
+    """Parse names of columns by field."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(field.isidentifier() and name for field, _, name in pairs):
+        raise argparse.ArgumentTypeError(f"expected COLUMN=NAME,..., not {text!r}")
+    return {field: name for field, _, name in pairs}
+
+
+def _rules(text: str) -> tuple[str, ...]:
+    """Parse what is done with ids."""
+    rules = tuple(text.split(","))
+    if unknown := [rule for rule in rules if rule not in ID_RULES]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(ID_RULES)}")
+    return rules
+
+
 def add_files(options: Options) -> None:
     """Add the options for input files and output."""
+    add_columns(options)
+    bridging = f"bridge ids that differ by rule, of scores and key: {', '.join(ID_RULES)}"
+    options.add_argument("--ids", **value("RULE,...", bridging, type=_rules, default=()))
     options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
     keys = choice(tuple(KEY_FORMATS), "format of the trial key; default: detected")
     options.add_argument("--key-format", **keys)
@@ -133,21 +164,37 @@ def read_file(arguments: argparse.Namespace, path: Path) -> Trials:
 
     path = Path("/dev/fd/0") if path == Path("-") else path
     unit = {"distance": arguments.distance, "log10": arguments.log10}
-    scores = read_scores(path, format=arguments.score_format, **unit)
-    if arguments.score_format is None and (format := scores.origins[0].format) != "kaldi":
+    columns = arguments.columns
+    if arguments.trials is not None:
+        columns = {field: name for field, name in columns.items() if field != "label"}
+    scores = read_scores(path, format=arguments.score_format, columns=columns, **unit)
+    format = scores.origins[0].format
+    if arguments.score_format is None and format not in ("kaldi", "columns"):
         log(f"privacy-eval: {path}: read as the format {format}")
     return scores
 
 
+def read_key(arguments: argparse.Namespace) -> Trials | None:
+    """Read the trial key in any format, if there is one."""
+    from ..io.score_formats import columns_of_key
+    from ..io.scores import read_trials
+
+    if arguments.trials is None:
+        return None
+    columns = columns_of_key(arguments.columns)
+    return read_trials(arguments.trials, format=arguments.key_format, columns=columns)
+
+
 def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> Trials:
     """Read scores and labels in any format."""
-    from ..io.scores import read_trials
     from ..metrics.pairing import pair
 
-    scores, key = read_file(arguments, arguments.scores), None
-    if arguments.trials is not None:
-        key = read_trials(arguments.trials, format=arguments.key_format)
-    return pair(scores, key, allow_missing=allow_missing)
+    scores, key = read_file(arguments, arguments.scores), read_key(arguments)
+    paired = pair(scores, key, allow_missing=allow_missing, ids=arguments.ids)
+    named = {"is_target" if f == "label" else f: name for f, name in arguments.columns.items()}
+    if absent := [name for field, name in named.items() if field not in paired]:
+        raise UsageError(f"--columns: neither scores nor key have a column {absent[0]!r}")
+    return paired
 
 
 def operating_points(arguments: argparse.Namespace) -> list[Metric]:
@@ -177,8 +224,7 @@ def operating_points(arguments: argparse.Namespace) -> list[Metric]:
 
 def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
     """Compute the metrics of two arrays of scores, without speaker labels."""
-    from ..io.arrays import read_score_array
-    from ..io.scores import in_unit
+    from ..io.scores import in_unit, read_score_array
     from ..metrics import TrialScores
     from ..stages.privacy_metrics import evaluate_scores
 
@@ -339,7 +385,8 @@ def _read_same_trials(arguments: argparse.Namespace, path: Path, trials: Trials)
     if path == Path("-"):
         raise UsageError("only the first --scores may be stdin")
     scores = read_file(arguments, path)
-    return pair(scores, trials, hint="systems are compared on the same trials")
+    ids = [rule for rule in arguments.ids if rule != "swap"]  # which the trials are already
+    return pair(scores, trials, hint="systems are compared on the same trials", ids=ids)
 
 
 def _speakers(trials: Trials) -> list[dict[str, object]]:

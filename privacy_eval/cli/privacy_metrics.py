@@ -50,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     experiment = load_experiment(arguments)
     options = metric_options(arguments, arguments.tree)
-    options = replace(options, groups=experiment.asv.protocol.groups)
+    protocol = experiment.asv.protocol
+    options = replace(options, groups=protocol.groups, ids=protocol.ids)
     if not arguments.job:
         _log_earlier_records(experiment, options)
     outcome = evaluate_tree(

@@ -13,8 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from ..metrics import arguments
-from .files import max_unpacked_bytes, read_bytes
+from .files import max_unpacked_bytes
 
 #: Beginning of an array.
 NPY_MAGIC = b"\x93NUMPY"
@@ -96,33 +95,6 @@ def as_numbers(array: NDArray[Any], dimensions: int, where: object) -> NDArray[A
             f"{array.dtype} of shape {array.shape}"
         )
     return array
-
-
-def read_score_array(path: Path) -> NDArray[np.float64]:
-    """Read an array of scores.
-
-    Parameters
-    ----------
-    path : Path
-        A .npy file.
-
-    Returns
-    -------
-    float64 array, shape (N,)
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `parse_array` and `as_numbers`; a score that is not finite; a whole number with more
-        digits than a float.
-    """
-    array = as_numbers(parse_array(read_bytes(path), path), 1, path)
-    with np.errstate(over="ignore"):
-        scores = arguments.as_numbers(array, f"{path}: scores")
-    bad = np.flatnonzero(~np.isfinite(scores))
-    if bad.size:
-        raise PrivacyEvalError(f"{path}: score {bad[0]} (from 0) is {scores[bad[0]]}, not finite")
-    return scores
 
 
 def _members(archive: zipfile.ZipFile, content: bytes) -> list[zipfile.ZipInfo]:

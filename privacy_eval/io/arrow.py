@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import COLUMNS
 from ..errors import PrivacyEvalError, missing_library
-from .files import PARQUET_MAGIC, max_unpacked_bytes, opened, reading
-from .ids import MAX_FIELD_BYTES
-from .text_table import PADDING, Column, IndexArray
+from .files import ARROW_MAGIC, PARQUET_MAGIC, max_unpacked_bytes, opened, reading
+from .text_table import PADDING, Column, IndexArray, check_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Fields that may be numbers; the others are ids.
-NUMBERS = ("score", "label")
+NUMBERS = ("score", "label", "weight")
 
-_SPACE = 32
+#: Of the names of all columns: the place of each field.
+Find = Callable[[Sequence[str]], Mapping[str, int]]
+
 _BATCH_ROWS = 1 << 17
 _EMPTY: IndexArray = np.empty(0, dtype=np.int64)
 
@@ -100,16 +102,16 @@ class NumberColumn(Column):
         return len(self), None
 
 
-def parse_arrow(content: bytes, path: Path, names: Mapping[str, str]) -> dict[str, Column]:
-    """Parse the columns of a Parquet file or an Arrow IPC file (Feather).
+def parse_arrow(content: bytes, path: Path, find: Find) -> dict[str, Column]:
+    """Parse the columns of a Parquet file, an Arrow IPC file (Feather) or an Arrow stream.
 
     Parameters
     ----------
     content : bytes
     path : Path
         For messages.
-    names : mapping
-        Field by name of the column in lower case; other columns are not read.
+    find : callable
+        Of the names of all columns: the place of each field; other columns are not read.
 
     Returns
     -------
@@ -119,26 +121,26 @@ def parse_arrow(content: bytes, path: Path, names: Mapping[str, str]) -> dict[st
     Raises
     ------
     PrivacyEvalError
-        pyarrow is not installed; damaged, an archive bomb; a field of two columns, or one that is
-        neither text nor numbers; with the row: an empty cell, an id that is no word.
+        pyarrow is not installed; damaged, an archive bomb; a column that is neither text nor
+        numbers; with the row: an empty cell, an id that is no word.
     """
     try:
         import pyarrow as pa
     except ImportError:
         raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
     with _damage(path):
-        batches = list(_batches(pa.BufferReader(content), len(content), names))
-        if not sum(map(len, batches)):
+        parts = list(_parts(pa.BufferReader(content), len(content), find))
+        if not sum(len(batch) for _, batch in parts):
             raise ValueError("no rows")
-        return _columns(pa.Table.from_batches(batches), path, names)
+        return _columns(pa.Table.from_batches([batch for _, batch in parts]), path, parts[0][0])
 
 
-def arrow_blocks(path: Path, names: Mapping[str, str]) -> Iterator[dict[str, Column]]:
-    """Parse a Parquet file or an Arrow IPC file (Feather) in parts, in their order.
+def arrow_blocks(path: Path, find: Find) -> Iterator[dict[str, Column]]:
+    """Parse such a file in parts, in their order.
 
     Parameters
     ----------
-    path, names
+    path, find
         See `parse_arrow`; a file that is not packed.
 
     Returns
@@ -156,9 +158,9 @@ def arrow_blocks(path: Path, names: Mapping[str, str]) -> Iterator[dict[str, Col
     except ImportError:
         raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
     with opened(path, path) as raw, reading(path), _damage(path):
-        for batch in _batches(pa.PythonFile(raw), os.fstat(raw.fileno()).st_size, names):
+        for fields, batch in _parts(pa.PythonFile(raw), os.fstat(raw.fileno()).st_size, find):
             if len(batch):
-                yield _columns(pa.Table.from_batches([batch]), path, names)
+                yield _columns(pa.Table.from_batches([batch]), path, fields)
 
 
 @contextlib.contextmanager
@@ -174,58 +176,57 @@ def _damage(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _columns(table: pa.Table, path: Path, names: Mapping[str, str]) -> dict[str, Column]:
-    fields = [names[name.lower()] for name in table.column_names]
-    if len(set(fields)) < len(fields):
-        raise ValueError(f"several columns of one meaning: {', '.join(table.column_names)}")
+def _columns(table: pa.Table, path: Path, fields: Sequence[str]) -> dict[str, Column]:
     table.validate(full=True)
     return {
-        field: _column(table.column(place), field in NUMBERS, f"{path}: column {name}")
-        for place, (field, name) in enumerate(zip(fields, table.column_names, strict=True))
+        field: _column(table.column(place), field, table.column_names[place], path)
+        for place, field in enumerate(fields)
     }
 
 
-def _batches(source: Any, size: int, names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Yield parts of the named columns, at most as many bytes as a packed file may become."""
+def _parts(source: Any, size: int, find: Find) -> Iterator[tuple[list[str], pa.RecordBatch]]:
+    """Yield parts of the columns that are found, and their fields; at most as many bytes as a
+    packed file may become."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     left = max_unpacked_bytes(size)
-    magic = source.read(len(PARQUET_MAGIC))
+    magic = source.read(len(ARROW_MAGIC))
     source.seek(0)
-    if magic == PARQUET_MAGIC:
+    if magic.startswith(PARQUET_MAGIC):
         file = pq.ParquetFile(source)
-        wanted = _wanted(file.schema_arrow.names, names)
+        names = file.schema_arrow.names
+        wanted = [names[place] for place in find(names).values()]
         batches = file.iter_batches(_BATCH_ROWS, columns=wanted, use_threads=False)
-    else:
+    elif magic == ARROW_MAGIC:
         reader = pa.ipc.open_file(source)
-        wanted = _wanted(reader.schema.names, names)
-        parts = (reader.get_batch(n) for n in range(reader.num_record_batches))
-        batches = (part.select(wanted) for part in parts)
+        names = reader.schema.names
+        batches = (reader.get_batch(n) for n in range(reader.num_record_batches))
+    else:
+        batches = pa.ipc.open_stream(source)
+        names = batches.schema.names
+    fields = {names[place]: field for field, place in find(names).items()}
     for batch in batches:
-        left -= batch.nbytes
+        part = batch.select([*fields])
+        left -= part.nbytes
         if left < 0:
             raise ValueError("larger than an archive may be, unpacked")
-        yield batch
+        yield [*fields.values()], part
 
 
-def _wanted(columns: list[str], names: Mapping[str, str]) -> list[str]:
-    wanted = [name for name in columns if name.lower() in names]
-    if not wanted:
-        raise ValueError(f"expected columns such as enroll, test, score, label, found {columns}")
-    return wanted
-
-
-def _column(cells: pa.ChunkedArray, numbers: bool, where: str) -> Column:
-    """Convert a column of texts, or of `numbers` and truth values if it has these."""
+def _column(cells: pa.ChunkedArray, field: str, name: str, path: Path) -> Column:
+    """Convert a column of texts, or of numbers and truth values if the field may have these."""
     import pyarrow as pa
 
     if cells.null_count:
         row = cells.is_null().to_numpy().argmax() + 1
-        raise PrivacyEvalError(f"{where}: row {row}: no value ({cells.null_count} in all)")
+        what = f"column {name}: row {row}: no value ({cells.null_count} in all)"
+        raise PrivacyEvalError(f"{path}: {what}")
     kinds = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_integer)
-    if numbers and any(is_kind(cells.type) for is_kind in kinds):
+    if field in NUMBERS and any(is_kind(cells.type) for is_kind in kinds):
         return NumberColumn.of(cells.to_numpy())
+    if pa.types.is_dictionary(cells.type):  # of views, as polars writes them, none can be taken
+        cells = cells.cast(pa.dictionary(cells.type.index_type, pa.large_string()))
     texts = cells.cast(pa.large_string()).combine_chunks()
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset :][: len(texts) + 1]
@@ -234,18 +235,6 @@ def _column(cells: pa.ChunkedArray, numbers: bool, where: str) -> Column:
     if data is not None:
         content[: bounds[-1]] = np.frombuffer(data, dtype=np.uint8)[: bounds[-1]]
     column = TextColumn(content, bounds[:-1], np.diff(bounds), bounds[:-1])
-    _check_words(column, where)
+    if field in COLUMNS:
+        check_words(column, name, path)
     return column
-
-
-def _check_words(column: Column, where: str) -> None:
-    """Refuse texts that no line of a text file could hold as one word."""
-    odd = (column.size < 1) | (column.size > MAX_FIELD_BYTES)
-    begin, end = int(column.start[0]), int(column.start[-1] + column.size[-1])
-    blanks = np.flatnonzero(column.data[begin:end] <= _SPACE) + begin
-    odd[np.searchsorted(column.start, blanks, side="right") - 1] = True
-    if odd.any():
-        row = int(odd.argmax())
-        raise PrivacyEvalError(
-            f"{where}: row {row + 1}: expected a word, found {column.text(row)[:80]!r}"
-        )

@@ -8,9 +8,13 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from .files import ask_if_cut
+
+if TYPE_CHECKING:
+    from .text_table import Column
 
 # What a spreadsheet may run as a formula, also in full width and other forms that it may
 # normalize; numbers, intervals and rows of labels are excepted. Of some countries it splits lines
@@ -35,7 +39,7 @@ IDS = f"{SPEAKERS}|{UTTERANCES}"
 ROW_NUMBERS = r"|unnamed\d.*|index|level\d|row\.?names?|\.\.\.1"
 # Blanks are stripped around a cell; other invisible characters are left to be refused.
 _WORD = re.compile(r"[^\W\d_]")
-_SEPARATORS, _BLANKS = "\t,;|", " \t\xa0"
+_SEPARATORS, _BLANKS = "\t;,|", " \t\xa0"
 # Lines before the header of some corpora's tables, whose header begins with a semicolon, too.
 _COMMENTS = re.compile(r"\A((?:;.*\n)*);(?=[^;\n]+\n[^;\n]*(?:\n|\Z))")
 
@@ -59,28 +63,26 @@ class NamedColumns:
         """Return the cells of a column."""
         return [cells[place] for _, cells in self.rows]
 
-    def words(self, places: Sequence[int]) -> bytes:
-        """Return columns whose cells are words as text, whose lines have the same numbers.
+    def column(self, place: int, *, words: bool = True) -> Column:
+        """Return a column of texts, of which each is a word unless that is not asked.
 
         Raises
         ------
         PrivacyEvalError
-            With file and line: a cell that is blank, or several words.
+            No rows; with file and line: a cell that is blank, or several words.
         """
-        lines = [""] * (self.rows[-1][0] if self.rows else 0)
-        for line, cells in self.rows:
-            for n in places:
-                if len(cells[n].split()) != 1:
-                    raise PrivacyEvalError(
-                        f"{self.path}:{line}: expected a word in the column {self.header[n]}, "
-                        f"found {cells[n][:80]!r}"
-                    )
-            lines[line - 1] = " ".join([cells[n] for n in places])
-        return "".join(f"{line}\n" for line in lines).encode()
+        from .text_table import check_words, column_of
+
+        if not self.rows:
+            raise PrivacyEvalError(f"{self.path}: no rows below the header")
+        column = column_of(self.cells(place), [line for line, _ in self.rows])
+        if words:
+            check_words(column, self.header[place], self.path)
+        return column
 
     def places(self, pattern: str) -> list[int]:
         """Return the columns whose names have a pattern."""
-        return [n for n, name in enumerate(self.header) if re.fullmatch(pattern, _folded(name))]
+        return [n for n, name in enumerate(self.header) if re.fullmatch(pattern, folded(name))]
 
     def find(self, *patterns: str) -> int | None:
         """Find the column with the first of several patterns, or with the second if none has that.
@@ -128,13 +130,15 @@ class NamedColumns:
         return all(map(str.isdecimal, cells)) and (counted or len(self.header) > 2)
 
 
-def read_table(text: str, path: object) -> NamedColumns:
+def read_table(text: str, path: object, header: Sequence[str] | None = None) -> NamedColumns:
     r"""Read a table with a header, whose cells tabs, commas, semicolons, bars or blanks separate.
 
     Parameters
     ----------
     path : object
         For messages.
+    header : sequence of str, optional
+        Names of the columns of a table without a header.
 
     Raises
     ------
@@ -150,15 +154,33 @@ def read_table(text: str, path: object) -> NamedColumns:
     ask_if_cut(path, text)
     text = _COMMENTS.sub(lambda match: "\n" * match[1].count("\n"), text)
     lines = [line.strip(" \r") for line in text.strip("\r\n").split("\n", 2)[:2]]
-    bare = re.sub('"[^"]*"', "", lines[0])
-    separator = max(_SEPARATORS, key=bare.count)
-    if separator not in bare and " " in bare:
-        separator, text = " ", "\n".join(map(str.strip, text.split("\n")))
-    first = [*csv.reader(lines, delimiter=separator, skipinitialspace=True)]
-    if len(first[-1]) == len(first[0]) + 1 and first[-1][0].isdecimal():  # R's numbers of rows
+    separator, first = cells_of(lines[0])
+    if separator == " ":
+        text = "\n".join(map(str.strip, text.split("\n")))
+    second = next(csv.reader(lines[1:], delimiter=separator, skipinitialspace=True), [])
+    if len(second) == len(first) + 1 and second[0].isdecimal():  # R's numbers of rows
         text = text.replace(lines[0], f'""{separator}{lines[0]}', 1)
     rows = [(n, [c.strip(_BLANKS) for c in cells]) for n, cells in csv_rows(text, path, separator)]
+    if header is not None:
+        return NamedColumns(path, [*header], rows)
     return NamedColumns(path, rows[0][1] if rows else [], rows[1:])
+
+
+def cells_of(line: str, separator: str = "") -> tuple[str, list[str]]:
+    """Return what separates the cells of a line, unless that is known, and the cells.
+
+    Examples
+    --------
+    >>> cells_of('"left";"sim";0,5')
+    (';', ['left', 'sim', '0,5'])
+    """
+    line = re.sub("[\r\n\0]", " ", line).strip(" ")
+    bare = re.sub('"[^"]*"', "", line)
+    if not separator:
+        separator = max(_SEPARATORS, key=bare.count)
+        separator = " " if separator not in bare and " " in bare else separator
+    cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    return separator, [cell.strip(_BLANKS) for cell in cells]
 
 
 def is_header(first: str, *patterns: str) -> bool:
@@ -169,11 +191,12 @@ def is_header(first: str, *patterns: str) -> bool:
     >>> is_header(",speaker,sex", SPEAKERS), is_header("speaker-1 sex", SPEAKERS)
     (True, False)
     """
-    names = list(map(_folded, re.split(f"[{_SEPARATORS} ]", first)))
+    names = list(map(folded, re.split(f"[{_SEPARATORS} ]", first)))
     return all(any(re.fullmatch(pattern, name) for name in names) for pattern in patterns)
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """Return the name of a column in small letters, without blanks and marks."""
     return re.sub(r"[^\w.]|_", "", name.lower())
 
 

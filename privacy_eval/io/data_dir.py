@@ -221,10 +221,11 @@ def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Col
     first, columns = content[:1024].partition(b"\n")[0], (_COLUMNS[key], _COLUMNS[value])
     if is_header(first.decode("utf-8", "replace"), f"{columns[0]}|{_ANY_ID}", columns[1]):
         table = read_table(read_text(Loaded(path, content)), path)
-        content = table.words([n for c in columns if (n := table.find(c, _ANY_ID)) is not None])
+        places = [n for c in columns if (n := table.find(c, _ANY_ID)) is not None]
+        keys, values = map(table.column, places)
     else:
         ask_if_cut(path, content)
-    keys, values = split_columns(content, (key, value), path)
+        keys, values = split_columns(content, (key, value), path)
     seen: set[str] = set()
     for row, name in enumerate(keys.tolist()):
         if name in seen:

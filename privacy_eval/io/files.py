@@ -15,7 +15,7 @@ import sys
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -45,8 +45,21 @@ _LONGEST_NAME = 120
 #: Attempts to open a file that is exchanged meanwhile, as by another run that writes it anew.
 _OPENED_AGAIN = 5
 GZIP_MAGIC = b"\x1f\x8b"
-ARROW_MAGIC, PARQUET_MAGIC = b"ARROW1", b"PAR1"
+ARROW_MAGIC, ARROW_STREAM, PARQUET_MAGIC = b"ARROW1", b"\xff" * 4, b"PAR1"
 UTF8_BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+#: Beginnings of files that are no text: what they are, and the remedy.
+_KINDS = {
+    b"ORC": "Apache ORC: write it as Parquet",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it, or pack it by gzip",
+    b"BZh": "packed by bzip2: unpack it, or pack it by gzip",
+    b"\xfd7zXZ": "packed by xz: unpack it, or pack it by gzip",
+    b"PK\3\4": "a zip archive, such as .xlsx: save it as CSV",
+    b"FEA1": "Feather of version 1: write it as Parquet",
+    b"SQLite": "a database of SQLite: write it as CSV",
+    b"\x80": "a pickle, which is never read: write it as CSV",
+    **{magic: "no text: write it as CSV" for magic in (PARQUET_MAGIC, ARROW_MAGIC, b"\x89HDF")},
+}
 #: Asked of files of lines whose last line does not end.
 OPEN_END = "no newline at the end of its last line: was it cut?"
 _NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
@@ -174,7 +187,8 @@ def read_bytes(
     limit: LineLimit | None = None,
     roots: Sequence[Path] = (),
 ) -> bytes:
-    """Read a file, unpacked if it is gzip (whatever its name), without a byte order mark.
+    """Read a file, unpacked if it is gzip (whatever its name), without a byte order mark; UTF-16
+    that begins with one becomes UTF-8.
 
     Parameters
     ----------
@@ -201,10 +215,20 @@ def read_bytes(
         raise PrivacyEvalError(f"{path}:{most + 1}: more than {most} lines ({limit.reason})")
     if len(data) > max_bytes:
         raise PrivacyEvalError(f"{path}: larger than {max_bytes} bytes (unpacked, if it is gzip)")
-    return data if isinstance(path, Loaded) else data.removeprefix(UTF8_BOM)
+    return data if isinstance(path, Loaded) else _as_utf8(data)
 
 
-def read_blocks(path: Path | Loaded, *, limit: LineLimit | None = None) -> Iterator[bytes]:
+def _as_utf8(data: bytes) -> bytes:
+    """Remove a byte order mark, of UTF-16 with its encoding."""
+    if data.startswith(UTF16_BOMS):
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode("utf-16").encode()
+    return data.removeprefix(UTF8_BOM)
+
+
+def read_blocks(
+    path: Path | Loaded, *, limit: LineLimit | None = None
+) -> Generator[bytes, None, None]:
     """Read a file as `read_bytes` does, in blocks of whole lines; the last may lack its newline.
 
     Raises
@@ -231,7 +255,7 @@ def read_blocks(path: Path | Loaded, *, limit: LineLimit | None = None) -> Itera
             end = block.rfind(b"\n") + 1 if piece else len(block)
             if limit is not None:
                 most -= block.count(b"\n", 0, end)
-            if not end or left < 0 or most < 0:
+            if not end or left < 0 or most < 0 or block.startswith(UTF16_BOMS):
                 raise PrivacyEvalError(f"{path}: larger than is read in blocks")
             yield block[:end]
             block = block[end:] + piece
@@ -282,6 +306,11 @@ def open_regular(
     if not (stat.S_ISREG(mode) or (piped and stat.S_ISFIFO(mode))):
         os.close(handle)
         folder = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else ""
+        if folder and next(Path(path).rglob("*.parquet"), None):
+            folder = (
+                "a folder of Parquet files: write them as one file, as pyarrow.dataset.dataset("
+                "FOLDER, partitioning='hive').to_table() reads them"
+            )
         raise OSError(errno.EINVAL, folder or "not a regular file")
     return io.FileIO(handle)
 
@@ -339,8 +368,17 @@ def read_text(path: Path | Loaded) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise PrivacyEvalError(f"{path}:{line}: not UTF-8 text") from error
+        raise no_text(data, error.start, path) from error
+
+
+def no_text(
+    data: bytes, position: int, path: object, what: str = "not UTF-8 text"
+) -> PrivacyEvalError:
+    """Make the error of a file that is no text at a position, with its kind if that is known."""
+    if kind := next((kind for magic, kind in _KINDS.items() if data.startswith(magic)), ""):
+        return PrivacyEvalError(f"{path}: this is {kind}")
+    line = data.count(b"\n", 0, position) + 1
+    return PrivacyEvalError(f"{path}:{line}: {what}: save it as text in UTF-8")
 
 
 def ask_if_cut(path: object, content: bytes | str) -> None:
@@ -407,7 +445,7 @@ def large_digest(path: Path, more_than: int, roots: Sequence[Path] = ()) -> str 
         return None
     with reading(path), open_regular(path, roots=roots) as file, _unchanged(file, path):
         piece = file.read(_HASHED_BYTES)
-        if piece.startswith(GZIP_MAGIC):
+        if piece.startswith((GZIP_MAGIC, *UTF16_BOMS)):
             return None
         sha256 = hashlib.sha256(piece.removeprefix(UTF8_BOM))
         while piece := file.read(_HASHED_BYTES):

@@ -9,25 +9,22 @@ functions that need it.
 
 from __future__ import annotations
 
-import itertools
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..choices import COLUMNS, TRUTH
+from ..choices import COLUMNS, TRUTH, fields_of
 from ..errors import PrivacyEvalError
-from .files import ARROW_MAGIC, PARQUET_MAGIC, LineLimit
+from .files import ARROW_MAGIC, ARROW_STREAM, PARQUET_MAGIC, LineLimit
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from .text_table import Column
 
-    #: Columns by name: enrolled, utterance, and score or label or both.
+    #: Columns by the names in `COLUMNS`, and further ones.
     Columns = Mapping[str, Column]
     Split = Callable[[bytes, Path], Columns]
     Formats = Mapping[str, "Fields | Split"]
@@ -65,39 +62,159 @@ class RecognizedFormat:
 #: trials named that are not in the key.
 _LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
 #: What tools write for target and nontarget trials, in small letters; and those that are words.
-LABELS = tuple((target.encode(), nontarget.encode()) for target, nontarget in TRUTH)
-WORDS = tuple(pair for pair in LABELS if pair[0] != b"1")
-_DIGITS = (b"1", b"0")
-_ANY_LABEL, _ANY_WORD = (tuple(dict.fromkeys(sum(pairs, ()))) for pairs in (LABELS, WORDS))
+_ANY_LABEL = frozenset(label.encode() for pair in TRUTH for label in pair)
+_DIGITS = frozenset((b"1", b"0"))
+_ANY_WORD = _ANY_LABEL - {*_DIGITS, b"-1"}
 
-_HEADERS = {field: COLUMNS[field] for field in ("enrolled", "utterance", "score", "label")}
-_FIELD_OF = {alias: field for field, aliases in _HEADERS.items() for alias in aliases}
-
+_IDS = {"enrolled", "utterance"}
+_REQUIRED = {*_IDS, "score", "label"}
 #: A cell between tabs that is blank or several words.
-_ODD_CELL = re.compile(r"[ \v\f]|\t(?=[\t\r\n]|\Z)|\n\t")
+_ODD_CELL = re.compile(rb"[ \v\f]|\t(?=[\t\r\n]|\Z)|\n\t")
+#: Two whole numbers, or one with a decimal comma.
+_WHOLE_OR_DECIMAL = re.compile(rb"-?\d+,\d+")
+_DECIMAL = re.compile(rb"\d[.,]\d")
+#: NIST's segments have two sides; keys of 2010 have no header.
+_SRE10 = re.compile(rb"[^\s,]+,[^\s,]+,[ABab],\S+\s*")
+_ESPNET = re.compile(rb"[^\s*]+\*[^\s*]+\s+-?\d+\.\d+\s+[01]\s+")
+_COLUMNS_OPTION = "--columns enrolled=NAME,utterance=NAME,score=NAME,label=NAME"
 
 
-def _with_header(content: bytes, path: Path) -> Columns:
-    """Read a table whose first line names the columns, separated by tabs, commas or blanks."""
-    from .csv_text import read_table
+def find_columns(
+    header: Sequence[str], path: Path, named: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, int]:
+    """Find the columns of trials by their names.
+
+    Parameters
+    ----------
+    header : sequence of str
+    path : Path
+        For messages.
+    named : mapping of str to str
+        Names by field; the other fields have the names in `COLUMNS`. Names of ids, scores and
+        labels must be there.
+
+    Returns
+    -------
+    dict of str to int
+        Place by field.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Such a name that is not there; two columns of one field; columns that do not tell where
+        the ids are.
+
+    Examples
+    --------
+    >>> find_columns(["left", "test", "score"], Path("x.csv"), {"enrolled": "left"})
+    {'enrolled': 0, 'utterance': 1, 'score': 2}
+    """
+    from .csv_text import ROW_NUMBERS, folded
+
+    cells = ", ".join(map(repr, header))[:200]
+    if absent := [n for field, n in named.items() if field in _REQUIRED and n not in header]:
+        raise PrivacyEvalError(f"{path}:1: no column {absent[0]!r}, only {cells}")
+    found = {field: header.index(name) for field, name in named.items() if name in header}
+    others = [name for name in header if name not in named.values()]
+    for field, meant in fields_of(others, known=found).items():
+        places = [place for place, name in enumerate(header) if name in meant]
+        if len(places) > 1:
+            first, second = (header[place] for place in places[:2])
+            raise PrivacyEvalError(
+                f"{path}:1: the columns {first!r} and {second!r} both may be the {field}: name the "
+                f"right one, --columns {field}={second}, or keep one of them"
+            )
+        found[field] = places[0]
+    found |= {"side": header.index("side")} if "side" in header else {}
+    n_index = sum(bool(re.fullmatch(ROW_NUMBERS, folded(name))) for name in others)
+    unknown = len(header) > len(found) + n_index
+    n_ids = len(_IDS & {*found})
+    if not named and (n_ids == 1 or not found or (unknown and not n_ids)):
+        raise PrivacyEvalError(
+            f"{path}:1: expected a header that names the columns, such as enroll, test, score, "
+            f"label, found {cells}: name them by {_COLUMNS_OPTION}"
+        )
+    return found
+
+
+def _is_header(first: bytes) -> bool:
+    """Tell whether a line names the columns of ids and something else, or only known ones."""
+    from .csv_text import cells_of
+
+    try:
+        header = cells_of(first.decode("utf-8", "replace"))[1]
+        found = find_columns(header, Path())
+    except PrivacyEvalError:
+        return False
+    return len(found) > 2 or len(found) == len([*filter(None, header)])
+
+
+def read_named(
+    content: bytes, path: Path, named: Mapping[str, str], otherwise: Split | None = None
+) -> Columns:
+    """Read a table by the names of its columns, in any format that has some.
+
+    Parameters
+    ----------
+    content : bytes
+    path : Path
+        For messages.
+    named : mapping of str to str
+        By field: the name of its column, or in a file without a header its number from 1.
+        Those of usual names need none.
+    otherwise : callable, optional
+        Reads a file that has none of the names.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `find_columns`; with file and line: a malformed line, an id that is no word.
+
+    Examples
+    --------
+    >>> columns = read_named(b"left;sim\\na;0,5\\n", Path(), {"utterance": "left", "score": "sim"})
+    >>> columns["utterance"].tolist()
+    ['a']
+    """
+    if _ARROW.recognizes(content[:8]):
+        from .arrow import parse_arrow
+
+        return parse_arrow(content, path, partial(find_columns, path=path, named=named))
+    from .csv_text import cells_of, read_table
+    from .files import Loaded, read_text
     from .text_table import split_columns
 
-    text = content.decode("utf-8", "backslashreplace")
-    first, _, rest = text.partition("\n")
-    is_odd = "," in first or ("\t" in first and _ODD_CELL.search(rest))  # else each cell is a word
-    table = read_table(text, path) if is_odd else None
-    names = table.header if table else first.split("\t" if "\t" in first else None)
-    fields = tuple(_FIELD_OF.get(name.strip(' "\r').lower(), f"({name})") for name in names)
-    kept = [n for n, field in enumerate(fields) if field in _HEADERS]
-    if not {"enrolled", "utterance"} <= set(fields) or len({fields[n] for n in kept}) < len(kept):
-        raise PrivacyEvalError(
-            f"{path}:1: expected a header that names the columns, such as modelid segmentid LLR, "
-            f"found {first.strip()[:80]!r}"
-        )
-    # An empty line in place of the header keeps the numbers of the lines.
-    lines = table.words(kept) if table else b"\n" + rest.encode()
-    fields = tuple(fields[n] for n in kept) if table else fields
-    return dict(zip(fields, split_columns(lines, fields, path), strict=True))
+    first = _first_line(content)
+    separator, header = cells_of(first.decode("utf-8", "replace"))
+    numbers = None
+    if named and all(map(str.isdecimal, named.values())):
+        if len(header) < max(map(int, named.values())):
+            separator, header = " ", first.decode("utf-8", "replace").split()
+        numbers = [str(n + 1) for n in range(len(header))]
+    elif otherwise is not None and {*named.values()}.isdisjoint(header):
+        return otherwise(content, path)
+    rest = content if numbers else content.replace(first, b"\n", 1)  # lines keep their numbers
+    cells = rest if separator in " \t" else rest.replace(separator.encode(), b"\t")
+    regular = b'"' not in rest and (separator in " \t" or b"\t" not in rest)
+    width = len(_first_line(cells).split())
+    if regular and width == len(header) and (separator == " " or not _ODD_CELL.search(cells)):
+        places = find_columns(numbers or header, path, named)
+        split = split_columns(cells, tuple(numbers or header), path)
+        columns = {field: split[place] for field, place in places.items()}
+        if "side" not in columns or columns["side"].equals(columns["side"].text(0).encode()).all():
+            return columns
+    table = read_table(read_text(Loaded(path, content)), path, numbers)
+    places = find_columns(table.header, path, named)
+    side, utterance = (places.get(field, -1) for field in ("side", "utterance"))
+    if min(side, utterance) >= 0 and len({*table.cells(side)}) > 1:
+        for _, row in table.rows:
+            row[utterance] = f"{row[utterance]}_{row[side]}"
+    return {field: table.column(place, words=field in COLUMNS) for field, place in places.items()}
+
+
+def _espnet(content: bytes, path: Path) -> Columns:
+    """Read lines of two ids that an asterisk joins, a score and a label."""
+    return split_format(content.replace(b"*", b" "), path, SCORE_FORMATS["wespeaker"])
 
 
 def _bosaris(content: bytes, path: Path) -> Columns:
@@ -135,40 +252,28 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     return dict(zip(fields, split, strict=True))
 
 
-def _arrow(content: bytes, path: Path) -> Columns:
-    """Read a Parquet or Arrow table with columns of the names that headers have."""
-    from .arrow import parse_arrow
-
-    return _with_ids(parse_arrow(content, path, _FIELD_OF), path)
-
-
 def _arrow_blocks(path: Path) -> Iterator[Columns]:
     """Read a Parquet or Arrow table in parts."""
     from .arrow import arrow_blocks
 
-    return (_with_ids(columns, path) for columns in arrow_blocks(path, _FIELD_OF))
+    return arrow_blocks(path, partial(find_columns, path=path))
 
 
-def _with_ids(columns: Columns, path: Path) -> Columns:
-    if not {"enrolled", "utterance"} <= set(columns):
-        raise PrivacyEvalError(
-            f"{path}: expected the columns enroll and test, and score or label or both"
-        )
-    return columns
+def _is_sre10(first: bytes) -> bool:
+    return _SRE10.fullmatch(first) is not None
 
 
-def _has_header(first: bytes) -> bool:
-    """Tell whether a line names the columns of speaker, utterance and something else."""
-    names = set(first.decode("utf-8", "replace").lower().replace(",", " ").split())
-    fields = {field for field, aliases in _HEADERS.items() if names & set(aliases)}
-    return {"enrolled", "utterance"} < fields
+def _table(recognizes: Callable[[bytes], bool], **named: str) -> RecognizedFormat:
+    return RecognizedFormat(partial(read_named, named=named), recognizes)
 
 
-_NIST = RecognizedFormat(_with_header, lambda first: b"," not in first and _has_header(first))
-_CSV = RecognizedFormat(_with_header, lambda first: b"," in first and _has_header(first))
+_NIST = _table(lambda first: not re.search(b"[,;|]", first) and _is_header(first))
+_CSV = _table(lambda first: bool(re.search(b"[,;|]", first)) and _is_header(first))
+_MAGICS = (PARQUET_MAGIC, ARROW_MAGIC, ARROW_STREAM)
 _ARROW = RecognizedFormat(
-    _arrow, lambda first: first.startswith((PARQUET_MAGIC, ARROW_MAGIC)), _arrow_blocks
+    partial(read_named, named={}), lambda first: first.startswith(_MAGICS), _arrow_blocks
 )
+_ID_NUMBERS = {"enrolled": "1", "utterance": "2", "side": "3"}
 _BOSARIS = RecognizedFormat(_bosaris, lambda first: first.startswith(b"\x89HDF"))
 
 #: Formats of score files by name.
@@ -178,6 +283,11 @@ SCORE_FORMATS: Formats = {
     "speechbrain": ("enrolled", "utterance", "label", "score"),
     "3dspeaker": ("enrolled", "utterance", "label", "score"),
     "voxceleb_trainer": ("score", "enrolled", "utterance"),
+    "espnet": RecognizedFormat(_espnet, lambda first: bool(_ESPNET.fullmatch(first))),
+    "compute_eer": ("score", "label"),
+    "label_score": ("label", "score"),
+    "scores": ("score",),
+    "sre10": _table(_is_sre10, score="4", **_ID_NUMBERS),
     "nist": _NIST,
     "csv": _CSV,
     "bosaris": _BOSARIS,
@@ -187,8 +297,8 @@ SCORE_FORMATS: Formats = {
 #: Formats of trial keys by name.
 KEY_FORMATS: Formats = {
     "kaldi": ("enrolled", "utterance", "label"),
-    "dca_plda": ("enrolled", "utterance", "label"),
     "voxceleb": ("label", "enrolled", "utterance"),
+    "sre10": _table(_is_sre10, label="4", **_ID_NUMBERS),
     "nist": _NIST,
     "csv": _CSV,
     "arrow": _ARROW,
@@ -231,45 +341,16 @@ def split_format(content: bytes, path: Path, format: Fields | Split) -> Columns:
 
     if callable(format):
         return format(content, path)
-    return dict(zip(format, split_columns(content, format, path), strict=True))
+    return dict(zip(format, split_columns(_tabbed(content), format, path), strict=True))
 
 
-def parse_labels(
-    label: Column, path: Path, pairs: tuple[tuple[bytes, bytes], ...] = LABELS
-) -> NDArray[np.bool_]:
-    """Parse labels into target (True) and nontarget (False) trials.
-
-    Parameters
-    ----------
-    label : Column
-    path : Path
-        For messages.
-    pairs : tuple of (bytes, bytes)
-        Accepted labels of target and nontarget trials; all in small letters, in capitals, or with
-        a capital first.
-
-    Returns
-    -------
-    bool array, shape (rows,)
-
-    Raises
-    ------
-    PrivacyEvalError
-        With file and line: another label than those of one pair.
-    """
-    first = label.text(0).encode()
-    style = _style(first)
-    fitting = [pair for pair in pairs if first.lower() in pair] or [pairs[0]]
-    for target, nontarget in (*fitting, fitting[0]):  # the error is of the first
-        is_target = label.equals(style(target))
-        (unknown,) = (~(is_target | label.equals(style(nontarget)))).nonzero()
-        if not unknown.size:
-            return is_target
-    row = int(unknown[0])
-    raise PrivacyEvalError(
-        f"{path}:{label.line(row)}: expected the label {style(target).decode()} or "
-        f"{style(nontarget).decode()}, found {label.text(row)!r}"
-    )
+def _tabbed(content: bytes) -> bytes:
+    """Separate cells by tabs where the first line has no blanks, but other separators."""
+    first = _first_line(content)[:-1]
+    if re.search(rb'[\s"]', first.strip()) or _WHOLE_OR_DECIMAL.fullmatch(first.strip()):
+        return content
+    mark = next((mark for mark in (b";", b",", b"|") if mark in first), None)
+    return content.replace(mark, b"\t") if mark else content
 
 
 def guess_score_format(content: bytes, path: Path) -> str:
@@ -299,6 +380,8 @@ def guess_score_format(content: bytes, path: Path) -> str:
     first = _first_line(content)
     if (name := _recognized(first, SCORE_FORMATS)) is not None:
         return name
+    content = _without_unknown_header(content, path)
+    first = _first_line(content)
     layouts = _layouts(first, SCORE_FORMATS)
     if "kaldi" in layouts and _is_score(first.split()[-1]):  # also 0 or 1
         return "kaldi"
@@ -307,7 +390,7 @@ def guess_score_format(content: bytes, path: Path) -> str:
         fitting = _fitting(content, path, layouts)
     if len(fitting) == 1:
         return fitting[0]
-    if "kaldi" in layouts or not layouts:
+    if "kaldi" in layouts or not layouts or (not fitting and len(first.split()) < 3):
         return "kaldi"
     raise _undecided(path, layouts, "score", "--score-format")
 
@@ -334,7 +417,8 @@ def guess_key_format(content: bytes, path: Path) -> str:
     first = _first_line(content)
     if (name := _recognized(first, KEY_FORMATS)) is not None:
         return name
-    layouts = _layouts(first, KEY_FORMATS)
+    content = _without_unknown_header(content, path)
+    layouts = _layouts(_first_line(content), KEY_FORMATS)
     if not layouts:
         return "kaldi"
     fitting = _fitting(content, path, layouts)
@@ -342,9 +426,25 @@ def guess_key_format(content: bytes, path: Path) -> str:
         fitting = _fitting(content, path, layouts, _ANY_WORD)
         if not fitting:
             raise _undecided(path, layouts, "label", "--key-format")
-    name = fitting[0] if fitting else "kaldi"
-    is_dca_plda = name == "kaldi" and first.split()[-1] in (b"tgt", b"imp")
-    return "dca_plda" if is_dca_plda else name
+    return fitting[0] if fitting else "kaldi"
+
+
+def _without_unknown_header(content: bytes, path: Path) -> bytes:
+    """Refuse a line of names above lines with numbers; separate cells by blanks or tabs."""
+    from .csv_text import cells_of
+
+    head = content[: 1 << 16].decode("utf-8", "replace")
+    first, second = (head.lstrip().split("\n", 2) + ["", ""])[:2]
+    separator, names = cells_of(first)
+    cells = cells_of(second, separator)[1][-len(names) :]  # without R's number of the row
+    pairs = [(a.lower().encode(), b.lower().encode()) for a, b in zip(names, cells, strict=False)]
+    has_label = any({*pair} <= _ANY_LABEL for pair in pairs)
+    has_decimal = any(_DECIMAL.search(cell) and _is_score(cell) for _, cell in pairs)
+    has_value = any(_is_score(cell) or cell in _ANY_LABEL for _, cell in pairs)
+    is_header = has_decimal or (has_value and not has_label)
+    if is_header and len(cells) == len(names) and not any(_is_score(name) for name, _ in pairs):
+        find_columns(names, path)
+    return _tabbed(content)
 
 
 def guess_list_format(content: bytes, path: Path) -> Fields | Split:
@@ -411,7 +511,7 @@ def _fitting(
     content: bytes,
     path: Path,
     layouts: Mapping[str, Fields],
-    labels: tuple[bytes, ...] = _ANY_LABEL,
+    labels: Collection[bytes] = _ANY_LABEL,
 ) -> list[str]:
     """Return the formats that fit all lines by their labels, and where these are several by their
     scores."""
@@ -426,7 +526,7 @@ def _fitting(
         for name, fields in layouts.items()
         if "label" not in fields or _all(columns[fields.index("label")], labels)
     }
-    if len(fits_labels) == 1:
+    if len(fits_labels) == 1 < len(layouts):
         return list(fits_labels)
     return [name for name, by_field in fits_labels.items() if _fits_scores(by_field)]
 
@@ -434,42 +534,45 @@ def _fitting(
 def _fits_scores(columns: Columns) -> bool:
     """Tell whether the scores are numbers: the first ones, as reading all of them tells for sure.
     Without labels, a column of 0 and 1 is one of labels."""
-    from .text_table import is_number
-
     if (scores := columns.get("score")) is None:
         return True
-    numeric = all(map(is_number, map(scores.text, range(min(len(scores), 1000)))))
+    numeric = all(_is_score(scores.text(row).encode()) for row in range(min(len(scores), 1000)))
     return numeric and ("label" in columns or not _all(scores, _DIGITS))
 
 
 def _is_score(field: bytes) -> bool:
     from .text_table import is_number
 
-    return is_number(field.decode("utf-8", "replace"))
+    return is_number(field.decode("utf-8", "replace").replace(",", "."))
 
 
 def _undecided(
     path: Path, layouts: Mapping[str, Fields], field: str, option: str
 ) -> PrivacyEvalError:
     places = sorted({fields.index(field) + 1 for fields in layouts.values()})
-    ways = (f"{option} {name} ({', '.join(fields)})" for name, fields in layouts.items())
+    ways = (
+        f"{option} {name} (--columns {','.join(f'{f}={n}' for n, f in enumerate(fields, 1))})"
+        for name, fields in layouts.items()
+    )
     return PrivacyEvalError(
         f"{path}: cannot tell whether column {' or '.join(map(str, places))} is the {field}: use "
         + " or ".join(ways)
     )
 
 
-def _style(text: bytes) -> Callable[[bytes], bytes]:
-    """Return how the letters of a label are written."""
-    return next((s for s in (bytes.upper, bytes.capitalize) if s(text) == text), bytes.lower)
+def _all(column: Column, texts: Collection[bytes]) -> bool:
+    """Tell whether all texts, in small letters, are among some."""
+    from .text_table import distinct
 
-
-def _all(column: Column, texts: tuple[bytes, ...]) -> bool:
-    first = column.text(0).encode()
-    if first.lower() not in texts:
+    if column.text(0).lower().encode() not in texts:
         return False
-    known = (column.equals(_style(first)(text)) for text in texts)
-    return any(so_far.all() for so_far in itertools.accumulate(known, operator.or_))
+    return {text.lower().encode() for text in column.take(distinct(column)[0])} <= {*texts}
+
+
+def columns_of_key(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns of a key among those of a score file: numbers are of the latter alone."""
+    numbered = "score" in columns and all(map(str.isdecimal, columns.values()))
+    return {f: name for f, name in columns.items() if f != "score" and not numbered}
 
 
 def line_limit(key: Path, trials: int) -> LineLimit:

@@ -11,14 +11,17 @@ import hashlib
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ChangedError, PrivacyEvalError
+from ..metrics.arguments import as_numbers as as_floats
 from ..metrics.arguments import check_whole_numbers, truth_of
 from ..metrics.trials import Ids, Origin, Trials
 from .arrow import NumberColumn
@@ -32,9 +35,10 @@ from .score_formats import (
     guess_key_format,
     guess_list_format,
     guess_score_format,
+    read_named,
     split_format,
 )
-from .text_table import Column, decimals, distinct, is_number
+from .text_table import Column, decimals, distinct, is_number, split_columns
 
 if TYPE_CHECKING:
     from .score_formats import Columns, Formats, Split
@@ -47,6 +51,7 @@ def read_scores(
     path: Path | Loaded,
     *,
     format: str | None = None,
+    columns: Mapping[str, str] = MappingProxyType({}),
     distance: bool = False,
     log10: bool = False,
     limit: LineLimit | None = None,
@@ -58,6 +63,9 @@ def read_scores(
     path : Path
     format : str or None
         One of `SCORE_FORMATS`; None takes the only one that fits the file.
+    columns : mapping of str to str
+        Names of columns by field: enrolled, utterance, score, label, trial_speaker or any other;
+        numbers from 1 where the file has no header. Columns of usual names need none.
     distance : bool
         The scores are distances, and are negated.
     log10 : bool
@@ -88,15 +96,15 @@ def read_scores(
     array([ 1.5, -2. ])
     """
     try:
-        columns, origin = _read(path, SCORE_FORMATS, guess_score_format, format, limit)
+        found, origin = _read(path, SCORE_FORMATS, guess_score_format, format, columns, limit)
     except ChangedError:
         raise
     except PrivacyEvalError as error:
         raise PrivacyEvalError(f"{error}{_other_format(path, format)}") from error
-    if "score" not in columns:
-        raise PrivacyEvalError(f"{path}:1: no column of scores")
-    columns["score"] = in_unit(columns["score"], distance=distance, log10=log10)
-    return Trials(**columns, origins=(origin,))
+    if "score" not in found:
+        raise PrivacyEvalError(f"{path}:1: no column of scores: name it, --columns score=NAME")
+    found["score"] = in_unit(found["score"], distance=distance, log10=log10)
+    return Trials(**found, origins=(origin,))
 
 
 def in_unit(scores: NDArray[np.float64], *, distance: bool, log10: bool) -> NDArray[np.float64]:
@@ -115,7 +123,12 @@ def _other_format(path: Path | Loaded, format: str | None) -> str:
     return ""
 
 
-def read_trials(path: Path | Loaded, *, format: str | None = None) -> Trials:
+def read_trials(
+    path: Path | Loaded,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] = MappingProxyType({}),
+) -> Trials:
     """Read a trial key, such as Kaldi's `<enrolled speaker> <utterance> target|nontarget` lines.
 
     Parameters
@@ -123,6 +136,8 @@ def read_trials(path: Path | Loaded, *, format: str | None = None) -> Trials:
     path : Path
     format : str or None
         One of `KEY_FORMATS`; None takes the only one that fits the file.
+    columns : mapping of str to str
+        As of `read_scores`; unused if the file has none of these names.
 
     Returns
     -------
@@ -144,11 +159,11 @@ def read_trials(path: Path | Loaded, *, format: str | None = None) -> Trials:
     >>> read_trials(file).is_target
     array([ True, False])
     """
-    columns, origin = _read(path, KEY_FORMATS, guess_key_format, format)
-    if "label" not in columns:
-        raise PrivacyEvalError(f"{path}:1: no column of labels")
-    columns.pop("score", None)
-    return Trials(**columns, origins=(origin,))
+    found, origin = _read(path, KEY_FORMATS, guess_key_format, format, columns)
+    if "label" not in found:
+        raise PrivacyEvalError(f"{path}:1: no column of labels: name it, --columns label=NAME")
+    found.pop("score", None)
+    return Trials(**found, origins=(origin,))
 
 
 def read_trial_list(path: Path | Loaded) -> Trials:
@@ -184,25 +199,39 @@ def _read(
     formats: Formats,
     guess: Callable[[bytes, Path], str],
     format: str | None,
+    columns: Mapping[str, str],
     limit: LineLimit | None = None,
 ) -> tuple[dict[str, Any], Origin]:
     """Read the columns of a file: in blocks, or as a whole where these are not enough."""
-    if format is not None and format not in formats:
-        raise ValueError(f"format must be one of {', '.join(formats)}, not {format!r}")
+    if format is not None and (format not in formats or columns):
+        what = "goes without columns" if columns else f"must be one of {', '.join(formats)}"
+        raise ValueError(f"format {what}, not {format!r}")
+
+    def guessed(content: bytes, path: Path) -> Columns:
+        return split_format(content, path, formats[guess(content, path)])
+
+    named: Formats = {
+        **formats,
+        "columns": partial(
+            read_named, named=columns, otherwise=guessed if formats is KEY_FORMATS else None
+        ),
+    }
+    format = "columns" if columns else format
     with reading(path):
         try:
-            blocks = read_blocks(path, limit=limit)
-            first = next(blocks, b"")
-            name = format or guess(first, Path(path))
-            columns, origin = _gathered(path, name, formats[name], itertools.chain([first], blocks))
+            with contextlib.closing(read_blocks(path, limit=limit)) as blocks:
+                first = next(blocks, b"")
+                name = format or guess(first, Path(path))
+                parts = itertools.chain([first], blocks)
+                table, origin = _gathered(path, name, named[name], parts)
         except ChangedError:
             raise
         except PrivacyEvalError:  # perhaps of the block alone
             whole = Loaded(Path(path), read_bytes(path, limit=limit))
             name = format or guess(whole.content, whole.path)
-            columns, origin = _gathered(whole, name, formats[name], [whole.content])
+            table, origin = _gathered(whole, name, named[name], [whole.content])
     _ask(path, origin)
-    return columns, origin
+    return table, origin
 
 
 def _ask(path: Path | Loaded, origin: Origin) -> None:
@@ -216,9 +245,10 @@ def _gathered(
     name: str,
     format: Fields | Split,
     blocks: Iterable[bytes],
-    wanted: Collection[str] = ("enrolled", "utterance", "score", "label"),
+    wanted: Collection[str] | None = None,
 ) -> tuple[dict[str, Any], Origin]:
-    """Gather the wanted columns of the blocks of a file, or of a format that reads the file."""
+    """Gather columns, all unless some are wanted, of the blocks of a file, or of a format that
+    reads the file."""
     sha256, ends = hashlib.sha256(), [b"", b""]
 
     def hashed() -> Iterator[bytes]:
@@ -239,9 +269,10 @@ def _gathered(
     parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
     lines: list[tuple[int, int, NDArray[np.int64] | None]] = []
     for table in tables:
-        lines.append((len(table["enrolled"]), *table["enrolled"].lines))
-        for field in table.keys() & set(wanted):
-            if field == "score":
+        first = next(iter(table.values()))
+        lines.append((len(first), *first.lines))
+        for field in table.keys() & set(wanted or table):
+            if field in ("score", "weight"):
                 parts[field].append(parse_scores(table[field], file))
             else:
                 parts[field].append(_codes(table[field], places[field]))
@@ -300,7 +331,8 @@ def _truth(labels: Ids, origin: Origin) -> NDArray[np.bool_]:
     if unknown := [code for code, name in enumerate(labels.names) if name not in truth]:
         row = int(np.isin(labels.codes, unknown).argmax())
         line = row + 1 if origin.lines is None else origin.lines[row]
-        swapped = all(map(is_number, labels.names))
+        numbers = [is_number(name) and not name.isdecimal() for name in labels.names]
+        swapped = sum(numbers) > 1
         raise PrivacyEvalError(
             f"{origin.path}:{line}: expected the label {pair[0]} or {pair[1]}, found "
             f"{labels.text(row)!r}{_SWAPPED * swapped}"
@@ -321,7 +353,7 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
         values = field.values.astype(np.float64)
     else:
         values, others = decimals(field)
-        values[others] = _numbers(field.take(others))
+        values[others] = _numbers(field.take(others), np.delete(values, others))
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         row = int(bad[0])
@@ -335,8 +367,42 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
     return values
 
 
-def _numbers(field: Column) -> NDArray[np.float64]:
-    """Parse numbers of any form, by NumPy or, if it fails, one by one; NaN where there is none."""
+def read_score_array(path: Path) -> NDArray[np.float64]:
+    """Read an array of scores.
+
+    Parameters
+    ----------
+    path : Path
+        A .npy file, or a text of one score a line.
+
+    Returns
+    -------
+    float64 array, shape (N,)
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `parse_array` and `as_numbers`; a score that is not finite; a whole number with more
+        digits than a float.
+    """
+    from .arrays import NPY_MAGIC, as_numbers, parse_array
+
+    content = read_bytes(path)
+    if not content.startswith(NPY_MAGIC[:1]):
+        (column,) = split_columns(content, ("score",), path)
+        return parse_scores(column, path)
+    array = as_numbers(parse_array(content, path), 1, path)
+    with np.errstate(over="ignore"):
+        scores = as_floats(array, f"{path}: scores")
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if bad.size:
+        raise PrivacyEvalError(f"{path}: score {bad[0]} (from 0) is {scores[bad[0]]}, not finite")
+    return scores
+
+
+def _numbers(field: Column, beside: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Parse numbers of any form, by NumPy or, if it fails, one by one; NaN where there is none.
+    Commas are decimal if neither these nor the numbers beside them have points."""
     if len(field) and int(field.size.max()) <= _USUAL_NUMBER_BYTES:
         grid = field.first_words
         text, underscore = grid.view(np.uint8), ord("_")
@@ -345,4 +411,6 @@ def _numbers(field: Column) -> NDArray[np.float64]:
             with contextlib.suppress(ValueError):
                 return grid.view(f"S{8 * grid.shape[1]}").ravel().astype(np.float64)
     texts = field.tolist()
+    if not any("." in text for text in texts) and not np.any(beside % 1):
+        texts = [text.replace(",", ".", 1) for text in texts]
     return np.array([float(text) if is_number(text) else math.nan for text in texts])

@@ -7,7 +7,7 @@ field: a field is a byte range of the file, compared in words of 8 bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import Loaded, ask_if_cut, read_bytes
+from .files import Loaded, ask_if_cut, no_text, read_bytes
 from .ids import MAX_FIELD_BYTES
 
 ByteArray = NDArray[np.uint8]
@@ -126,6 +126,43 @@ class Column:
             (self.data.size - size + 1,), dtype=f"V{size}", buffer=self.data, strides=(1,)
         )
         return view[start].view("<u8").reshape(-1, count)
+
+
+def column_of(texts: Sequence[str], lines: Sequence[int]) -> Column:
+    """Make a column of texts in lines whose numbers, from 1, ascend.
+
+    Examples
+    --------
+    >>> column = column_of(["a", "bc"], [2, 3])
+    >>> column.tolist(), column.line(1)
+    (['a', 'bc'], 3)
+    """
+    raw = [text.encode() for text in texts]
+    breaks, size = np.diff(lines, prepend=1), np.array([*map(len, raw)], dtype=np.int64)
+    start = np.cumsum(breaks) + np.cumsum(size) - size
+    content = b"".join(b"\n" * n + text for n, text in zip(breaks.tolist(), raw, strict=True))
+    return Column(np.frombuffer(content + bytes(PADDING), dtype=np.uint8), start, size)
+
+
+def check_words(column: Column, name: str, path: object) -> None:
+    """Refuse the cells of a table that are blank, or several words, which no line of text holds.
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line, or row: the first of them.
+    """
+    odd = (column.size < 1) | (column.size > MAX_FIELD_BYTES)
+    begin, end = int(column.start[0]), int(column.start[-1] + column.size[-1])
+    blanks = np.flatnonzero(column.data[begin:end] <= _SPACE) + begin
+    rows = np.searchsorted(column.start, blanks, side="right") - 1
+    odd[rows[blanks < (column.start + column.size)[rows]]] = True
+    if odd.any():
+        row = int(odd.argmax())
+        raise PrivacyEvalError(
+            f"{path}:{column.line(row)}: expected a word in the column {name}, "
+            f"found {column.text(row)[:80]!r}"
+        )
 
 
 def distinct(column: Column) -> tuple[IndexArray, IndexArray]:
@@ -294,10 +331,8 @@ def _split(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column,
         table = _regular_fields(block, len(fields))
         if table is None:
             if control := _CONTROL.search(block.tobytes()):
-                raise PrivacyEvalError(
-                    f"{path}:{_line_of(content, begin + control.start())}: control character "
-                    f"{control[0][0]:#04x}, expected text"
-                )
+                what = f"control character {control[0][0]:#04x}, expected text"
+                raise no_text(content, begin + control.start(), path, what)
             cut = ends_open and end == text.size
             table = _fields(block, fields, lines, cut, path)
         table[0::2] += begin
@@ -386,9 +421,7 @@ def _check_characters(content: bytes, text: ByteArray, path: Path) -> None:
         try:
             content.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise PrivacyEvalError(
-                f"{path}:{_line_of(content, error.start)}: not UTF-8 text"
-            ) from error
+            raise no_text(content, error.start, path) from error
 
 
 def _line_of(content: bytes, position: int) -> int:

@@ -24,7 +24,7 @@ _Reading = tuple[str, str]
 def with_speakers(
     trials: Trials, utt2spk: Path | Loaded | None, enroll_utt2spk: Path | None = None
 ) -> Trials:
-    """Look up the enrolled and the trial speaker of each trial.
+    """Look up the enrolled and the trial speaker of each trial, unless they have these columns.
 
     Parameters
     ----------
@@ -48,8 +48,15 @@ def with_speakers(
         As `read_utt2spk`; an utterance or model without a speaker; labels that contradict the
         speakers: how the speakers of the first such trial were read.
     """
-    utterances, enrolled_ids = trials.utterance.used, trials.enrolled.used
-    if utt2spk is not None and Path(utt2spk).is_file():
+    by_column = "trial_speaker" in trials, "enrolled_speaker" in trials
+    utterance = trials.trial_speaker if by_column[0] else trials.utterance
+    enrolled_id = trials.enrolled_speaker if by_column[1] else trials.enrolled
+    utterances, enrolled_ids = utterance.used, enrolled_id.used
+    if by_column[0]:
+        named = trials.utterance.tolist() if "utterance" in trials else []
+        speaker_of = dict(zip(named, utterance.tolist(), strict=False))
+        trial = [(u, "by its column") for u in utterances]
+    elif utt2spk is not None and Path(utt2spk).is_file():
         speaker_of = read_utt2spk(utt2spk)
         _require(utterances, speaker_of, utt2spk, "trial utterances")
         trial = [(speaker_of[u], f"by {utt2spk}") for u in utterances]
@@ -59,25 +66,32 @@ def with_speakers(
     else:
         raise PrivacyEvalError(
             f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
-            "speakers of the trial utterances: put utt2spk beside the trials or name it "
-            "with --utt2spk"
+            "speakers of the trial utterances: put utt2spk beside the trials, or name it "
+            "with --utt2spk, or their column with --columns trial_speaker=NAME"
         )
-    if enroll_utt2spk is not None:
+    if by_column[1]:
+        enrolled = [(e, "by its column") for e in enrolled_ids]
+    elif enroll_utt2spk is not None:
         given = read_utt2spk(enroll_utt2spk)
         _require(enrolled_ids, given, enroll_utt2spk, "enrolled ids")
         enrolled = [(given[e], f"by {enroll_utt2spk}") for e in enrolled_ids]
     else:
-        enrolled = list(map(_enrolled_reading(speaker_of, utt2spk), enrolled_ids))
+        enrolled = list(
+            map(
+                _enrolled_reading(speaker_of, "its column" if by_column[0] else utt2spk),
+                enrolled_ids,
+            )
+        )
     readings = (
         dict(zip(enrolled_ids, enrolled, strict=True)),
         dict(zip(utterances, trial, strict=True)),
     )
-    first = trials.enrolled.renamed(lambda e: _speaker(readings[0].get(e)))
-    second = trials.utterance.renamed(lambda u: _speaker(readings[1].get(u)))
+    first = enrolled_id.renamed(lambda e: _speaker(readings[0].get(e)))
+    second = utterance.renamed(lambda u: _speaker(readings[1].get(u)))
     wrong = np.flatnonzero((first.codes == second.among(first.names).codes) != trials.is_target)
     if wrong.size:
         row = int(wrong[0])
-        names = trials.enrolled.text(row), trials.utterance.text(row)
+        names = enrolled_id.text(row), utterance.text(row)
         raise PrivacyEvalError(
             f"labels of {wrong.size} trials contradict their speakers; the first: a "
             f"{'target' if trials.is_target[row] else 'nontarget'} trial of enrolled "
@@ -90,7 +104,7 @@ def with_speakers(
 
 
 def _enrolled_reading(
-    speaker_of: Mapping[str, str], utt2spk: Path | Loaded | None
+    speaker_of: Mapping[str, str], utt2spk: Path | Loaded | str | None
 ) -> Callable[[str], _Reading]:
     """Return a function that reads enrolled ids as utterances, speakers or files of speakers."""
     speakers = set(speaker_of.values())

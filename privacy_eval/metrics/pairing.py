@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import itertools
+import re
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
-from .trials import Trials, match
+from ..choices import ID_RULES, grouped
+from ..errors import InputWarning, PrivacyEvalError
+from .trials import IDS, Trials, match
 
 #: Remedy for trials and scores that do not match.
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
+#: Ids of two files are the same ones if as many of the fewer match.
+_NEARLY_ALL = 0.9
+#: Of so many ids, only single rules are tried.
+_MANY = 200_000
+_EXTENSION = re.compile(r"(?<=[^/])\.[A-Za-z]\w{1,4}$")
 
 
 def pair(
@@ -20,8 +31,10 @@ def pair(
     *,
     allow_missing: bool = False,
     hint: str = ALLOW_MISSING,
+    ids: Sequence[str] = (),
 ) -> Trials:
-    """Join scores and labels on the pair (enrolled id, utterance), in any order.
+    """Join scores and labels on the pair (enrolled id, utterance), in any order; scores without
+    ids, as many as trials, in the order of these.
 
     Parameters
     ----------
@@ -34,30 +47,42 @@ def pair(
         and `extra`.
     hint : str
         Remedy that the error suggests.
+    ids : sequence of str
+        Of `ID_RULES`: what is done, in this order, with the ids of both before they are compared;
+        `swap` exchanges those of the key.
 
     Returns
     -------
     Trials
-        In the order of the scores.
+        In the order of the scores, with the ids of the key.
 
     Raises
     ------
     PrivacyEvalError
         Unless allowed: how many trials have no score, how many scores no trial, and the first
         five of each. In any case: no target or no nontarget trial with a score; labels of the
-        scores that contradict the key.
+        scores that contradict the key; two ids that become one.
+
+    Warns
+    -----
+    InputWarning
+        Scores without ids.
 
     Examples
     --------
-    >>> scores = Trials(enrolled=["a", "a"], utterance=["u", "v"], score=[1.5, -2])
+    >>> scores = Trials(enrolled=["a", "a"], utterance=["u.wav", "v.wav"], score=[1.5, -2])
     >>> key = Trials(enrolled=["a", "a"], utterance=["v", "u"], label=["nontarget", "target"])
-    >>> pair(scores, key).is_target
+    >>> pair(scores, key, ids=["strip-extension"]).is_target
     array([ True, False])
     """
     trials = _labels(scores, trials)
-    rows = match(scores, trials)
+    matched = _bridged(scores, trials, ids)
+    rows = _rows(*matched)
     if (rows[0].size < len(scores) or rows[1].size < len(trials)) and not allow_missing:
-        raise PrivacyEvalError(_mismatch(scores, trials, rows, hint))
+        raise PrivacyEvalError(_mismatch(*matched, rows, hint))
+    if ids and trials is not scores:  # the ids are those of the key
+        scores = scores.with_columns(enrolled=None, utterance=None)
+        trials = _bridged(trials, trials, {*ids} & {"swap"})[1]
     paired = _joined(scores, trials, rows)
     for name, empty in (
         ("target", not paired.is_target.any()),
@@ -87,7 +112,7 @@ def pair_shard(scores: Trials, trials: Trials | None = None) -> Trials:
         Scores without a trial; labels of the scores that contradict the key.
     """
     trials = _labels(scores, trials)
-    rows = match(scores, trials)
+    rows = _rows(scores, trials)
     if left := _others(scores, rows[0]):
         raise PrivacyEvalError(
             f"{scores.where(left[0])}: {len(left)} scores without a trial in {trials.name}: "
@@ -198,6 +223,98 @@ def _labels(scores: Trials, trials: Trials | None) -> Trials:
     return scores if trials is None else trials
 
 
+def _rows(scores: Trials, trials: Trials) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Match scores and trials, by their ids or, if the scores have none, by their order."""
+    if all(name in scores for name in IDS[:2]):
+        return match(scores, trials)
+    rows = np.arange(len(scores))
+    if trials is not scores:
+        if len(scores) != len(trials):
+            raise PrivacyEvalError(
+                f"{scores.name}: {len(scores)} scores without ids, but {len(trials)} trials in "
+                f"{trials.name}: give one score for each trial, in their order, or ids beside the "
+                "scores"
+            )
+        order = f"{len(scores)} scores without ids are read in the order of {trials.name}"
+        warnings.warn(f"{scores.name}: {order}", InputWarning, stacklevel=3)
+    return rows, rows
+
+
+def _without_speaker(name: str, speakers: Collection[str]) -> str:
+    """Strip speakers and the mark behind them from the beginning of an utterance."""
+    ends = (mark.span() for mark in re.finditer("[-_/]", name))
+    rest = next((name[end:] for begin, end in ends if name[:begin] in speakers), "")
+    return _without_speaker(rest, speakers) if rest else name
+
+
+#: The rules: what an id becomes beside enrolled ids, and what is stripped.
+_RULES: Mapping[str, tuple[Callable[..., str], str]] = {
+    "basename": (lambda name, speakers: name.rpartition("/")[2] or name, "a folder in front"),
+    "strip-extension": (lambda name, speakers: _EXTENSION.sub("", name), "an extension"),
+    "strip-speaker": (_without_speaker, "a speaker in front"),
+    "lower": (lambda name, speakers: name.lower(), "capital letters"),
+}
+
+
+def _bridged(scores: Trials, trials: Trials, rules: Collection[str]) -> tuple[Trials, Trials]:
+    """Apply rules to the ids of scores and key; `swap` to the key alone."""
+    tables = [scores, trials]
+    for rule in rules:
+        if rule not in ID_RULES:
+            raise ValueError(f"ids must be of {', '.join(ID_RULES)}, not {rule!r}")
+        if rule == "swap":
+            columns = {"enrolled": trials.utterance, "utterance": trials.enrolled}
+            tables[1] = trials = trials.with_columns(**columns)
+            continue
+        enrolled = {name for table in tables for name in table.enrolled.used}
+        tables = [_renamed(table, rule, enrolled) for table in tables]
+        trials = tables[1]
+    return tables[0], tables[1]
+
+
+def _renamed(trials: Trials, rule: str, enrolled: Collection[str]) -> Trials:
+    new = {}
+    for side, speakers in zip(IDS[:2], ((), enrolled), strict=True):
+        change, old = partial(_RULES[rule][0], speakers=speakers), trials[side]
+        new[side] = old.renamed(change)
+        if len(new[side].used) < len(old.used):
+            alike = next(names for names in grouped(old.used, change).values() if len(names) > 1)
+            raise PrivacyEvalError(
+                f"{trials.name}: --ids {rule} makes one id of {alike[0]!r} and {alike[1]!r}; "
+                "ids must stay different"
+            )
+    return trials.with_columns(**new)
+
+
+def _difference(scores: Trials, trials: Trials) -> str:
+    """Tell by which rule ids of scores and key differ, with examples and the option; else ""."""
+    few = len(scores.utterance.names) + len(trials.utterance.names) < _MANY
+    several = (itertools.combinations(_RULES, n + 1) for n in range(len(_RULES) if few else 1))
+    for rules in ((), *itertools.chain.from_iterable(several), ("swap",)):
+        with contextlib.suppress(PrivacyEvalError):  # two ids become one
+            bridged = _bridged(scores, trials, rules)
+            sides = ([{*table[side].used} for table in bridged] for side in IDS[:2])
+            if all(len(a & b) >= _NEARLY_ALL * min(len(a), len(b)) for a, b in sides):
+                break
+    else:
+        return ""
+    if "swap" in rules and len(trials.enrolled.used) <= len(trials.utterance.used):
+        what = f"the first two columns of the scores are exchanged ({scores.quote([0])})"
+        return f"{what}: --columns enrolled=2,utterance=1,score=3 reads them"
+    if "swap" in rules:
+        what = f"the first two columns of the key are exchanged ({trials.quote([0])})"
+        return f"{what}: --ids swap exchanges those of the key"
+    examples = []
+    for side in IDS[:2]:
+        of_key = dict(zip(bridged[1][side].used, trials[side].used, strict=True))
+        for old, new in zip(scores[side].used, bridged[0][side].used, strict=True):
+            if old != of_key.get(new, old):
+                examples.append(f"{old!r} in the scores is {of_key[new]!r} in the key")
+    what = f"ids differ by {' and '.join(_RULES[rule][1] for rule in rules)}"
+    option = f"--ids {','.join(rules)} (in a tree, the protocol's entry ids)"
+    return f"{what}: {', '.join(examples[:2])}: use {option}" if rules else ""
+
+
 def _others(trials: Trials, rows: NDArray[np.int64]) -> list[int]:
     """Return the rows that are not among some ascending or unordered ones."""
     return [] if rows.size == len(trials) else np.delete(np.arange(len(trials)), rows).tolist()
@@ -218,7 +335,7 @@ def _joined(
             row = int(contrary[0])
             raise PrivacyEvalError(
                 f"{paired.where(row)}: {contrary.size} labels contradict {trials.name} "
-                f"(first: {paired.quote([row])})"
+                f"(first: {labelled.quote([row])})"
             )
     missing, extra = len(trials) - rows[1].size, len(scores) - rows[0].size
     return paired.beside(labelled, missing=missing, extra=extra)
@@ -230,11 +347,8 @@ def _mismatch(
     lines = [f"{scores.name} and {trials.name} do not contain the same trials:"]
     missing, extra = _others(trials, rows[1]), _others(scores, rows[0])
     if not rows[0].size:
-        swapped = scores.with_columns(enrolled=scores.utterance, utterance=scores.enrolled)
-        why = "no trial is in both, so they are of different sets: name the key of these scores"
-        if match(swapped, trials)[0].size:
-            why = "the first two columns of the scores are exchanged"
-        lines.append(f"  {why}:")
+        other = "no trial is in both, so they are of different sets: name the key of these scores"
+        lines.append(f"  {_difference(scores, trials) or other}:")
         hint = "" if hint == ALLOW_MISSING else hint
     elif not extra and rows[1].max() < missing[0]:
         lines.append("  the scores end early, as in a truncated file; copy it again:")

@@ -393,7 +393,7 @@ class Trials:
     def remarks(self) -> tuple[str, ...]:
         """What is wrong with trials of ids that are on both sides: of an utterance with itself, or
         the same in both orders."""
-        if {*self.enrolled.names}.isdisjoint(self.utterance.names):
+        if len(self.sides) < 2 or {*self.enrolled.names}.isdisjoint(self.utterance.names):
             return ()
         n = self.n_self
         names = [*dict.fromkeys((*self.enrolled.names, *self.utterance.names))]

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
-from ..choices import ALIGNMENTS, ENCODERS, GENDER, AlignmentName, Normalization, Variant
+from ..choices import ALIGNMENTS, ENCODERS, GENDER, ID_RULES, AlignmentName, Normalization, Variant
 from ..errors import PrivacyEvalError, UsageError, located
 from ..io.files import read_text
 from ..io.names import is_printable
@@ -411,6 +411,7 @@ class Protocol:
     groups: Annotated[tuple[str, ...], SPARSE] = ()
     attributes: Annotated[tuple[str, ...], SPARSE] = ()
     sentences: Annotated[tuple[int, ...], SPARSE] = ()
+    ids: Annotated[tuple[str, ...], SPARSE] = ()
 
     def with_parts(self, genders: Mapping[str, str]) -> Protocol:
         """Return a protocol of pooled trials with sets of further genders, which no average is
@@ -817,6 +818,7 @@ def _check_entries(protocol: Protocol) -> None:
         all(n > 0 for n in p.sentences) and len(set(p.sentences)) == len(p.sentences),
         "sentences: expected numbers per test, from 1, each once",
     )
+    _need({*p.ids} <= {*ID_RULES}, f"ids: expected rules of {', '.join(ID_RULES)}")
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")

@@ -127,7 +127,11 @@ class _Amounts:
             self.find,
             self.make,
             subject={**asdict(self.condition), "fields": fields_digest()},
-            options={**asdict(options), "seed": options.seed if options.bootstrap else 0},
+            options={
+                **asdict(options),
+                "seed": options.seed if options.bootstrap else 0,
+                **({"ids": list(ids)} if (ids := self.asv.protocol.ids) else {}),
+            },
             revision=_REVISION,
             cost=lambda: condition_cost(self.files) * (1 + options.bootstrap),
         )
@@ -180,7 +184,8 @@ class _Amounts:
         known, notes = self._known(inputs, paths, utt2spk)
         if "scores" in paths:
             scores = read_scores(inputs.load(paths["scores"]), format="kaldi")
-            paired = pair(scores, trials, allow_missing=self.asv.access.allow_missing)
+            allowed = self.asv.access.allow_missing
+            paired = pair(scores, trials, allow_missing=allowed, ids=self.asv.protocol.ids)
             left_out = paired.missing + paired.extra
             curve = self._of_scores(paired, paths["scores"], utt2spk, known)
         else:

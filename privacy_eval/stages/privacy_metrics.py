@@ -75,6 +75,8 @@ class Options:
         Speakers of the trial utterances, instead of `utt2spk` beside the trial key.
     groups : tuple of str
         `FILE:COLUMN` of the groups of speakers that are evaluated, too, relative to the tree.
+    ids : tuple of str
+        What bridges ids of scores and keys, see `pair`.
     """
 
     bootstrap: int = 0
@@ -82,6 +84,7 @@ class Options:
     allow_missing: bool = False
     utt2spk: Path | None = None
     groups: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -322,6 +325,7 @@ class _ConditionRecord:
                 "seed": options.seed if options.bootstrap else 0,
                 **({"user_metrics": own} if (own := user_metrics()) else {}),
                 **({"groups": list(options.groups)} if options.groups else {}),
+                **({"ids": list(options.ids)} if options.ids else {}),
             },
             revision=_REVISION,
             cost=partial(condition_cost, self.files, options),
@@ -358,6 +362,7 @@ class _ConditionRecord:
             read_scores(inputs.load(paths["scores"]), format="kaldi"),
             read_trials(inputs.load(paths["trials"]), format="kaldi"),
             allow_missing=self.options.allow_missing,
+            ids=self.options.ids,
         )
         utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk
         measured = evaluate_trials(paired, self.options, utt2spk)

@@ -380,7 +380,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
     single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
     single |= {"log10", "user_metrics", "score_format", "versus", "enroll_utt2spk"}
-    single |= {"p_target", "c_miss", "c_fa", "plot", "metrics"}
+    single |= {"p_target", "c_miss", "c_fa", "plot", "metrics", "columns"}
     assert options_of("privacy-metrics").keys() == own | keywords | tree | single
     only = {"target", "nontarget", "counts", "strongest", "dialects", "by", "worst_case"}
     only |= {"leave_out_self"}

@@ -89,12 +89,32 @@ def test_other_arrays_are_refused(
     assert not HARM.exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"1\n2\n", b"PK\x03\x04", b"\x93NUMPY\x01\0"])
-def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty file"),
+        (b"1 a\n", ":1: expected 1 fields"),
+        (b"1\nx\n", ":2: .*number"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x93NUMPY\x01\0", "not a NumPy array"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     write(tmp_path / "t.npy", content)
     run = cli("metrics", "--target", tmp_path / "t.npy", "--nontarget", tmp_path / "t.npy")
     assert run.code == 1
-    assert "t.npy: not a NumPy array" in run.err
+    assert re.search(r"t\.npy.*" + message, run.err)
+
+
+def test_arrays_as_text(tmp_path: Path) -> None:
+    for name, scores in (("t", [0.5, 2.0, -1.25]), ("n", [-3.0, 1e-3])):
+        np.save(tmp_path / f"{name}.npy", scores)
+        write(tmp_path / f"{name}.txt", "".join(f"{score}\n" for score in scores))
+    runs = [
+        cli("metrics", "--target", tmp_path / f"t.{end}", "--nontarget", tmp_path / f"n.{end}")
+        for end in ("npy", "txt")
+    ]
+    assert runs[0].code == 0 and runs[0].out == runs[1].out
 
 
 @pytest.mark.parametrize(

@@ -901,21 +901,24 @@ READERS: Mapping[str, Reader] = {
         samples_with_edits(SCORES) | _SCORE_TEXTS,
         read_scores,
         second.scores,
-        lambda found: (columns(found.speaker, found.utterance, found.score), found.digest),
+        lambda found: (
+            columns(found.enrolled, found.utterance, found.score),
+            found.origins[0].digest,
+        ),
         lines=True,
     ),
     "trials": Reader(
         samples_with_edits(TRIALS),
         read_trials,
         second.trials,
-        lambda found: columns(found.speaker, found.utterance, found.is_target),
+        lambda found: columns(found.enrolled, found.utterance, found.is_target),
         lines=True,
     ),
     "trial_list": Reader(
         samples_with_edits(TRIALS, re.sub(rb" (non)?target", b"", TRIALS)),
         read_trial_list,
         second.trial_list,
-        lambda found: columns(found.speaker, found.utterance),
+        lambda found: columns(found.enrolled, found.utterance),
         lines=True,
     ),
     "pair": Reader(
@@ -923,7 +926,7 @@ READERS: Mapping[str, Reader] = {
         _read_pair,
         second.paired_with(TRIALS),
         lambda found: (
-            columns(found.speaker, found.utterance, found.score, found.is_target),
+            columns(found.enrolled, found.utterance, found.score, found.is_target),
             found.missing,
             found.extra,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,11 @@ def test_parts_are_read_as_text_is(
     """Parts of three rows, with labels of their own or of a key."""
     monkeypatch.setattr(arrow_module, "_BATCH_ROWS", 3)
     table = write(tmp_path / "scores", COLUMNS)
-    assert [len(part["score"]) for part in arrow_blocks(table, {"score": "score"})] == [3, 1]
+
+    def score_at(names: Sequence[str]) -> dict[str, int]:
+        return {"score": names.index("score")}
+
+    assert [len(part["score"]) for part in arrow_blocks(table, score_at)] == [3, 1]
     rows = [line.split() for line in TEXT]
     words = [f"{e} {t} {'target' if x == '1' else 'nontarget'}" for e, t, _, x in rows]
     for trials in (None, lines_to(tmp_path / "key", words)):
@@ -102,14 +106,14 @@ def test_keys_and_trial_lists(tmp_path: Path, write: Write) -> None:
         ({"enroll": ["s1", None, "s2", "s1"]}, "column enroll: row 2: no value"),
         ({"score": [1.0, 2.0, None, 1.0]}, "column score: row 3: no value"),
         ({"score": [1.0, 2.0, 3.0, float("nan")]}, ":4: .*finite"),
-        ({"test": ["u1", "", "u3", "u4"]}, "row 2: expected a word"),
-        ({"test": ["u1", "u2", "u3 x", "u4"]}, "row 3: expected a word"),
-        ({"test": ["u1", "u2", "u3", "u" * 1025]}, "row 4: expected a word"),
+        ({"test": ["u1", "", "u3", "u4"]}, ":2: expected a word in the column test"),
+        ({"test": ["u1", "u2", "u3 x", "u4"]}, ":3: expected a word in the column test"),
+        ({"test": ["u1", "u2", "u3", "u" * 1025]}, ":4: expected a word in the column test"),
         ({"test": ["u1", "u2", "u3", "u1"]}, ":4: 1 duplicate"),
         ({"label": [0, 1, 2, 1]}, ":3: expected the label"),
         ({"label": ["yes", "no", "no", "yes"]}, "expected the label"),
         ({"enroll": [[1], [2], [3], [4]]}, "not a Parquet or Arrow table"),
-        ({"Enroll": ["a"] * 4}, "several columns"),
+        ({"Enroll": ["a"] * 4}, "'enroll' and 'Enroll'"),
         ({"enroll": ["s1"] * 3 + ["s2"], "score": ["a", "b", "c", "d"]}, ":1: .*finite"),
     ],
 )
@@ -123,8 +127,8 @@ def test_what_text_could_not_hold_is_refused(
 @WRITERS
 def test_other_tables_are_refused(tmp_path: Path, write: Write) -> None:
     for columns, message in (
-        ({"a": [1]}, "expected columns"),
-        ({"enroll": ["a"], "score": [1.0]}, "enroll and test"),
+        ({"a": [1]}, "--columns"),
+        ({"enroll": ["a"], "score": [1.0]}, "--columns"),
         ({"enroll": ["a"], "test": ["b"]}, "no column of scores"),
         ({"enroll": pa.array([], pa.string()), "test": pa.array([], pa.string())}, "no rows"),
     ):

@@ -45,7 +45,6 @@ SCORES = {name: text(*line) for name, line in LINES.items()}
 LABELLED = [name for name, (line, *_) in LINES.items() if "{l}" in line]
 KEYS = {
     "kaldi": text("{e} {t} {l}"),
-    "dca_plda": text("{e} {t} {l}", labels=("imp", "tgt")),
     "voxceleb": text("{l} {e} {t}", labels=("0", "1")),
     "nist": text("{e}\t{t}\ta\t{l}", "modelid\tsegmentid\tside\ttargettype\n"),
     "csv": text("{e},{t},{l}", "enroll,test,label\n"),
@@ -116,7 +115,7 @@ def test_an_undecided_file_names_the_fields_of_all_formats_that_it_may_have(
 ) -> None:
     monkeypatch.setitem(SCORE_FORMATS, "label_first", LABEL_FIRST)  # type: ignore[arg-type]
     with pytest.raises(
-        PrivacyEvalError, match=r"--score-format label_first \(label, enrolled, utt"
+        PrivacyEvalError, match=r"--score-format label_first \(--columns label=1,enrolled=2,utt"
     ):
         read_scores(write(tmp_path / "scores", "1 1 0 1\n0 1 0 1\n"), format=None)
 
@@ -125,8 +124,9 @@ def test_an_undecided_file_names_the_fields_of_all_formats_that_it_may_have(
     ("content", "message"),
     [
         ("a x 1 0\na y 0 1\n", "--score-format wespeaker .* --score-format speechbrain"),
-        ("a x b 0.5\n", "column 3 or 4"),
-        ("0.5 target\n", "scores:1: expected 3 fields"),
+        ("a x c 0.5\n", "column 3 or 4"),
+        ("1 0\n0 1\n", "score=1,label=2.* or .*label=1,score=2"),
+        ("a\nb\n", "scores:1: expected 3 fields"),
         ("1 a.wav b.wav\n", "scores:1: .*number.*'b.wav'"),
         ("a b c\n", "scores:1: .*number.*'c'"),
         ("a b 1 2 3\n", "scores:1: expected 3 fields"),
@@ -136,7 +136,10 @@ def test_an_undecided_file_names_the_fields_of_all_formats_that_it_may_have(
         ("a x 0.5 target\na y 0.5 spoof\n", "scores:2: expected the label .*'spoof'"),
         ('enroll,test,score\n"a,x,0.5\n', "CSV"),
         ("enroll,test,score\na,x\n", "scores:2: expected 3 cells"),
-        ("enroll,test,score,score\na,x,1,2\n", "scores:1: expected a header"),
+        (
+            "enroll,test,score,score\na,x,1,2\n",
+            "scores:1: the columns 'score' and 'score'.*--columns score=",
+        ),
     ],
 )
 def test_no_wrong_guess(tmp_path: Path, content: str, message: str) -> None:

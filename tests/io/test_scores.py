@@ -133,7 +133,7 @@ def test_number_formats_agree_with_float(tmp_path: Path, together: bool) -> None
 
 NO_NUMBERS = [
     "nan", "NaN", "-nan", "inf", "-inf", "Infinity", "1e400", "-1e999", "1_000", "1__0", "_1",
-    "0x10", "0x1p3", "1,5", "1e", "e5", "--1", "1-", "1.2.3", "None", "target", "1d5", "1f", "1L",
+    "0x10", "0x1p3", "1,5.0", "1e", "e5", "--1", "1-", "1.2.3", "None", "target", "1d5", "1f", "1L",
     "True", "1j", "\u0661\u0662", "\uff11", "1\u00a02", "\u22121", "1\u200b", "'1'", "1;", "#1",
     "nan" + "0" * 40, "1" * 40 + "_0", "1" * 40 + "\u0661", "9" * 310,
 ]  # fmt: skip

@@ -337,6 +337,20 @@ def test_what_is_left_out_is_recorded(tree: Tree) -> None:
     assert f"{O_A} (2 trials without a score, 1 score without a trial)" in line
 
 
+def test_ids_that_differ_by_rule(tree: Tree) -> None:
+    before = run(tree)
+    assert not before.failed
+    whole = json.loads(record_of(tree, O_A).read_text())
+    path = scores_of(tree, O_A)
+    fields = [line.split() for line in path.read_text().splitlines()]
+    path.write_text("".join(f"{s} {u}.wav {score}\n" for s, u, score in fields))
+    (failure,) = run(tree).failed.values()
+    assert "--ids strip-extension" in failure
+    bridged = run(tree, options=Options(ids=("strip-extension",)))
+    assert bridged.failed == {} and set(bridged.made) == NAMES
+    assert json.loads(record_of(tree, O_A).read_text())["metrics"] == whole["metrics"]
+
+
 def test_what_was_not_evaluated_is_left_out(tree: Tree) -> None:
     run(tree)
     scores_of(tree, O_A).write_text("s1 s1-u0 nan\n")
@@ -387,10 +401,8 @@ def test_a_bootstrap_needs_speakers(tree: Tree) -> None:
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     utt2spk.unlink()
     (failure,) = run(tree, options=Options(bootstrap=3)).failed.values()
-    assert failure == (
-        f"{utt2spk}: no such file; a bootstrap over speakers needs the speakers of the trial "
-        "utterances: put utt2spk beside the trials or name it with --utt2spk"
-    )
+    assert failure.startswith(f"{utt2spk}: no such file")
+    assert "--utt2spk" in failure and "--columns trial_speaker=" in failure
     named = lines_to(tree.root / "speakers", (f"{u} {s}" for u, s in utterances().items()))
     assert run(tree, options=Options(bootstrap=3, utt2spk=named)).failed == {}
 
