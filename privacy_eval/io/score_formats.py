@@ -435,6 +435,8 @@ def _without_unknown_header(content: bytes, path: Path) -> bytes:
 
     head = content[: 1 << 16].decode("utf-8", "replace")
     first, second = (head.lstrip().split("\n", 2) + ["", ""])[:2]
+    if first.count('"') % 2 or second.count('"') % 2:  # a part of an id
+        return _tabbed(content)
     separator, names = cells_of(first)
     cells = cells_of(second, separator)[1][-len(names) :]  # without R's number of the row
     pairs = [(a.lower().encode(), b.lower().encode()) for a, b in zip(names, cells, strict=False)]

@@ -137,7 +137,7 @@ class Evaluations(Printed, dict[str, Evaluation]):
 
 
 def evaluate(
-    trials: Any = None,
+    target: Any = None,
     nontarget: ArrayLike | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -151,14 +151,14 @@ def evaluate(
 
     Parameters
     ----------
-    trials : Trials, data frame or array_like, shape (T,)
+    target : Trials, data frame or array_like, shape (T,)
         Trials with scores and labels, or what `Trials` makes them of; or, if `nontarget` is given,
         the scores of target trials. A higher score supports the same speaker. Cllr takes scores for
         natural-log likelihood ratios: multiply decimal ones (log10) by ln 10.
     nontarget : array_like, shape (N,), optional
         Scores of trials between two speakers.
     scores, labels : array_like, shape (P,), optional
-        Scores of all trials, and which are of one speaker, in place of `trials`.
+        Scores of all trials, and which are of one speaker, in place of `target`.
     by : str, optional
         A column: evaluate the trials of each of its values. Of a column of speakers, such as their
         sex, these are the trials of which both speakers have the value, as *within* a group (see
@@ -205,11 +205,11 @@ def evaluate(
     0.25
     """
     if nontarget is not None:
-        return _evaluation(None, TrialScores(trials, nontarget), variant)
-    if trials is None:
-        trials = Trials(score=scores, label=labels)
-    elif not isinstance(trials, Trials):
-        trials = Trials(trials)
+        return _evaluation(None, TrialScores(target, nontarget), variant)
+    if isinstance(target, Trials):
+        trials = target
+    else:
+        trials = Trials(target, score=scores, label=labels)
     if by is None:
         return _evaluation(trials, trials.scores, variant, bootstrap, seed)
     evaluations = {}

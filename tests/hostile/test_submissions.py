@@ -152,7 +152,10 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     "a score in Arabic digits": (line(SCORES, 2, "s1 s1-u1 \u0661"), "scores:2: .*'\u0661'"),
     "NUL": (line(SCORES, 3, b"s1 s1-u2\0 1"), r"scores:3: .*0x00"),
     "not UTF-8": (line(SCORES, 3, b"s1 s1-u\xe9 1"), r"scores:3: .*UTF-8"),
-    "UTF-16": (content(SCORES, lambda c: c.decode().encode("utf-16")), r"scores:1: .*UTF-8"),
+    "UTF-16 without a mark": (
+        content(SCORES, lambda c: c.decode().encode("utf-16-le")),
+        r"scores:1: .*0x00",
+    ),
     "a line of 2 MB": (line(SCORES, 3, b"x " * (1 << 20)), r"scores:3: .*1048576"),
     "2 MB without a blank": (line(SCORES, 3, b"x" * (2 << 20)), r"scores:3: .*1048576"),
     "scores that are a bomb": (content(SCORES, lambda _: BOMB), r"scores: .*\d+ bytes"),
