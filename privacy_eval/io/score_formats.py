@@ -62,7 +62,8 @@ class RecognizedFormat:
 #: trials named that are not in the key.
 _LINES_PER_TRIAL, _HARMLESS_LINES = 4, 10_000
 #: What tools write for target and nontarget trials, in small letters; and those that are words.
-_ANY_LABEL = frozenset(label.encode() for pair in TRUTH for label in pair)
+_PAIRS = [frozenset(label.encode() for label in pair) for pair in TRUTH]
+_ANY_LABEL: frozenset[bytes] = frozenset().union(*_PAIRS)
 _DIGITS = frozenset((b"1", b"0"))
 _ANY_WORD = _ANY_LABEL - {*_DIGITS, b"-1"}
 
@@ -435,8 +436,11 @@ def _without_unknown_header(content: bytes, path: Path) -> bytes:
 
     head = content[: 1 << 16].decode("utf-8", "replace")
     first, second = (head.lstrip().split("\n", 2) + ["", ""])[:2]
-    if first.count('"') % 2 or second.count('"') % 2:  # a part of an id
-        return _tabbed(content)
+    words, below = ([w.lower().encode() for w in line.split()] for line in (first, second))
+    separated = all(word.endswith((b",", b";", b"|")) for word in words[:-1])
+    labelled = any(pair & {*words} and pair & {*(below or words)} for pair in _PAIRS)
+    if len(words) > 2 and not separated and (labelled or any(map(_is_score, words))):
+        return content  # of words, whatever their characters
     separator, names = cells_of(first)
     cells = cells_of(second, separator)[1][-len(names) :]  # without R's number of the row
     pairs = [(a.lower().encode(), b.lower().encode()) for a, b in zip(names, cells, strict=False)]
