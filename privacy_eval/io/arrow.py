@@ -53,7 +53,7 @@ class TextColumn(Column):
 
 
 @dataclass(frozen=True)
-class NumberColumn(Column):
+class NumberColumn(TextColumn):
     """Numbers, whose texts are only made for messages.
 
     Attributes
@@ -67,7 +67,7 @@ class NumberColumn(Column):
     @classmethod
     def of(cls, values: NDArray[Any]) -> NumberColumn:
         """Make a column of an array."""
-        return cls(np.empty(0, dtype=np.uint8), _EMPTY, _EMPTY, values)
+        return cls(np.empty(0, dtype=np.uint8), _EMPTY, _EMPTY, _EMPTY, values)
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -85,21 +85,9 @@ class NumberColumn(Column):
         """Select rows, by a slice or an int array of shape (R,)."""
         return replace(self, values=self.values[rows])
 
-    def equals(self, text: bytes) -> NDArray[np.bool_]:
-        """Tell which numbers are the whole number `text`; none if it is a word."""
-        if not text.removeprefix(b"-").isdigit():
-            return np.zeros(len(self), dtype=np.bool_)
-        same: NDArray[np.bool_] = self.values == int(text)
-        return same
-
     def line(self, row: int) -> int:
         """Return the row of the file, from 1."""
         return row + 1
-
-    @property
-    def lines(self) -> tuple[int, None]:
-        """Number of rows; each is a line."""
-        return len(self), None
 
 
 def parse_arrow(content: bytes, path: Path, find: Find) -> dict[str, Column]:
@@ -124,11 +112,9 @@ def parse_arrow(content: bytes, path: Path, find: Find) -> dict[str, Column]:
         pyarrow is not installed; damaged, an archive bomb; a column that is neither text nor
         numbers; with the row: an empty cell, an id that is no word.
     """
-    try:
+    with _reading(path):
         import pyarrow as pa
-    except ImportError:
-        raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
-    with _damage(path):
+
         parts = list(_parts(pa.BufferReader(content), len(content), find))
         if not sum(len(batch) for _, batch in parts):
             raise ValueError("no rows")
@@ -153,21 +139,22 @@ def arrow_blocks(path: Path, find: Find) -> Iterator[dict[str, Column]]:
     PrivacyEvalError
         As `parse_arrow`, but for a file without rows; unreadable.
     """
-    try:
+    with opened(path, path) as raw, reading(path), _reading(path):
         import pyarrow as pa
-    except ImportError:
-        raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
-    with opened(path, path) as raw, reading(path), _damage(path):
+
         for fields, batch in _parts(pa.PythonFile(raw), os.fstat(raw.fileno()).st_size, find):
             if len(batch):
                 yield _columns(pa.Table.from_batches([batch]), path, fields)
 
 
 @contextlib.contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file raises into an error that names it."""
+def _reading(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file raises, or that pyarrow is missing, into an error that names
+    the file."""
     try:
         yield
+    except ImportError:
+        raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
     except PrivacyEvalError:
         raise
     except Exception as error:  # pyarrow raises a dozen kinds of what is damaged

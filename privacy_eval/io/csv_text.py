@@ -179,7 +179,13 @@ def cells_of(line: str, separator: str = "") -> tuple[str, list[str]]:
     if not separator:
         separator = max(_SEPARATORS, key=bare.count)
         separator = " " if separator not in bare and " " in bare else separator
-    cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    reader = csv.reader(
+        [line],
+        delimiter=separator,
+        skipinitialspace=True,
+        quoting=csv.QUOTE_NONE if '"' in bare else csv.QUOTE_MINIMAL,  # an open one is of a word
+    )
+    cells = next(reader, [])
     return separator, [cell.strip(_BLANKS) for cell in cells]
 
 

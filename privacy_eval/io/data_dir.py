@@ -10,16 +10,12 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..choices import grouped, missing_among
 from ..errors import PrivacyEvalError, abbreviate, counted, shorten
 from .csv_text import SPEAKERS, UTTERANCES, is_header, read_table
 from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes, read_text
 from .ids import decode_id
-
-if TYPE_CHECKING:
-    from .text_table import Column
 
 #: Files that Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
@@ -110,16 +106,16 @@ def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
         With file and line: a malformed line, a duplicate utterance, a missing speaker, such as
         None.
     """
-    utterances, speakers = _read_unique(path, "utterance", "speaker")
-    speaker_of = dict(zip(utterances.tolist(), speakers.tolist(), strict=True))
+    rows = _read_unique(path, "utterance", "speaker")
+    speaker_of = {utterance: speaker for _, utterance, speaker in rows}
     missing = missing_among({*speaker_of.values()})
     # Kaldi's ids begin with the speaker's, who may be called as elsewhere a missing one.
-    without = [u for u, s in speaker_of.items() if s in missing and not u.startswith(s)]
+    without = [row for row in rows if row[2] in missing and not row[1].startswith(row[2])]
     if without:
-        row = utterances.tolist().index(without[0])
+        line, _, speaker = without[0]
         raise PrivacyEvalError(
-            f"{path}:{utterances.line(row)}: no speaker of {counted(len(without), 'utterance')}, "
-            f"but {speaker_of[without[0]]!r}: {abbreviate(without)}; leave them out, or name one"
+            f"{path}:{line}: no speaker of {counted(len(without), 'utterance')}, but {speaker!r}: "
+            f"{abbreviate([u for _, u, _ in without])}; leave them out, or name one"
         )
     return speaker_of
 
@@ -172,15 +168,13 @@ def read_utt2dur(path: Path | Loaded, utterances: Iterable[str]) -> dict[str, fl
     """
     from .text_table import is_number
 
-    names, durations = _read_unique(path, "utterance", "seconds")
-    texts = durations.tolist()
-    for row, text in enumerate(texts):
+    seconds: dict[str, float] = {}
+    for line, name, text in _read_unique(path, "utterance", "seconds"):
         if not is_number(text) or not 0 < float(text) < math.inf:
             raise PrivacyEvalError(
-                f"{path}:{durations.line(row)}: expected seconds, a positive number, found "
-                f"{shorten(text)!r}"
+                f"{path}:{line}: expected seconds, a positive number, found {shorten(text)!r}"
             )
-    seconds = dict(zip(names.tolist(), map(float, texts), strict=True))
+        seconds[name] = float(text)
     if missing := [u for u in utterances if u not in seconds]:
         raise PrivacyEvalError(
             f"{path}: no duration of {counted(len(missing), 'utterance')}: {abbreviate(missing)}"
@@ -201,37 +195,36 @@ def read_spk2gender(path: Path | Loaded) -> dict[str, str]:
     PrivacyEvalError
         With file and line: a malformed line, a duplicate speaker, another gender.
     """
-    speakers, genders = _read_unique(path, "speaker", "f|m")
-    lower = (gender.lower() for gender in genders.tolist())
-    gender_of = dict(zip(speakers.tolist(), lower, strict=True))
-    for row, (speaker, gender) in enumerate(gender_of.items()):
-        if gender not in SPEAKER_GENDERS:
+    gender_of: dict[str, str] = {}
+    for line, speaker, gender in _read_unique(path, "speaker", "f|m"):
+        if gender.lower() not in SPEAKER_GENDERS:
             raise PrivacyEvalError(
-                f"{path}:{genders.line(row)}: gender of {speaker!r} must be f or m, "
-                f"not {genders.tolist()[row]!r}"
+                f"{path}:{line}: gender of {speaker!r} must be f or m, not {gender!r}"
             )
+        gender_of[speaker] = gender.lower()
     return gender_of
 
 
-def _read_unique(path: Path | Loaded, key: str, value: str) -> tuple[Column, Column]:
-    """Read a file of two columns, or these of a table with a header; keys are distinct."""
-    from .text_table import split_columns
+def _read_unique(path: Path | Loaded, key: str, value: str) -> list[tuple[int, str, str]]:
+    """Read a file of two columns, or these of a table with a header; keys are distinct. Return
+    line, key and value of each row."""
+    from .text_table import numbered, split_columns
 
     content, path = read_bytes(path), Path(path)
     first, columns = content[:1024].partition(b"\n")[0], (_COLUMNS[key], _COLUMNS[value])
     if is_header(first.decode("utf-8", "replace"), f"{columns[0]}|{_ANY_ID}", columns[1]):
         table = read_table(read_text(Loaded(path, content)), path)
         places = [n for c in columns if (n := table.find(c, _ANY_ID)) is not None]
-        keys, values = map(table.column, places)
+        rows = numbered(*map(table.column, places))
     else:
         ask_if_cut(path, content)
-        keys, values = split_columns(content, (key, value), path)
+        rows = numbered(*split_columns(content, (key, value), path))
     seen: set[str] = set()
-    for row, name in enumerate(keys.tolist()):
+    for line, name, _ in rows:
         if name in seen:
-            raise PrivacyEvalError(f"{path}:{keys.line(row)}: duplicate {key} {name!r}")
+            raise PrivacyEvalError(f"{path}:{line}: duplicate {key} {name!r}")
         seen.add(name)
-    return keys, values
+    return rows
 
 
 def read_list(path: Path | Loaded, kind: str) -> UtteranceList:

@@ -65,15 +65,11 @@ class SpeechAmount:
 
     def length_text(self) -> str:
         """Say how many sentences, and seconds, are compared with how many."""
-        fewer, more = self.seconds or (None, None)
-        both = (
-            text + ("" if seconds is None else f" ({seconds:.3g} s)")
-            for text, seconds in (
-                (counted(self.lengths[1], "sentence"), more),
-                (f"{self.lengths[0]}", fewer),
-            )
-        )
-        return " instead of ".join(both)
+        texts = [counted(self.lengths[1], "sentence"), f"{self.lengths[0]}"]
+        if self.seconds is not None:
+            both = zip(texts, reversed(self.seconds), strict=True)
+            texts = [f"{text} ({seconds:.3g} s)" for text, seconds in both]
+        return " instead of ".join(texts)
 
 
 @dataclass(frozen=True)

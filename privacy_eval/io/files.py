@@ -15,7 +15,7 @@ import sys
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -100,14 +100,16 @@ def reading(where: object) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(path: Path, where: object, roots: Sequence[Path] = ()) -> Iterator[io.FileIO]:
+def opened(
+    path: Path, where: object, roots: Sequence[Path] = (), pipes: Collection[str] = ()
+) -> Iterator[io.FileIO]:
     """Open a regular file for a block of reading, see `open_regular`.
 
     Parameters
     ----------
     where : object
         Beginning of errors, usually the path.
-    roots : sequence of Path
+    roots, pipes
         See `open_regular`.
 
     Raises
@@ -117,7 +119,7 @@ def opened(path: Path, where: object, roots: Sequence[Path] = ()) -> Iterator[io
     """
     try:
         with reading(where):
-            raw = open_regular(path, roots=roots)
+            raw = open_regular(path, roots=roots, pipes=pipes)
     except ValueError as error:  # a NUL within
         raise PrivacyEvalError(f"{where}: not a path ({error})") from error
     with raw, _unchanged(raw, where):
@@ -210,7 +212,9 @@ def read_bytes(
     if isinstance(path, Loaded):
         data = path.content
     else:
-        data, max_bytes = _read_unpacked(path, max_bytes, most, roots)
+        with unpacked(path, path, roots, _SHELL_PIPES) as (file, allowed):
+            max_bytes = min(max_bytes, allowed)
+            data = _read_up_to(max_bytes, file, most)
     if limit is not None and data.count(b"\n") > most:
         raise PrivacyEvalError(f"{path}:{most + 1}: more than {most} lines ({limit.reason})")
     if len(data) > max_bytes:
@@ -237,17 +241,7 @@ def read_blocks(
         As `read_bytes`, whose message may be better; a pipe; a line longer than a block.
     """
     most = limit.lines if limit is not None else sys.maxsize
-    with contextlib.ExitStack() as stack:
-        if isinstance(path, Loaded):
-            left = sys.maxsize
-            file: BinaryStream = io.BytesIO(path.content)
-        else:
-            raw = stack.enter_context(opened(path, path))
-            stack.enter_context(reading(path))
-            packed = raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-            left = max_unpacked_bytes(raw.seek(0, os.SEEK_END)) if packed else MAX_BYTES
-            raw.seek(0)
-            file = gzip.GzipFile(fileobj=raw) if packed else raw
+    with unpacked(path, path) as (file, left):
         block = (piece := file.read(_BLOCK_BYTES)).removeprefix(UTF8_BOM)
         while block:
             left -= len(piece)
@@ -261,20 +255,36 @@ def read_blocks(
             block = block[end:] + piece
 
 
-def _read_unpacked(
-    path: Path, max_bytes: int, max_lines: int, roots: Sequence[Path]
-) -> tuple[bytes, int]:
-    """Read a file, or a little more than is allowed; also return the most bytes that are."""
-    with reading(path):
-        raw = open_regular(path, pipes=_SHELL_PIPES, roots=roots)
-        with io.BufferedReader(raw) as file, _unchanged(raw, path):
-            packed = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
-            data = _read_up_to(max_bytes, file, sys.maxsize if packed else max_lines)
-        if data.startswith(GZIP_MAGIC):
-            max_bytes = min(max_bytes, max_unpacked_bytes(len(data)))
-            with gzip.open(io.BytesIO(data)) as unpacked:
-                data = _read_up_to(max_bytes, unpacked, max_lines)
-    return data, max_bytes
+@contextlib.contextmanager
+def unpacked(
+    path: Path | Loaded, where: object, roots: Sequence[Path] = (), pipes: Collection[str] = ()
+) -> Iterator[tuple[BinaryStream, int]]:
+    """Open a file, unpacked if it is gzip, for a block of reading; also yield the most bytes that
+    it may have.
+
+    Parameters
+    ----------
+    where, roots, pipes
+        As of `opened`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As of `opened`; a damaged gzip file.
+    """
+    if isinstance(path, Loaded):
+        yield io.BytesIO(path.content), MAX_BYTES
+        return
+    with opened(path, where, roots, pipes) as raw, reading(where), io.BufferedReader(raw) as file:
+        if not file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
+            yield file, MAX_BYTES
+            return
+        piped = not file.seekable()
+        packed = io.BytesIO(_read_up_to(MAX_BYTES, file, sys.maxsize)) if piped else file
+        size = packed.seek(0, os.SEEK_END)
+        packed.seek(0)
+        with gzip.open(packed) as content:
+            yield content, max_unpacked_bytes(size)
 
 
 def open_regular(
@@ -451,24 +461,6 @@ def large_digest(path: Path, more_than: int, roots: Sequence[Path] = ()) -> str 
         while piece := file.read(_HASHED_BYTES):
             sha256.update(piece)
     return sha256.hexdigest()
-
-
-@contextlib.contextmanager
-def digesting(data: bytes) -> Iterator[Callable[[], str]]:
-    """Compute the `digest` of much data in a thread, while it is read for other purposes.
-
-    Yields
-    ------
-    callable
-        Waits for the digest, and returns it.
-    """
-    if len(data) < _HASHED_BYTES:
-        yield lambda: digest(data)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # slow to import
-
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(digest, data).result
 
 
 def digest(data: bytes) -> str:

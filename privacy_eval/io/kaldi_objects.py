@@ -6,7 +6,6 @@ import contextlib
 import gzip
 import io
 import math
-import os
 import re
 import struct
 from collections.abc import Iterator, Sequence
@@ -18,16 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .files import (
-    GZIP_MAGIC,
-    MAX_BYTES,
-    BinaryStream,
-    Loaded,
-    atomic_path,
-    max_unpacked_bytes,
-    opened,
-    reading,
-)
+from .files import MAX_BYTES, BinaryStream, Loaded, atomic_path, reading, unpacked
 from .text_table import is_number
 from .vector_digest import MAX_DIMENSION
 
@@ -259,21 +249,12 @@ def open_objects(
         Unreadable, not a regular file, a damaged gzip file.
     """
     where = where or str(path)
-    if isinstance(path, Loaded):
-        yield ObjectFile(io.BytesIO(path.content), where)
-        return
-    with opened(path, where, roots) as raw:
-        magic = ObjectFile(raw, where).read(len(GZIP_MAGIC))
-        raw.seek(0)
-        if magic == GZIP_MAGIC:
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                size = os.fstat(raw.fileno()).st_size
-                file = ObjectFile(unpacked, where, min(MAX_BYTES, max_unpacked_bytes(size)))
-                yield file
-                file.where = where
-                file.drain()
-        else:
-            yield ObjectFile(raw, where)
+    with unpacked(path, where, roots) as (stream, most):
+        file = ObjectFile(stream, where, min(MAX_BYTES, most))
+        yield file
+        if isinstance(stream, gzip.GzipFile):
+            file.where = where
+            file.drain()
 
 
 def read_array(file: ObjectFile, dimensions: int) -> FloatArray:
@@ -501,26 +482,6 @@ def binary_array(array: FloatArray) -> bytes:
     return code + sizes + array.astype(array.dtype.newbyteorder("<")).tobytes()
 
 
-def read_float32(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
-    """Read the next object, rounded to float32.
-
-    Parameters
-    ----------
-    file, dimensions
-        As in `read_array`.
-
-    Returns
-    -------
-    float32 array, shape (D,) or (R, C)
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `read_array`; values beyond float32's range.
-    """
-    return to_float32(read_array(file, dimensions), file.where)
-
-
 def read_whole(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
     """Read the only object of a file.
 
@@ -536,9 +497,9 @@ def read_whole(file: ObjectFile, dimensions: int) -> NDArray[np.float32]:
     Raises
     ------
     PrivacyEvalError
-        As `read_float32`; trailing content.
+        As `read_array`; values beyond float32's range; trailing content.
     """
-    array = read_float32(file, dimensions)
+    array = to_float32(read_array(file, dimensions), file.where)
     file.end()
     return array
 

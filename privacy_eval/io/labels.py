@@ -145,13 +145,11 @@ def read_labels(text: str) -> Labels:
 
 def _kaldi_rows(path: Path) -> list[_Row]:
     """Read the lines of an id and a label."""
-    from .text_table import read_columns
+    from .text_table import numbered, read_columns
 
     if is_header("".join(read_text(path).split("\n", 1)[0].split()[:1]), IDS):
         raise UsageError(f"{path}:1: a table with a header: name its column, {path}:COLUMN")
-    (ids, labels), _ = read_columns(path, ("speaker or utterance", "label"))
-    pairs = zip(ids.tolist(), labels.tolist(), strict=True)
-    return [(ids.line(row), *pair) for row, pair in enumerate(pairs)]
+    return numbered(*read_columns(path, ("speaker or utterance", "label")))
 
 
 def _table_rows(path: Path, column: str) -> tuple[list[_Row], str]:

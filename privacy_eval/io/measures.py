@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -72,21 +72,15 @@ def read_measures(path: Path | Loaded) -> Measures:
     >>> read_measures(path).values
     {'mos_pred': {'u1': 3.5, 'u2': 4.0}}
     """
+    from .text_table import numbered, split_columns
+
     text = read_text(path)
     ask_if_cut(path, text)
     first = next((line for line in text.split("\n") if line.strip()), "")
     if len(first.split()) == 2 and not (set(",;|") & set(first) or is_header(first, UTTERANCES)):
-        return Measures({VALUE: _collect(_lines(text, path), VALUE, path)})
+        columns = split_columns(text.encode(), ("utterance", "number"), Path(path))
+        return Measures({VALUE: _collect(numbered(*columns), VALUE, path)})
     return _read_csv(text, path)
-
-
-def _lines(text: str, path: object) -> Iterator[tuple[int, str, str]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        words = line.split()
-        if len(words) not in (0, 2):
-            raise PrivacyEvalError(f"{path}:{number}: expected an utterance and a number")
-        if words:
-            yield number, words[0], words[1]
 
 
 def _read_csv(text: str, path: object) -> Measures:

@@ -54,7 +54,7 @@ def read_packed_vectors(path: Path | Loaded) -> Iterable[tuple[str, NDArray[Any]
         beside = ids_beside(path)
         if not beside.is_file():
             raise PrivacyEvalError(f"{beside}: no such file (ids of {path.name}, one per line)")
-        (ids,), _ = read_columns(beside, ("utterance",))
+        (ids,) = read_columns(beside, ("utterance",))
         return _rows(ids.tolist(), parse_array(content, path), path, beside)
     if content.startswith(HDF5_MAGIC):
         arrays = parse_hdf5(content, path)

@@ -24,13 +24,12 @@ from .files import ARROW_MAGIC, ARROW_STREAM, PARQUET_MAGIC, LineLimit
 if TYPE_CHECKING:
     from .text_table import Column
 
-    #: Columns by the names in `COLUMNS`, and further ones.
-    Columns = Mapping[str, Column]
-    Split = Callable[[bytes, Path], Columns]
-    Formats = Mapping[str, "Fields | Split"]
-
+#: Columns by the names in `COLUMNS`, and further ones.
+Columns = Mapping[str, "Column"]
+Split = Callable[[bytes, Path], Columns]
 #: Fields of the lines of a format.
 Fields = tuple[str, ...]
+Formats = Mapping[str, Fields | Split]
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,13 @@ class RecognizedFormat:
     split : callable
         Of the content of a file and its path, which messages name: returns its columns.
     recognizes : callable
-        Of the first line of a file: whether it has this format.
+        Of the first line of a file: something true if it has this format.
     blocks : callable, optional
         Of the path of a file: reads its columns in parts.
     """
 
     split: Split
-    recognizes: Callable[[bytes], bool]
+    recognizes: Callable[[bytes], object]
     blocks: Callable[[Path], Iterator[Columns]] | None = None
 
     def __call__(self, content: bytes, path: Path) -> Columns:
@@ -183,7 +182,7 @@ def read_named(
         return parse_arrow(content, path, partial(find_columns, path=path, named=named))
     from .csv_text import cells_of, read_table
     from .files import Loaded, read_text
-    from .text_table import split_columns
+    from .text_table import distinct, split_columns
 
     first = _first_line(content)
     separator, header = cells_of(first.decode("utf-8", "replace"))
@@ -202,7 +201,7 @@ def read_named(
         places = find_columns(numbers or header, path, named)
         split = split_columns(cells, tuple(numbers or header), path)
         columns = {field: split[place] for field, place in places.items()}
-        if "side" not in columns or columns["side"].equals(columns["side"].text(0).encode()).all():
+        if "side" not in columns or distinct(columns["side"])[0].size == 1:
             return columns
     table = read_table(read_text(Loaded(path, content)), path, numbers)
     places = find_columns(table.header, path, named)
@@ -260,11 +259,7 @@ def _arrow_blocks(path: Path) -> Iterator[Columns]:
     return arrow_blocks(path, partial(find_columns, path=path))
 
 
-def _is_sre10(first: bytes) -> bool:
-    return _SRE10.fullmatch(first) is not None
-
-
-def _table(recognizes: Callable[[bytes], bool], **named: str) -> RecognizedFormat:
+def _table(recognizes: Callable[[bytes], object], **named: str) -> RecognizedFormat:
     return RecognizedFormat(partial(read_named, named=named), recognizes)
 
 
@@ -284,11 +279,11 @@ SCORE_FORMATS: Formats = {
     "speechbrain": ("enrolled", "utterance", "label", "score"),
     "3dspeaker": ("enrolled", "utterance", "label", "score"),
     "voxceleb_trainer": ("score", "enrolled", "utterance"),
-    "espnet": RecognizedFormat(_espnet, lambda first: bool(_ESPNET.fullmatch(first))),
+    "espnet": RecognizedFormat(_espnet, _ESPNET.fullmatch),
     "compute_eer": ("score", "label"),
     "label_score": ("label", "score"),
     "scores": ("score",),
-    "sre10": _table(_is_sre10, score="4", **_ID_NUMBERS),
+    "sre10": _table(_SRE10.fullmatch, score="4", **_ID_NUMBERS),
     "nist": _NIST,
     "csv": _CSV,
     "bosaris": _BOSARIS,
@@ -299,7 +294,7 @@ SCORE_FORMATS: Formats = {
 KEY_FORMATS: Formats = {
     "kaldi": ("enrolled", "utterance", "label"),
     "voxceleb": ("label", "enrolled", "utterance"),
-    "sre10": _table(_is_sre10, label="4", **_ID_NUMBERS),
+    "sre10": _table(_SRE10.fullmatch, label="4", **_ID_NUMBERS),
     "nist": _NIST,
     "csv": _CSV,
     "arrow": _ARROW,
@@ -445,9 +440,11 @@ def _without_unknown_header(content: bytes, path: Path) -> bytes:
     cells = cells_of(second, separator)[1][-len(names) :]  # without R's number of the row
     pairs = [(a.lower().encode(), b.lower().encode()) for a, b in zip(names, cells, strict=False)]
     has_label = any({*pair} <= _ANY_LABEL for pair in pairs)
+    # Beside the label of three fields are two ids, of which one may be a number.
+    has_word = len(names) == 3 and any({*pair} <= _ANY_WORD for pair in pairs)
     has_decimal = any(_DECIMAL.search(cell) and _is_score(cell) for _, cell in pairs)
     has_value = any(_is_score(cell) or cell in _ANY_LABEL for _, cell in pairs)
-    is_header = has_decimal or (has_value and not has_label)
+    is_header = (has_decimal and not has_word) or (has_value and not has_label)
     if is_header and len(cells) == len(names) and not any(_is_score(name) for name, _ in pairs):
         find_columns(names, path)
     return _tabbed(content)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,18 @@ from numpy.typing import NDArray
 from ..errors import ChangedError, PrivacyEvalError
 from ..metrics.arguments import as_numbers as as_floats
 from ..metrics.arguments import check_whole_numbers, truth_of
-from ..metrics.trials import Ids, Origin, Trials
+from ..metrics.trials import IDS, Ids, Origin, Trials
 from .arrow import NumberColumn
 from .files import LineLimit, Loaded, ask_if_cut, read_blocks, read_bytes, reading
+from .ids import decode_id
 from .score_formats import (
     KEY_FORMATS,
     SCORE_FORMATS,
+    Columns,
     Fields,
+    Formats,
     RecognizedFormat,
+    Split,
     ends_open,
     guess_key_format,
     guess_list_format,
@@ -39,9 +43,6 @@ from .score_formats import (
     split_format,
 )
 from .text_table import Column, decimals, distinct, is_number, split_columns
-
-if TYPE_CHECKING:
-    from .score_formats import Columns, Formats, Split
 
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
@@ -184,11 +185,20 @@ def read_trial_list(path: Path | Loaded) -> Trials:
 def format_scores(trials: Trials) -> str:
     """Format a score file: float32 in 7 digits, as Kaldi does, and float64 in 17.
 
+    Raises
+    ------
+    PrivacyEvalError
+        An id that no line of text holds.
+
     Examples
     --------
     >>> format_scores(Trials(enrolled=["s1"], utterance=["u1"], score=[0.1]))
     's1 u1 0.10000000000000001\\n'
     """
+    for side in IDS[:2]:
+        where = f"{trials.name}: no score file can hold an id of the column {side}: rename it"
+        for name in trials[side].used:
+            decode_id(name.encode("utf-8", "surrogatepass"), where)
     digits = 7 if trials.score.dtype == np.float32 else 17
     line = f"{{}} {{}} {{:.{digits}g}}\n".format
     return "".join(map(line, trials.enrolled, trials.utterance, trials.score.tolist()))

@@ -107,16 +107,6 @@ class Column:
             words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
         return words
 
-    def equals(self, text: bytes) -> NDArray[np.bool_]:
-        """Tell which fields are `text`, shape (rows,)."""
-        same: NDArray[np.bool_] = self.size == len(text)
-        words = self._words(self.start, -(-len(text) // 8))
-        for number in range(words.shape[1]):
-            part = text[8 * number : 8 * number + 8]
-            word = words[:, number] & _WORD_MASK[len(part)]
-            same &= word == np.uint64(int.from_bytes(part, "little"))
-        return same
-
     def _words(self, start: IndexArray, count: int) -> WordArray:
         """Copy `count` words from each start byte, shape (starts, count)."""
         if not count:
@@ -141,7 +131,14 @@ def column_of(texts: Sequence[str], lines: Sequence[int]) -> Column:
     breaks, size = np.diff(lines, prepend=1), np.array([*map(len, raw)], dtype=np.int64)
     start = np.cumsum(breaks) + np.cumsum(size) - size
     content = b"".join(b"\n" * n + text for n, text in zip(breaks.tolist(), raw, strict=True))
-    return Column(np.frombuffer(content + bytes(PADDING), dtype=np.uint8), start, size)
+    return Column(np.frombuffer(content + b"\n" + bytes(PADDING), dtype=np.uint8), start, size)
+
+
+def numbered(first: Column, second: Column) -> list[tuple[int, str, str]]:
+    """Return the number of the line, from 1, and both fields of each row."""
+    _, lines = first.lines
+    numbers = range(1, len(first) + 1) if lines is None else lines.tolist()
+    return list(zip(numbers, first.tolist(), second.tolist(), strict=True))
 
 
 def check_words(column: Column, name: str, path: object) -> None:
@@ -256,7 +253,7 @@ def is_number(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
-def read_columns(path: Path | Loaded, fields: tuple[str, ...]) -> tuple[tuple[Column, ...], bytes]:
+def read_columns(path: Path | Loaded, fields: tuple[str, ...]) -> tuple[Column, ...]:
     """Read a table whose every line has the named fields, separated by spaces or tabs.
 
     Blank lines and a carriage return before the line end are ignored; gzip is unpacked.
@@ -268,10 +265,8 @@ def read_columns(path: Path | Loaded, fields: tuple[str, ...]) -> tuple[tuple[Co
 
     Returns
     -------
-    columns : tuple of Column
+    tuple of Column
         One per field.
-    content : bytes
-        Content of the file, for its digest.
 
     Raises
     ------
@@ -281,7 +276,7 @@ def read_columns(path: Path | Loaded, fields: tuple[str, ...]) -> tuple[tuple[Co
     """
     content = read_bytes(path)
     ask_if_cut(path, content)
-    return split_columns(content, fields, Path(path)), content
+    return split_columns(content, fields, Path(path))
 
 
 def split_columns(content: bytes, fields: tuple[str, ...], path: Path) -> tuple[Column, ...]:

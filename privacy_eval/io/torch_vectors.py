@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate
 from .files import Loaded, atomic_path, read_bytes, write_text
-from .text_table import read_columns
+from .text_table import numbered, read_columns
 from .torch_files import ZIP_MAGIC, TensorView, read_torch
 from .vector_digest import MAX_DIMENSION
 
@@ -38,12 +38,11 @@ def read_torch_vectors(path: Path | Loaded) -> tuple[list[str], NDArray[np.float
     """
     matrix, path = read_torch_matrix(read_bytes(path), str(path)), Path(path)
     table = path.with_name("id2idx")
-    (ids, rows), _ = read_columns(table, ("id", "row"))
     names: dict[int, str] = {}
     named: set[str] = set()
-    for number, (name, text) in enumerate(zip(ids.tolist(), rows.tolist(), strict=True)):
+    for line, name, text in numbered(*read_columns(table, ("id", "row"))):
         row = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-        where = f"{table}:{ids.line(number)}"
+        where = f"{table}:{line}"
         if not 0 <= row < len(matrix):
             raise PrivacyEvalError(f"{where}: {path.name} has {len(matrix)} rows, no row {text}")
         if row in names or name in named:

@@ -6,19 +6,20 @@ enrolled utterance or model, whose speaker a file or the prefix of its name tell
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from ..choices import without_fraction
 from ..errors import PrivacyEvalError, abbreviate
-from ..metrics.trials import Trials
+from ..metrics.trials import Ids, Trials
 from .data_dir import read_utt2spk
 from .files import Loaded
 
 #: Speaker of an id, and how it was told, for messages.
 _Reading = tuple[str, str]
+_NOBODY = ("", "")
 
 
 def with_speakers(
@@ -51,18 +52,16 @@ def with_speakers(
     by_column = "trial_speaker" in trials, "enrolled_speaker" in trials
     utterance = trials.trial_speaker if by_column[0] else trials.utterance
     enrolled_id = trials.enrolled_speaker if by_column[1] else trials.enrolled
-    utterances, enrolled_ids = utterance.used, enrolled_id.used
     if by_column[0]:
         named = trials.utterance.tolist() if "utterance" in trials else []
         speaker_of = dict(zip(named, utterance.tolist(), strict=False))
-        trial = [(u, "by its column") for u in utterances]
+        trial = {u: (u, "by its column") for u in utterance.used}
     elif utt2spk is not None and Path(utt2spk).is_file():
         speaker_of = read_utt2spk(utt2spk)
-        _require(utterances, speaker_of, utt2spk, "trial utterances")
-        trial = [(speaker_of[u], f"by {utt2spk}") for u in utterances]
-    elif all(map(_prefix, utterances)):
-        speaker_of = {u: _prefix(u) for u in utterances}
-        trial = [(speaker_of[u], "by its first folder") for u in utterances]
+        trial = _listed(utterance, speaker_of, utt2spk, "trial utterances")
+    elif all(map(_prefix, utterance.used)):
+        speaker_of = {u: _prefix(u) for u in utterance.used}
+        trial = {u: (speaker, "by its first folder") for u, speaker in speaker_of.items()}
     else:
         raise PrivacyEvalError(
             f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
@@ -70,24 +69,16 @@ def with_speakers(
             "with --utt2spk, or their column with --columns trial_speaker=NAME"
         )
     if by_column[1]:
-        enrolled = [(e, "by its column") for e in enrolled_ids]
+        enrolled = {e: (e, "by its column") for e in enrolled_id.used}
     elif enroll_utt2spk is not None:
         given = read_utt2spk(enroll_utt2spk)
-        _require(enrolled_ids, given, enroll_utt2spk, "enrolled ids")
-        enrolled = [(given[e], f"by {enroll_utt2spk}") for e in enrolled_ids]
+        enrolled = _listed(enrolled_id, given, enroll_utt2spk, "enrolled ids")
     else:
-        enrolled = list(
-            map(
-                _enrolled_reading(speaker_of, "its column" if by_column[0] else utt2spk),
-                enrolled_ids,
-            )
-        )
-    readings = (
-        dict(zip(enrolled_ids, enrolled, strict=True)),
-        dict(zip(utterances, trial, strict=True)),
-    )
-    first = enrolled_id.renamed(lambda e: _speaker(readings[0].get(e)))
-    second = utterance.renamed(lambda u: _speaker(readings[1].get(u)))
+        source = "its column" if by_column[0] else utt2spk
+        speakers = {*speaker_of.values()}
+        enrolled = {e: _enrolled_reading(e, speaker_of, speakers, source) for e in enrolled_id.used}
+    first = enrolled_id.renamed(lambda e: without_fraction(enrolled.get(e, _NOBODY)[0]))
+    second = utterance.renamed(lambda u: without_fraction(trial.get(u, _NOBODY)[0]))
     wrong = np.flatnonzero((first.codes == second.among(first.names).codes) != trials.is_target)
     if wrong.size:
         row = int(wrong[0])
@@ -95,8 +86,8 @@ def with_speakers(
         raise PrivacyEvalError(
             f"labels of {wrong.size} trials contradict their speakers; the first: a "
             f"{'target' if trials.is_target[row] else 'nontarget'} trial of enrolled "
-            f"{_describe(names[0], readings[0][names[0]])} and trial "
-            f"{_describe(names[1], readings[1][names[1]])}; "
+            f"{_describe(names[0], enrolled[names[0]])} and trial "
+            f"{_describe(names[1], trial[names[1]])}; "
             "--utt2spk names the speakers of utterances, --enroll-utt2spk those of enrolled "
             "utterances or models"
         )
@@ -104,22 +95,19 @@ def with_speakers(
 
 
 def _enrolled_reading(
-    speaker_of: Mapping[str, str], utt2spk: Path | Loaded | str | None
-) -> Callable[[str], _Reading]:
-    """Return a function that reads enrolled ids as utterances, speakers or files of speakers."""
-    speakers = set(speaker_of.values())
-
-    def read(enrolled: str) -> _Reading:
-        prefix = _prefix(enrolled)
-        if enrolled in speakers:
-            return enrolled, "a speaker"
-        if enrolled in speaker_of and utt2spk is not None:
-            return speaker_of[enrolled], f"by {utt2spk}"
-        if prefix:
-            return prefix, "by its first folder"
-        return enrolled, "taken for a speaker, as no file lists it"
-
-    return read
+    enrolled: str,
+    speaker_of: Mapping[str, str],
+    speakers: Collection[str],
+    source: Path | Loaded | str | None,
+) -> _Reading:
+    """Read an enrolled id as a speaker, an utterance or a file of a speaker."""
+    if enrolled in speakers:
+        return enrolled, "a speaker"
+    if enrolled in speaker_of and source is not None:
+        return speaker_of[enrolled], f"by {source}"
+    if prefix := _prefix(enrolled):
+        return prefix, "by its first folder"
+    return enrolled, "taken for a speaker, as no file lists it"
 
 
 def _prefix(name: str) -> str:
@@ -128,18 +116,15 @@ def _prefix(name: str) -> str:
     return first if slash else ""
 
 
-def _require(
-    ids: Iterable[str], speaker_of: Mapping[str, str], path: Path | Loaded, what: str
-) -> None:
-    unknown = sorted(name for name in ids if name not in speaker_of)
-    if unknown:
+def _listed(
+    ids: Ids, speaker_of: Mapping[str, str], path: Path | Loaded, what: str
+) -> dict[str, _Reading]:
+    """Read ids by a list of speakers."""
+    if unknown := sorted(name for name in ids.used if name not in speaker_of):
         raise PrivacyEvalError(
             f"{path}: {len(unknown)} {what} have no speaker: {abbreviate(unknown)}"
         )
-
-
-def _speaker(reading: _Reading | None) -> str:
-    return "" if reading is None else without_fraction(reading[0])
+    return {name: (speaker_of[name], f"by {path}") for name in ids.used}
 
 
 def _describe(name: str, reading: _Reading) -> str:

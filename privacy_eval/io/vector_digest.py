@@ -3,7 +3,6 @@ them; telling whether scores are current needs no NumPy then."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import itertools
@@ -88,10 +87,8 @@ def vectors_at(
     for archive, some in itertools.groupby(places, key=operator.itemgetter(0)):
         path = tree / os.fsdecode(archive)
         check_inside([path], roots)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(reading(path))
-            raw = stack.enter_context(opened(Path(os.path.realpath(path)), path, roots))
-            file = stack.enter_context(io.BufferedReader(raw))
+        real = Path(os.path.realpath(path))
+        with reading(path), opened(real, path, roots) as raw, io.BufferedReader(raw) as file:
             offsets = [offset for _, offset in some]
             if not head:
                 file.seek(offsets[0])

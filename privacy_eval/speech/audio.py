@@ -386,7 +386,7 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
     """Read the segments of recordings."""
     file, columns = load(path), ("utterance", "recording", "start", "end", "channel")
     number = len(file.content.lstrip().partition(b"\n")[0].split())
-    (names, *others), _ = read_columns(file, columns[: 5 if number == 5 else 4])
+    names, *others = read_columns(file, columns[: 5 if number == 5 else 4])
     seen = set()
     fields = (column.tolist() for column in (names, *others))
     for row, (name, recording, start, end, *channel) in enumerate(zip(*fields, strict=True)):

@@ -21,7 +21,15 @@ from ..protocol.protocol import (
 
 
 @dataclass(frozen=True)
-class TrialCondition:
+class _Place:
+    """The system and the suffix of the results folder that something is in."""
+
+    system: str
+    results_folder: str
+
+
+@dataclass(frozen=True)
+class TrialCondition(_Place):
     """The identity of one set of verification scores.
 
     Attributes
@@ -44,8 +52,6 @@ class TrialCondition:
         several: the challenge's own.
     """
 
-    system: str
-    results_folder: str
     name: Annotated[str, Entry("condition")]
     data_set: str
     split: str
@@ -82,11 +88,9 @@ class TrialCondition:
 
 
 @dataclass(frozen=True)
-class SetCondition:
+class SetCondition(_Place):
     """The identity of measurements of a trial set: voice similarity, pitch correlation."""
 
-    system: str
-    results_folder: str
     trial_set: str
     data_set: str
     split: str
@@ -98,12 +102,10 @@ class SetCondition:
 
 
 @dataclass(frozen=True)
-class MeasureCondition:
+class MeasureCondition(_Place):
     """The identity of measures of the speech of a trial set, original or anonymized; `name` is the
     data folder."""
 
-    system: str
-    results_folder: str
     name: str
     data_set: str
     split: str
@@ -112,12 +114,10 @@ class MeasureCondition:
 
 
 @dataclass(frozen=True)
-class AttributeCondition:
+class AttributeCondition(_Place):
     """The identity of what the trial sets of a data set and split, of all genders, give away about
     an attribute of speakers, to vectors of the model trained on original or anonymized speech."""
 
-    system: str
-    results_folder: str
     data_set: str
     split: str
     attribute: str
@@ -129,20 +129,16 @@ class AttributeCondition:
 
 
 @dataclass(frozen=True)
-class AudioCondition:
+class AudioCondition(_Place):
     """The identity of the audio of a data folder of anonymized speech."""
 
-    system: str
-    results_folder: str
     name: str
 
 
 @dataclass(frozen=True)
-class RecognitionCondition:
+class RecognitionCondition(_Place):
     """The identity of one `ASR-<set>` folder: original or anonymized `speech`."""
 
-    system: str
-    results_folder: str
     name: str
     data_set: str
     split: str
@@ -239,10 +235,10 @@ class System:
     name: str
     folders: tuple[Path, ...]
     anon_suffix: str
-    conditions: tuple[ConditionFiles, ...]
-    recognition: tuple[RecognitionFiles, ...]
-    unmatched: tuple[Path, ...]
-    problem: str | None
+    conditions: tuple[ConditionFiles, ...] = ()
+    recognition: tuple[RecognitionFiles, ...] = ()
+    unmatched: tuple[Path, ...] = ()
+    problem: str | None = None
     emotion: tuple[EmotionFiles, ...] = ()
     exps: tuple[Path, ...] = ()
     original_exps: tuple[Path, ...] = ()

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
+from ..io.confine import paths_outside
 from ..io.names import check_name
 from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
 from .conditions import (
@@ -193,7 +194,7 @@ def _unsearched(folder: Path, results: Path) -> System:
     """Return a system without anything but its problem: it is too deep to be searched."""
     problem = f"{folder}: more than eight levels below {results}, and not searched: move it up"
     within = folder.relative_to(results).as_posix()
-    return System(within, (folder,), "", (), (), unmatched=(), problem=problem)
+    return System(within, (folder,), "", problem=problem)
 
 
 Parts = list[tuple[Path, ResultsFolder]]
@@ -206,15 +207,8 @@ def _with_printable_names(system: System) -> System:
         for name in (system.name, system.anon_suffix, *(f.name for f in system.folders)):
             check_name(name, ascii(str(system.folders[0]))[1:-1])
     except PrivacyEvalError as error:
-        return System(
-            name=ascii(system.name)[1:-1].strip(),
-            folders=system.folders,
-            anon_suffix=ascii(system.anon_suffix)[1:-1].strip(),
-            conditions=(),
-            recognition=(),
-            unmatched=(),
-            problem=str(error),
-        )
+        name, suffix = (ascii(text)[1:-1].strip() for text in (system.name, system.anon_suffix))
+        return System(name, system.folders, suffix, problem=str(error))
     return system
 
 
@@ -417,7 +411,7 @@ def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search)
                 if child.name in verified:
                     conditions += search.files_by_attacker(verified[child.name], child)
                 elif child.name in decoded:
-                    outside = search.outside([child, *sorted(child.glob("*"))])
+                    outside = paths_outside([child, *sorted(child.glob("*"))], search.roots)
                     recognition.append(RecognitionFiles(decoded[child.name], child, outside))
         own = list(_recognized(system, parts, suffix, search))
         replaced = {files.condition.name for files in own}

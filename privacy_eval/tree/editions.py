@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
+from ..io.confine import paths_outside
 from ..protocol.protocol import (
     ANONYMIZED,
     ORIGINAL,
@@ -64,10 +65,10 @@ def edition_systems(
         return []
     is_model = partial(_is_model, protocol)
     exps = [_Exp(at, results, data, search) for at in walk(results, is_model, is_model)]
-    owned = {
-        exp: [s for s in exp.suffixes if exp.has_attacker(s) or not _has_suffix_below(exp, s, exps)]
-        for exp in exps
-    }
+    owned = {}
+    for exp in exps:
+        below = {s for e in exps if exp.folder in e.folder.parents for s in e.suffixes}
+        owned[exp] = [s for s in exp.suffixes if exp.has_attacker(s) or s not in below]
     names = Counter(exp.name(suffix) for exp, own in owned.items() for suffix in own)
     owners = Counter(suffix for own in owned.values() for suffix in own)
     systems = []
@@ -75,7 +76,9 @@ def edition_systems(
         around = [exp, *(e for e in reversed(exps) if e.folder in exp.folder.parents)]
         for suffix in own if suffixes is None else [s for s in own if s in suffixes]:
             name = exp.name(suffix)
-            name = name if names[name] == 1 else (Path(exp.path) / suffix).as_posix()
+            name = (
+                name if names[name] == 1 else (exp.folder.relative_to(results) / suffix).as_posix()
+            )
             system = _build(name, suffix, around, is_only=owners[suffix] == 1)
             if any(files.condition.trial == ANONYMIZED for files in system.conditions):
                 systems.append(system)
@@ -142,10 +145,6 @@ def _is_model(protocol: Protocol, folder: Path) -> bool:
     return any(_suffix(folder, template) is not None for template in templates)
 
 
-def _has_suffix_below(exp: _Exp, suffix: str, exps: Iterable[_Exp]) -> bool:
-    return any(exp.folder in e.folder.parents and suffix in e.suffixes for e in exps)
-
-
 @dataclass(frozen=True, eq=False)
 class _Exp:
     """A folder with folders of models.
@@ -162,10 +161,6 @@ class _Exp:
     results: Path
     data: Path
     search: Search
-
-    @property
-    def path(self) -> str:
-        return self.folder.relative_to(self.results).as_posix()
 
     def name(self, suffix: str) -> str:
         """Return the name of a system: of its team and its suffix."""
@@ -248,7 +243,7 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
         if folder is not None:
             recognition.append(recognized_set(decoded, folder, exp.data, suffix, search))
     tables = (e.emotion(suffix) for e in (around if is_only else around[:1]))
-    emotion = [EmotionFiles(p, search.outside([p])) for p in tables if p is not None]
+    emotion = [EmotionFiles(p, paths_outside([p], search.roots)) for p in tables if p is not None]
     folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
     return System(
         name,
@@ -256,8 +251,6 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
         suffix,
         tuple(conditions),
         tuple(recognition),
-        unmatched=(),
-        problem=None,
         emotion=tuple(emotion[:1]),
         exps=tuple(e.folder for e in (around if is_only else around[:1])),
         original_exps=tuple(e.folder for e in around),
@@ -269,7 +262,8 @@ def recognized_set(
 ) -> RecognitionFiles:
     """Find the files of a recognized set, whose references are below `data`."""
     transcripts = _transcripts(folder, data, suffix, search.protocol)
-    outside = search.outside([folder, *sorted(folder.glob("*")), *_spoken(transcripts)])
+    spoken = [] if transcripts is None else [transcripts.reference, transcripts.utt2spk]
+    outside = paths_outside([folder, *sorted(folder.glob("*")), *spoken], search.roots)
     return RecognitionFiles(decoded, folder, outside, transcripts)
 
 
@@ -284,11 +278,6 @@ def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> T
     is_rated = any(path.name.lower() == "wer" for path in folder.iterdir())
     rules = {"normalization": protocol.recognition.normalization, "variant": protocol.variant}
     return Transcripts(folder / "text", reference, utt2spk, is_rated, rules)
-
-
-def _spoken(transcripts: Transcripts | None) -> list[Path]:
-    paths = [] if transcripts is None else [transcripts.reference, transcripts.utt2spk]
-    return [path for path in paths if path is not None]
 
 
 def _suffix(folder: Path, template: str) -> str | None:

@@ -220,10 +220,15 @@ def make_tree(
     for line in write_list(tree, recordings):
         tell(line)
     lost, remarks, faults = left_out(recordings, source.allow_unusable)
-    folders = [_without(folder, lost) for folder in folders]
+    for n, folder in enumerate(folders):
+        kept = {u: s for u, s in folder.speaker_of.items() if u not in lost}
+        folders[n] = replace(folder, speaker_of=kept)
     faults += _few(source, speech, folders[0])
     try:
-        sets, files = _files(tree, source, folders, audio)
+        sets = _evaluation_sets(folders[0], source)
+        for of in folders[1:]:
+            sets[_TRAINING] = _Set(of.speaker_of)
+        files = _data_folders(sets, folders[0], audio, tree) | _model_files(source)
     except PrivacyEvalError as error:
         faults.append(str(error))
     if faults:
@@ -265,15 +270,6 @@ def _caveats(source: AudioFolders, folders: Sequence[SpeechFolder]) -> list[str]
     return caveats + [f"speakers look alike: {', '.join(group)}" for group in alike]
 
 
-def _files(
-    tree: Path, source: AudioFolders, folders: Sequence[SpeechFolder], audio: _Paths
-) -> tuple[dict[str, _Set], dict[str, bytes]]:
-    """Design the data folders; return them and the files of the tree but the protocol."""
-    sets = _evaluation_sets(folders[0], source)
-    sets |= {name: _Set(of.speaker_of) for name, of in zip((_TRAINING,), folders[1:], strict=False)}
-    return sets, _data_folders(sets, folders[0], audio, tree) | _model_files(source)
-
-
 def _recordings(
     source: AudioFolders, folders: Sequence[SpeechFolder], audio: _Paths, progress: _Progress
 ) -> tuple[list[Recording], dict[str, Mapping[str, Path]]]:
@@ -312,12 +308,6 @@ def _recordings(
         ]
         recordings += new if suffix else mark_copies(new)
     return recordings, chosen
-
-
-def _without(folder: SpeechFolder, lost: Collection[str]) -> SpeechFolder:
-    """Leave utterances out."""
-    speaker_of = {u: s for u, s in folder.speaker_of.items() if u not in lost}
-    return replace(folder, speaker_of=speaker_of)
 
 
 def _evaluated(source: AudioFolders) -> SpeechFolder:

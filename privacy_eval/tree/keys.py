@@ -143,10 +143,6 @@ class Search:
     key_folders: list[Path]
     roots: list[Path]
 
-    def outside(self, paths: Iterable[Path]) -> tuple[Path, ...]:
-        """List those of some paths that are outside the tree."""
-        return paths_outside(paths, self.roots)
-
     def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
         """Find the files of a condition."""
         candidates = key_paths(condition, self.protocol, self.data, self.key_folders)

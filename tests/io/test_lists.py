@@ -11,8 +11,9 @@ import pytest
 from support import Run, cli, write
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
+from privacy_eval.io.scores import format_scores, read_scores, read_trial_list, read_trials
 from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.trials import Trials
 
 LISTS = Path(__file__).parents[1] / "data/golden/lists"
 ROWS = [("a", "x", "0.75", True), ("a", "y", "-0.5", False), ("b", "x", "0.25", False),
@@ -233,6 +234,24 @@ def test_a_list_of_trials_may_have_a_header(tmp_path: Path) -> None:
     assert read_trial_list(path).utterance.tolist() == [row[1] for row in ROWS]
 
 
+def test_lines_of_a_quoted_table_count_its_header(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv", 'enroll,test,score\n"a",u,1\n"b",u,2\n"a",u,3\n')
+    with pytest.raises(PrivacyEvalError, match=r"x\.csv:4: 1 duplicate"):
+        read_scores(path)
+
+
+@pytest.mark.parametrize("odd", ["0.0", '"0'])
+def test_ids_that_are_numbers_or_begin_with_a_quote(tmp_path: Path, odd: str) -> None:
+    key = read_trials(write(tmp_path / "key", f"a b nontarget\na {odd} target\n"))
+    assert key.utterance.tolist() == ["b", odd]
+
+
+def test_ids_with_blanks_are_not_written() -> None:
+    trials = Trials(enrolled=["a"], utterance=["b c"], score=[1.0])
+    with pytest.raises(PrivacyEvalError, match="column utterance.*'b c'"):
+        format_scores(trials)
+
+
 # Ids that differ by rule
 
 
@@ -264,12 +283,13 @@ def test_ids_that_differ_by_rule(tmp_path: Path, form: str, option: str) -> None
 def test_capitals_speakers_and_exchanged_columns(tmp_path: Path) -> None:
     for ids, option in (
         ([(e.upper(), u.upper()) for e, u, *_ in ROWS], "lower"),
-        ([(e, f"{e}-{u}") for e, u in (("a", "x"), ("b", "y"))], "strip-speaker"),
+        ([(e, f"{dict(x='a', y='b')[u]}-{u}") for e, u, *_ in ROWS], "strip-speaker"),
     ):
         scores, key = key_of(ids, tmp_path)
         options = ("metrics", "--scores", scores, "--trials", key, "--allow-missing")
         run = cli(*options[:-1])
         assert run.code == 1 and f"--ids {option}" in run.err
+        assert cli(*options, "--ids", option, "--format", "json").code == 0
     scores, key = key_of([(u, e) for e, u, *_ in ROWS], tmp_path)
     run = cli("metrics", "--scores", scores, "--trials", key)
     assert "columns of the scores are exchanged" in run.err and "--columns" in run.err

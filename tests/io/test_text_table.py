@@ -149,13 +149,6 @@ def test_take_selects_rows(values: list[str], data: st.DataObject) -> None:
     assert len(taken) == len(rows)
 
 
-@given(values=st.lists(fields, min_size=1, max_size=20), text=fields)
-def test_equals_compares_text(values: list[str], text: str) -> None:
-    if len(text.encode()) <= 32:
-        same = column(values).equals(text.encode())
-        assert same.tolist() == [value == text for value in values]
-
-
 @pytest.mark.parametrize("factor", [text_table._HASH_FACTOR, 0, 1 << 56])
 @given(texts=st.lists(st.sampled_from(["a", "b", "aaaaaaaaa", "é" * 20, "x" * 40]), min_size=1))
 def test_distinct_texts_in_the_order_of_their_first_rows(factor: int, texts: list[str]) -> None:

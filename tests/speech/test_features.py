@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from speech_support import EVERYWHERE, SPEECH, archive, voicing
 
-from privacy_eval.io.kaldi_objects import BLANK, open_objects, read_float32
+from privacy_eval.io.kaldi_objects import BLANK, open_objects, read_array, to_float32
 from privacy_eval.io.kaldi_options import read_options
 from privacy_eval.speech.audio import AudioReader
 from privacy_eval.speech.features import (
@@ -137,7 +137,7 @@ def test_compressed_features_are_decoded_as_by_kaldi(speech: Path) -> None:
             name = (file.until(BLANK, 100) or b"").decode()
             file.read(1)
             seen.add(file.peek(6)[2:5])
-            features = read_float32(file, 2)
+            features = to_float32(read_array(file, 2), file.where)
             assert (voice_activity(features) == voiced[name]).all()
             if name in expected:
                 assert difference(features, expected[name]).max() < 3e-5
