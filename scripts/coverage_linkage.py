@@ -30,9 +30,8 @@ from tabulate import tabulate
 
 from privacy_eval.asv.backend import score_matrix
 from privacy_eval.asv.galleries import identified, ranked
-from privacy_eval.metrics import beaters, linkage_of_beaters
 from privacy_eval.metrics.confidence import expanded_interval
-from privacy_eval.metrics.identification import rate_interval
+from privacy_eval.metrics.identification import beaters, linkage_of_beaters, rate_interval
 from privacy_eval.simulate import VectorModel
 
 SPEAKERS, TESTS, ENROLLED, NEW = 40, 10, 5, 400

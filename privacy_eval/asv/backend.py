@@ -282,23 +282,6 @@ def means_of_runs(vectors: FloatMatrix, rows: IntArray, counts: IntArray) -> Flo
     return np.asarray(sums * (1 / counts).astype(np.float32)[:, None])
 
 
-def smooth(plda: Plda, factor: float) -> Plda:
-    """Smooth a model, as Kaldi's ivector-copy-plda --smoothing does.
-
-    Parameters
-    ----------
-    plda : Plda
-    factor : float
-        Fraction (a float32) of the between-class covariance that is added to the within-class one.
-
-    Returns
-    -------
-    Plda
-    """
-    weight = 1 + float(np.float32(factor)) * plda.psi
-    return Plda(plda.mean, plda.transform / np.sqrt(weight)[:, None], plda.psi / weight)
-
-
 def plda_transform(
     vectors: FloatMatrix,
     plda: Plda,

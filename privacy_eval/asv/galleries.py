@@ -72,16 +72,16 @@ class Gallery:
 
     def present(self) -> Gallery:
         """Restrict the gallery to the speakers and utterances with vectors."""
-        present = {
-            speaker: tuple(u for u in utterances if u in self.vectors)
-            for speaker, utterances in self.enrollment.members.items()
-        }
-        members = {speaker: utterances for speaker, utterances in present.items() if utterances}
-        return replace(self, enrollment=replace(self.enrollment, members=members))
+        members = self.enrollment.members.items()
+        there = {speaker: tuple(u for u in of if u in self.vectors) for speaker, of in members}
+        return self.with_members({speaker: of for speaker, of in there.items() if of})
 
     def of(self, speakers: Iterable[str]) -> Gallery:
         """Restrict the gallery to some of its speakers, in this order."""
-        members = {speaker: self.enrollment.members[speaker] for speaker in speakers}
+        return self.with_members({s: self.enrollment.members[s] for s in speakers})
+
+    def with_members(self, members: Mapping[str, tuple[str, ...]]) -> Gallery:
+        """Replace the speakers and their utterances."""
         return replace(self, enrollment=replace(self.enrollment, members=members))
 
     def rows(self) -> IntArray:
@@ -218,9 +218,9 @@ class Identification(Printed, RankedTests):
             | {"chance": float(chance), "low": of and of.low, "high": of and of.high}
             for size, value, chance, of in every
         ]
-        ranks = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
-        bits = {"rank_disclosure": ranks.mean_bits, "rank_disclosure_max": ranks.max_bits}
-        rows += [{"metric": name, "value": value, **whole} for name, value in bits.items()]
+        bits = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
+        named = zip(("rank_disclosure", "rank_disclosure_max"), bits, strict=True)
+        rows += [{"metric": name, "value": value, **whole} for name, value in named]
         return rows + self.singling_out.to_rows()
 
     @property

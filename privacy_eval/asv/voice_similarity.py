@@ -16,19 +16,16 @@ from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.files import Loaded, atomic_path
 from ..io.results_txt import format_metrics
 from ..io.scp import Vectors
-from ..metrics import (
-    VARIANTS,
-    SimilarityMatrix,
-    Variant,
-    VoiceSimilarity,
-    deid_and_gvd,
-    similarity_matrix,
-    similarity_metrics,
-    speaker_linkability,
-)
+from ..metrics import VARIANTS, Variant, similarity_matrix, similarity_metrics
 from ..metrics.caveats import MIN_RANKED_TARGETS
 from ..metrics.printed import Printed
-from ..metrics.similarity import SpeakerSimilarity
+from ..metrics.similarity import (
+    SimilarityMatrix,
+    SpeakerSimilarity,
+    VoiceSimilarity,
+    deid_and_gvd,
+    speaker_linkability,
+)
 from .backend import BackendName, PldaBackend, score_matrix
 from .trials import AnyVectors, Names, as_vectors, speakers_of
 

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..choices import AlignmentName
 from ..errors import PrivacyEvalError
 from ..metrics.arguments import as_array
-
-FloatArray = NDArray[np.float64]
-
-IntArray = NDArray[np.int64]
+from ..metrics.pav import FloatArray, IntArray
 
 #: Penalties of ridge regression that are tried: 10^-4, 10^-3.5, ..., 10^3.5.
 PENALTIES: FloatArray = 10.0 ** (np.arange(-8, 8) / 2)

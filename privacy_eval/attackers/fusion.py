@@ -9,17 +9,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..choices import FOLDS, LEAST_FOLDS
 from ..errors import PrivacyEvalError
 from ..metrics.arguments import as_names, as_numbers, as_truth
-
-FloatArray = NDArray[np.float64]
-
-BoolArray = NDArray[np.bool_]
-
-IntArray = NDArray[np.int64]
+from ..metrics.pav import FloatArray, IntArray
+from ..metrics.trial_scores import BoolArray
 
 #: Of the squared weights of standardized scores.
 PENALTY = 1e-3

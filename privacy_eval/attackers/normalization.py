@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
 from ..metrics.arguments import as_array
-from .alignment import Alignment, FloatArray, cosines, unit_vectors
+from ..metrics.pav import FloatArray
+from .alignment import Alignment, cosines, unit_vectors
 
 _SCORES_AT_ONCE = 1 << 22
 

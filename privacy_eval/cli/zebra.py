@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ..errors import PrivacyEvalError
-from ..metrics import CATEGORICAL_TAGS, VARIANTS
+from ..metrics import VARIANTS
+from ..metrics.zebra import CATEGORICAL_TAGS
 from .options import add, flag, log, path
 
 EXAMPLE = "--scores scores --trials trials --label 'LibriSpeech, B1' --export pdf"

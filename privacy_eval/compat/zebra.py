@@ -29,23 +29,20 @@ from ..io.results_txt import format_metrics
 from ..io.scores import read_scores, read_trials
 from ..io.yaml_text import parse_yaml
 from ..metrics import (
-    CATEGORICAL_TAGS,
     NOT_AVAILABLE,
-    EceProfile,
     TrialScores,
     Variant,
-    Zebra,
-    ece_profile,
     find_caveats,
     find_ties,
     kaldi_eer,
     withholding_caveat,
     zebra,
 )
+from ..metrics.curves import PriorProfile
 from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials
-from ..metrics.zebra import NO_EVIDENCE_TAG
+from ..metrics.zebra import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, Zebra, ece_profile
 from ..report.figures import style
 from ..report.figures.draw import draw_into
 from ..report.figures.drawing import Drawing, write
@@ -67,14 +64,14 @@ class ZebraProfile:
     label : str
     zebra : Zebra
         Population (bit), individual (log10 LR), tag.
-    ece : EceProfile
+    ece : PriorProfile
     caveats : mapping
         Reasons why the values say little about privacy, see `metrics.caveats`.
     """
 
     label: str
     zebra: Zebra
-    ece: EceProfile
+    ece: PriorProfile
     caveats: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -200,7 +200,7 @@ def registered(metrics: Iterable[UserMetric]) -> contextlib.AbstractContextManag
     False
     """
     return registry.registered(
-        Metric(own.name, "scores", "own", own.name, own, range=(-math.inf, math.inf))
+        Metric("scores", "own", own.name, key=own.name, function=own, range=(-math.inf, math.inf))
         for own in metrics
     )
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from ..errors import PrivacyEvalError, abbreviate, counted
 from .caveats import NOT_AVAILABLE
 from .confidence import speaker_bootstrap
-from .eer import kaldi_eer
 from .identification import rate_interval
 from .pav import FloatArray, IntArray
 from .printed import Printed
@@ -441,12 +440,8 @@ def _with_intervals(
             enrolled_speaker=Ids(column, speakers),
             trial_speaker=Ids(own[row], speakers),
         )
-        of_eer = speaker_bootstrap(
-            trials,
-            statistic=lambda scores: {"eer": kaldi_eer(scores).value},
-            replicates=replicates,
-            seed=seed,
-        )
-        bounds = of_eer.interval("eer")
+        metrics = ["exact eer"]
+        of_eer = speaker_bootstrap(trials, metrics=metrics, replicates=replicates, seed=seed)
+        bounds = of_eer.interval("exact eer")
         eer = bounds.low, bounds.high
     return replace(amount, eer_interval=eer, rank1_interval=rank1)

@@ -84,7 +84,8 @@ def grouped(trials: Trials, by: str | Mapping[str, str]) -> Trials:
 
     Examples
     --------
-    >>> trials = Trials(score=[3, 1], enrolled_speaker=["a", "a"], trial_speaker=["a", "b"])
+    >>> speakers = {"enrolled_speaker": ["a", "a"], "trial_speaker": ["a", "b"]}
+    >>> trials = Trials(speakers, score=[3, 1], label=[1, 0])
     >>> grouped(trials, {"a": "f", "b": "m"})["trial_group"].tolist()
     ['f', 'm']
     """
@@ -427,19 +428,15 @@ def groups(
     trials = grouped(trials, by)
     if not _names(trials):
         raise PrivacyEvalError("no speaker of the trials has a group")
-    errors, of_kinds, intervals = group_errors(trials), {}, {}
-    for g, name in enumerate(_names(trials)):
-        of_kinds[name] = {
-            kind: group_values(trials, group_rows(trials, kind, g), ranked=kind == "within")
+    intervals = {}
+    for g, name in enumerate(_names(trials) if bootstrap else ()):
+        intervals[name] = {
+            kind: group_intervals(trials, kind, g, replicates=bootstrap, seed=seed)
             for kind in KINDS
         }
-        if bootstrap:
-            intervals[name] = {
-                kind: group_intervals(trials, kind, g, replicates=bootstrap, seed=seed)
-                for kind in KINDS
-            }
+    errors = group_errors(trials)
     return GroupReport(
-        groups=of_kinds,
+        groups={name: _of_kinds(trials, g) for g, name in enumerate(_names(trials))},
         within_all=group_values(trials, _within_all(trials)),
         between_all=group_values(trials, _between_all(trials)),
         false_match=errors.false_match,
@@ -490,16 +487,20 @@ def summarize_groups(
     tests = max_t_test(trials, replicates=replicates, seed=seed) if replicates else {}
     groups = {}
     for g, name in enumerate(_names(trials)):
-        within, enrolled, tested = (
-            group_values(trials, group_rows(trials, k, g), ranked=k == "within") for k in KINDS
-        )
-        bounds = (
-            group_intervals(trials, "within", g, replicates=replicates, seed=seed)
-            if replicates
-            else {}
-        )
+        within, enrolled, tested = _of_kinds(trials, g).values()
+        bounds: Mapping[str, tuple[float, float]] = {}
+        if replicates:
+            bounds = group_intervals(trials, "within", g, replicates=replicates, seed=seed)
         groups[name] = GroupSummary(within, enrolled, tested, bounds, tests.get(name))
     return groups
+
+
+def _of_kinds(trials: Trials, group: int) -> dict[Kind, GroupValues]:
+    """Compute the metrics of a group by the kind of trials."""
+    return {
+        kind: group_values(trials, group_rows(trials, kind, group), ranked=kind == "within")
+        for kind in KINDS
+    }
 
 
 def group_values(trials: Trials, rows: BoolArray, *, ranked: bool = False) -> GroupValues:

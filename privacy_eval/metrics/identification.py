@@ -819,33 +819,11 @@ def singling_out_curve(
     return SinglingOutCurve(taken, values_of_sizes, n, intervals=intervals)
 
 
-@dataclass(frozen=True, eq=False)
-class RankDisclosure:
-    """Information disclosed by the rank of the right speaker.
-
-    Attributes
-    ----------
-    bits : float array, shape (N,)
-        log2 N + log2 P(rank), by rank; -inf where no test has the rank.
-    mean_bits, max_bits : float
-        The mean over tests, and the largest.
-    identification_rate : float
-        P(1): share of tests whose right speaker scores highest.
-    spread : float
-        Share of ranks that are more probable than chance.
-    """
-
-    bits: FloatArray
-    mean_bits: float
-    max_bits: float
-    identification_rate: float
-    spread: float
-
-
-def rank_disclosure(rank_counts: ArrayLike) -> RankDisclosure:
+def rank_disclosure(rank_counts: ArrayLike) -> tuple[float, float]:
     """Compute what ranks disclose, from how many tests have each.
 
-    The probabilities are relative frequencies; no distribution is fitted to them.
+    A rank discloses log2 N + log2 P(rank). The probabilities are relative frequencies; no
+    distribution is fitted to them.
 
     Parameters
     ----------
@@ -854,7 +832,8 @@ def rank_disclosure(rank_counts: ArrayLike) -> RankDisclosure:
 
     Returns
     -------
-    RankDisclosure
+    mean, largest : float
+        In bits, over tests.
 
     Raises
     ------
@@ -863,20 +842,13 @@ def rank_disclosure(rank_counts: ArrayLike) -> RankDisclosure:
 
     Examples
     --------
-    >>> rank_disclosure([3, 1, 0, 0]).max_bits.__round__(3)
-    1.585
+    >>> [round(bits, 3) for bits in rank_disclosure([3, 1, 0, 0])]
+    [1.189, 1.585]
     """
     counts = as_array(rank_counts, "counts", np.float64)
     if counts.ndim != 1 or not counts.sum() > 0 or counts.min() < 0:
         raise PrivacyEvalError("expected how many tests have rank 1, 2, ..., and at least one test")
     probability = counts / counts.sum()
-    with np.errstate(divide="ignore"):
-        bits = np.log2(counts.size * probability)
-    seen = probability > 0
-    return RankDisclosure(
-        bits,
-        float(np.sum(probability[seen] * bits[seen])),
-        float(bits.max()),
-        float(probability[0]),
-        float(np.mean(probability > 1 / counts.size)),
-    )
+    seen = probability[probability > 0]
+    bits = np.log2(counts.size * seen)
+    return float(np.sum(seen * bits)), float(bits.max())

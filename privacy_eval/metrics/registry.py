@@ -99,11 +99,11 @@ class MetricDescription:
         -------
         Metric
         """
-        return Metric(key, **vars(self))
+        return Metric(key=key, **vars(self))
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(MetricDescription):
     """Function, name, unit, direction, range and format of a metric.
 
     Attributes
@@ -138,8 +138,10 @@ class Metric:
         A ratio of two counts.
     decimals : int
         In tables of several systems.
-    detail : int or callable
-        Decimals in the tables of one system, or the function that formats the value there.
+    detail : int
+        Decimals in the tables of one system.
+    detailed : callable or None
+        Formats the value there in another way.
     line : str
         Line of results.txt, with the key in braces; a line may contain another metric, too.
     line_number : callable
@@ -164,30 +166,18 @@ class Metric:
         Vectorized `function`: takes `Replicates` and the keyword `variant`; returns shape (R,).
     """
 
-    key: str
-    kind: Kind
-    unit: str
-    name: str
+    key: str = ""
     function: Callable[..., float] | None = None
-    meaning: str = ""
     source: str = ""
-    best: Literal["higher", "lower"] | None = None
-    range: tuple[float, ...] = (0, math.inf)
-    title: str = ""
     column_label: Label | None = None
     heading_label: Label | None = None
     axis_label: str = ""
-    percent: bool = False
-    counted: bool = False
-    decimals: int = 3
-    detail: int | Callable[[float], str] = 3
+    detailed: Callable[[float], str] | None = None
     line: str = ""
     line_number: Callable[[float], str] = "{:.3f}".format
     compared: bool = True
     tabled: bool = True
     strongest: bool = True
-    repeats_matter: bool = False
-    chance: str = ""
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
     batch_function: Callable[..., FloatArray] | None = None
@@ -231,8 +221,7 @@ class Metric:
     def description(self) -> MetricDescription:
         """What results files say of the metric."""
         values = {f.name: getattr(self, f.name) for f in fields(MetricDescription)}
-        detail = self.decimals if callable(self.detail) else self.detail
-        return MetricDescription(**{**values, "title": self.sentence, "detail": detail})
+        return MetricDescription(**{**values, "title": self.sentence})
 
     @property
     def printed_unit(self) -> str:
@@ -288,9 +277,9 @@ class Metric:
         >>> METRICS["eer"].format(17 / 160), METRICS["eer"].format(-0.00001)
         ('10.63', '0.00')
         """
+        if detailed and decimals is None and self.detailed:
+            return self.detailed(value)
         form = decimals if decimals is not None else self.detail if detailed else self.decimals
-        if callable(form):
-            return form(value)
         if not (self.counted or mean) or not math.isfinite(value):
             return _unsigned_zero(f"{self.printed(value):.{form}f}")
         # repr gives back 0.10625 of 17/160: a half-way case of decimals, which goes up. The binary
@@ -352,7 +341,7 @@ def _of_scores(
         return float(batch_function(scores, variant=variant)[0])
 
     fields = {"function": function or of_one, "batch_function": batch_function, **fields}
-    return Metric(key, "scores", unit, name, **fields)
+    return Metric("scores", unit, name, key=key, **fields)
 
 
 def _error_rate(key: str, name: str, *functions: Callable[..., Any], **fields: Any) -> Metric:
@@ -431,10 +420,10 @@ def _miss_rate(false_alarm: float) -> Metric:
 def _dnsmos(key: str, of: str, scale: str, noise: float, silence: float) -> Metric:
     name = f"DNSMOS {key.upper()}"
     return Metric(
-        f"dnsmos_{key}",
         "measures",
         "opinion score",
         name,
+        key=f"dnsmos_{key}",
         meaning=f"opinion of the {of} quality ({scale}, 1 to 5) that a network predicts; it "
         "may be higher of synthetic than of real voices, and lower of soft speech",
         chance=f"{noise} of noise, {silence} of silence",
@@ -449,10 +438,10 @@ def _dnsmos(key: str, of: str, scale: str, noise: float, silence: float) -> Metr
 
 def _phone_errors(key: str, name: str, reference: str) -> Metric:
     return Metric(
-        key,
         "measures",
         "fraction",
         name,
+        key=key,
         meaning=f"errors of a phone recognizer per phone {reference}",
         chance="90 % or more",
         source="hama 1.7.0",
@@ -469,10 +458,10 @@ def _phone_errors(key: str, name: str, reference: str) -> Metric:
 
 def _recall(emotion: str) -> Metric:
     return Metric(
-        f"acc_{emotion}",
         "emotion",
         "fraction",
         f"recall of {emotion}",
+        key=f"acc_{emotion}",
         meaning=f"recall of the emotion {emotion} by a classifier",
         chance="25 %, on average of four emotions",
         source="VoicePrivacy 2024",
@@ -487,16 +476,16 @@ def _recall(emotion: str) -> Metric:
 def _pitch(of: str, name: str, meaning: str, column: Label, **fields: Any) -> Metric:
     fields = {"range": (-1, 1), "source": "VoicePrivacy 2022", "compared": False, **fields}
     fields |= {"meaning": meaning, "column_label": column}
-    return Metric(f"pitch_correlation_{of}", "utility", "correlation", name, **fields)
+    return Metric("utility", "correlation", name, key=f"pitch_correlation_{of}", **fields)
 
 
 def _d_diag(matrix: str) -> Metric:
     return Metric(
-        f"d_diag_{matrix}",
         "matrices",
         "difference of similarities",
         f"diagonal dominance of {matrix}",
-        lambda similarity: getattr(similarity, matrix).d_diag,
+        key=f"d_diag_{matrix}",
+        function=lambda similarity: getattr(similarity, matrix).d_diag,
         meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
         chance="0, more with few speakers",
         source="Noé et al. 2020",
@@ -622,7 +611,7 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Population, bit", r"$D_\mathrm{ECE}$, bit"),
             heading_label=Label(_DISCLOSURE.format("expected", "population") + "bit"),
             axis_label="Population disclosure, bit",
-            detail=zebra_number,
+            detailed=zebra_number,
             line="Population: {zebra_population} bit",
             line_number=zebra_number,
             repeats_matter=True,
@@ -644,7 +633,7 @@ METRICS: dict[str, Metric] = {
                 _DISCLOSURE.format("worst-case", "individual") + r"$\log_{10}$ LR",
             ),
             axis_label=r"Individual disclosure, $\log_{10}$ LR",
-            detail=zebra_number,
+            detailed=zebra_number,
             strongest=False,
             line="Individual: {zebra_individual} ({tag})",
             line_number=zebra_number,
@@ -655,10 +644,10 @@ METRICS: dict[str, Metric] = {
         _miss_rate(0.01),
         _miss_rate(0.001),
         Metric(
-            "wer",
             "utility",
             "fraction",
             "WER",
+            key="wer",
             meaning="word errors of a recognizer per spoken word",
             chance="100 % or more",
             source="Levenshtein 1966",
@@ -670,10 +659,10 @@ METRICS: dict[str, Metric] = {
             compared=False,
         ),
         Metric(
-            "uar",
             "emotion",
             "fraction",
             "UAR",
+            key="uar",
             meaning="mean recall of four emotions by a classifier",
             chance="25 %",
             source="VoicePrivacy 2024",
@@ -692,10 +681,10 @@ METRICS: dict[str, Metric] = {
         _dnsmos("bak", "background", "P.835", 1.1, 3.5),
         _dnsmos("p808", "overall", "P.808", 2.1, 2.1),
         Metric(
-            "level_db",
             "measures",
             "dB",
             "speech level",
+            key="level_db",
             meaning="root mean square of the samples relative to full scale",
             source="definition",
             range=(-100, 100),
@@ -731,11 +720,11 @@ METRICS: dict[str, Metric] = {
             Label("Pitch by chance", "Chance"),
         ),
         Metric(
-            "deid",
             "matrices",
             "fraction",
             "de-identification (DeID)",
-            lambda similarity: similarity.deid,
+            key="deid",
+            function=lambda similarity: similarity.deid,
             meaning="loss of similarity of anonymized speech to its speaker; 100 % is complete",
             chance="100 %, less with few speakers",
             source="Noé et al. 2020",
@@ -752,11 +741,11 @@ METRICS: dict[str, Metric] = {
             line_number=repr,
         ),
         Metric(
-            "gvd_db",
             "matrices",
             "dB",
             "gain of voice distinctiveness (G_VD)",
-            lambda similarity: similarity.gvd_db,
+            key="gvd_db",
+            function=lambda similarity: similarity.gvd_db,
             meaning="distinctiveness of anonymized voices relative to original ones; 0 dB is equal",
             chance="below -15 dB",
             source="Noé et al. 2020",
@@ -823,7 +812,7 @@ def describe(key: str) -> Metric:
     ('fraction', '')
     """
     name = key.removeprefix(SUBJECTIVE)
-    return METRICS[name] if name in METRICS else Metric(key, "scores", "", key)
+    return METRICS[name] if name in METRICS else Metric("scores", "", key, key=key)
 
 
 @contextlib.contextmanager
@@ -962,7 +951,7 @@ def similarity_metrics(similarity: VoiceSimilarity) -> dict[str, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> from privacy_eval.metrics import similarity_matrix, deid_and_gvd
+    >>> from privacy_eval.metrics.similarity import deid_and_gvd, similarity_matrix
     >>> scores = np.where(np.eye(4, dtype=int).repeat(2, 0).repeat(2, 1), 5.0, -5.0)
     >>> same = similarity_matrix(scores, np.arange(4).repeat(2))
     >>> round(similarity_metrics(deid_and_gvd(same, same, same))["gvd_db"], 3)

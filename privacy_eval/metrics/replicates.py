@@ -50,25 +50,24 @@ class Replicates(TrialSets):
             times = of_pairs[self._pairs]
             yield TrialScores.from_labels(np.repeat(scores, times), np.repeat(is_target, times))
 
+    def _drawn(self, counts: IntArray) -> IntArray:
+        """Count the drawn ones of so many lowest nontargets for each target score, shape (T,)."""
+        return np.asarray(self.cumulative_nontargets[self._number, counts[self._row]])
+
     @property
     def nontargets_below_in_single(self) -> IntArray:
         """`nontargets_below` for scores in single precision, shape (T,)."""
-        below = self.of.single.nontargets_below
-        return np.asarray(self.cumulative_nontargets[self._number, below[self._row]])
+        return self._drawn(self.of.single.nontargets_below)
 
     @cached_property
     def nontargets_below(self) -> IntArray:
         """See `TrialSets.nontargets_below`."""
-        return np.asarray(
-            self.cumulative_nontargets[self._number, self.of.nontargets_below[self._row]]
-        )
+        return self._drawn(self.of.nontargets_below)
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
         """See `TrialSets.nontargets_up_to`."""
-        return np.asarray(
-            self.cumulative_nontargets[self._number, self.of.nontargets_up_to[self._row]]
-        )
+        return self._drawn(self.of.nontargets_up_to)
 
     @cached_property
     def nontarget_ends(self) -> tuple[IntArray, IntArray]:

@@ -107,11 +107,6 @@ class Ids:
         occur = np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
         return [self.names[place] for place in np.flatnonzero(occur)]
 
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """Place of each row's name among those that occur, shape (P,)."""
-        return self.among(self.used).codes.astype(np.int64)
-
 
 class Origin(NamedTuple):
     """The file that trials were read from.

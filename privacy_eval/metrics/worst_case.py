@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -284,8 +284,6 @@ def fit_student(scores: ArrayLike) -> tuple[float, float, float]:
     >>> round(degrees), abs(location) < 1e-6
     (1000, True)
     """
-    from scipy.optimize import minimize  # slow to import, and not always needed
-
     values = np.asarray(scores, dtype=np.float64)
     middle, spread = float(np.median(values)), float(values.std())
     z = (values - middle) / spread
@@ -293,24 +291,28 @@ def fit_student(scores: ArrayLike) -> tuple[float, float, float]:
     scale = max(1e-3, 0.741 * float(quartiles[1] - quartiles[0]))
     least_scale = math.log(1e-8)  # no density of scores, but of ties
     bounds = [(math.log(_DEGREES[0]), math.log(_DEGREES[1])), (None, None), (least_scale, None)]
-    fits = [
-        minimize(
-            _student_cost,
-            [math.log(degrees), 0.0, math.log(scale)],
-            args=(z,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000},
-        )
-        for degrees in (2.0, 5.0, 300.0)
-    ]
-    log_degrees, location, log_scale = min(fits, key=lambda fit: float(fit.fun)).x
+    starts = [[math.log(degrees), 0.0, math.log(scale)] for degrees in (2.0, 5.0, 300.0)]
+    log_degrees, location, log_scale = _best_fit(_student_cost, starts, z, bounds)
     return (
         math.exp(log_degrees),
         middle + spread * float(location),
         spread * math.exp(log_scale),
     )
+
+
+def _best_fit(
+    cost: Callable[[FloatArray, FloatArray], tuple[float, FloatArray]],
+    starts: Iterable[list[float]],
+    values: FloatArray,
+    bounds: Sequence[tuple[float | None, float | None]],
+) -> FloatArray:
+    """Minimize a cost of parameters and values from several starts; return the best parameters."""
+    from scipy.optimize import minimize  # slow to import, and not always needed
+
+    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000}
+    settings = {"args": (values,), "jac": True, "bounds": bounds, "options": options}
+    fits = [minimize(cost, start, method="L-BFGS-B", **settings) for start in starts]
+    return np.asarray(min(fits, key=lambda fit: float(fit.fun)).x)
 
 
 def _student_log_density(z: FloatArray, degrees: float) -> FloatArray:
@@ -422,22 +424,9 @@ def _rank_llr(log_shares: FloatArray) -> float:
 
 def _fitted_log_shares(counts: FloatArray) -> FloatArray:
     """Fit a beta-binomial to the ranks less 1; return the logarithms of its probabilities."""
-    from scipy.optimize import minimize  # slow to import, and not always needed
-
-    fits = [
-        minimize(
-            _beta_binomial_cost,
-            start,
-            args=(counts,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[_LOG_SHAPES] * 2,
-            options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000},
-        )
-        for start in ([0.0, 0.0], [-1.0, 1.0], [-2.0, 2.0], [1.0, -1.0], [4.0, 4.0])
-    ]
-    best = min(fits, key=lambda fit: float(fit.fun))
-    first, second = np.exp(best.x).tolist()
+    starts = [[0.0, 0.0], [-1.0, 1.0], [-2.0, 2.0], [1.0, -1.0], [4.0, 4.0]]
+    log_shapes = _best_fit(_beta_binomial_cost, starts, counts, [_LOG_SHAPES] * 2)
+    first, second = np.exp(log_shapes).tolist()
     return _beta_binomial(first, second, counts.size)
 
 

@@ -73,11 +73,6 @@ class Zebra:
     variant: Variant
 
 
-class EceProfile(PriorProfile):
-    """Empirical cross-entropy over the attacker's prior, in bit (eq. 4). The profile of scores
-    without evidence (footnote 5) is perfect privacy."""
-
-
 def zebra(
     scores: TrialScores,
     *,
@@ -313,7 +308,7 @@ def evidence_function(log_lr: ArrayLike) -> FloatArray:
     return np.asarray(np.where(small, series, closed), dtype=np.float64)
 
 
-def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> EceProfile:
+def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> PriorProfile:
     """Compute ECE curves over the prior log odds.
 
     With many trials, `actual` is that of scores in bins, with an error below 1e-9 bit (see
@@ -327,7 +322,8 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
 
     Returns
     -------
-    EceProfile
+    PriorProfile
+        Empirical cross-entropy in bit (eq. 4); without evidence (footnote 5), perfect privacy.
 
     Examples
     --------
@@ -339,7 +335,7 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     blocks = scores.pav("exact")
     nothing = np.zeros(1)
     miss = _mean_softplus(-scores.target[::-1], -grid)
-    return EceProfile(
+    return PriorProfile(
         prior_log_odds=grid,
         zero_evidence=_ece(grid, nothing, np.ones(1), nothing, np.ones(1)),
         minimum=_ece(grid, blocks.llr, blocks.targets, blocks.llr, blocks.nontargets),

@@ -9,6 +9,7 @@ as the mean of n utterances, r**2 = 1 / ((1 + a / n) (1 + a)).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import scipy
@@ -72,7 +73,7 @@ def _deviation(eer: float, enrollment: int) -> float:
 
 
 def cosine_scores(
-    enrolled: ArrayLike, tried: ArrayLike, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+    enrolled: ArrayLike, tried: ArrayLike, pairs: Sequence[NDArray[np.integer]]
 ) -> NDArray[np.float64]:
     """Compute the cosine of the mean vector of an enrolled speaker and of a trial, of each pair.
 

@@ -23,17 +23,16 @@ from ..asv.backend import PldaBackend, train_backend
 from ..asv.model_folder import save_backend
 from ..choices import grouped
 from ..errors import PrivacyEvalError
-from ..io.files import atomic_path, write_text
+from ..io.files import write_text
 from ..io.plda import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
 from .marked_folder import marked_folder
 from .ratings import simulate_ratings
-from .score_tree import ScoreTree
+from .score_tree import ScoreTree, write_data
 from .sizes import TrialSize, true_size
 from .vectors import Anonymization, Matrix, VectorModel
-from .words import simulate_words
 
 #: Allowed sizes of a demo tree. Voice similarity needs two speakers and two utterances.
 DEMO_SIZES: Mapping[str, range] = {
@@ -397,10 +396,8 @@ def _write_speech(
         anonymized = partial(_anonymized, draw, system, name, demo)
         data.append((name + system.suffix, anonymized, folders_of[system.name]))
     training: Draw = partial(_training_speech, demo)
-    name, where = (
-        demo.protocol.attacker_training,
-        [models[0].model_folder(s.suffix) for s in systems],
-    )
+    name = demo.protocol.attacker_training
+    where = [models[0].model_folder(s.suffix) for s in systems]
     data.append((name, training, dict.fromkeys(where)))
     for system, folder in zip(systems, where, strict=True):
         anonymized = partial(_anonymized, training, system, "training", demo)
@@ -424,25 +421,14 @@ def _write_speech(
 
 
 def _write_data(folder: Path, speech: _SimulatedFolder, seed: int) -> None:
-    utterances_of = grouped(speech.speaker_of, speech.speaker_of.__getitem__)
-    lines: dict[str, Iterable[str]] = {
-        "utt2spk": (f"{u} {s}" for u, s in speech.speaker_of.items()),
-        "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(utterances_of.items())),
-        "spk2gender": (f"{s} {g}" for s, g in sorted(speech.gender_of.items())),
-        "text": (f"{u} {simulate_words(s, u, seed)}" for u, s in speech.speaker_of.items()),
-    }
+    lists: dict[str, Iterable[str]] = {}
     if speech.list == "enrolls":
-        lines["enrolls"] = speech.speaker_of
+        lists["enrolls"] = speech.speaker_of
     elif speech.list == "trials":
         trials = _trial_lines(speech.enrolled, speech.speaker_of)
         chosen = speech.chosen
-        lines["trials"] = trials if chosen is None else itertools.compress(trials, chosen)
-    for name, of_file in lines.items():
-        with (
-            atomic_path(folder / name) as temporary,
-            open(temporary, "w", encoding="utf-8", newline="\n") as file,
-        ):
-            file.writelines(f"{line}\n" for line in of_file)
+        lists["trials"] = trials if chosen is None else itertools.compress(trials, chosen)
+    write_data(folder, seed, speech.speaker_of, speech.gender_of, lists)
 
 
 def _write_back_end(folder: Path, speech: _SimulatedFolder) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import grouped
-from ..io.files import write_text
+from ..io.files import atomic_path, write_text
 from ..io.torch_vectors import write_torch_vectors
 from ..io.wer import WerLine, format_wer_line
+from ..metrics.trials import Trials
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
 from ..tree.conditions import TrialCondition, trial_conditions
 from .cosines import DIMENSION, anonymization, cosine_scores, original_model
@@ -92,19 +93,14 @@ class _Trials:
         Gender of each speaker of an utterance.
     enrolled : mapping
         Gender of each enrolled speaker.
-    begins : sequence of str
-        Enrolled speaker and utterance of each trial, as lines begin.
-    rows : int arrays, each of shape (N,)
-        Of each trial: the enrolled speaker's place among `enrolled`, and the utterance's.
-    is_target : bool array, shape (N,)
+    trials : Trials
+        Ids are coded in the order of `enrolled` and of `speaker_of`.
     """
 
     speaker_of: Mapping[str, str]
     gender_of: Mapping[str, str]
     enrolled: Mapping[str, str]
-    begins: Sequence[str]
-    rows: tuple[NDArray[np.int64], NDArray[np.int64]]
-    is_target: NDArray[np.bool_]
+    trials: Trials
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,7 @@ class ScoreTree:
             enrolled.setdefault(t.enrollment_name, {}).update(trials.enrolled)
         for name, gender_of in enrolled.items():
             spoken_by = _enrollment_speech(gender_of)
-            self._write_data(name, spoken_by, gender_of, {"enrolls": spoken_by})
+            self._write_data(name, spoken_by, gender_of, enrolls=spoken_by)
         for done, (t, trials) in enumerate(trial_sets.items(), start=1):
             self._write_scores(t, trials, enrolled[t.enrollment_name])
             if progress is not None:
@@ -174,20 +170,11 @@ class ScoreTree:
             gender_of.update(dict.fromkeys(names[: size.speakers], gender))
             speaker_of.update(spoken)
             pairs += itertools.product(names[: size.enrolled], spoken)
-        speaker_row, utterance_row = (
-            {name: row for row, name in enumerate(names)} for names in (enrolled, speaker_of)
+        is_target = [speaker_of[u] == e for e, u in pairs]
+        trials = Trials(
+            enrolled=[e for e, _ in pairs], utterance=[u for _, u in pairs], label=is_target
         )
-        return _Trials(
-            speaker_of,
-            gender_of,
-            enrolled,
-            [f"{e} {u}" for e, u in pairs],
-            (
-                np.array([speaker_row[e] for e, _ in pairs]),
-                np.array([utterance_row[u] for _, u in pairs]),
-            ),
-            np.array([e == speaker_of[u] for e, u in pairs]),
-        )
+        return _Trials(speaker_of, gender_of, enrolled, trials)
 
     def _speakers(self, trial_set: TrialSet, gender: str, count: int) -> list[str]:
         """Name speakers: numbers of one width, in a block for each enrollment set and gender."""
@@ -198,22 +185,9 @@ class ScoreTree:
         return [f"{block * room + n:0{width}d}" for n in range(count)]
 
     def _write_data(
-        self,
-        name: str,
-        speaker_of: Mapping[str, str],
-        gender_of: Mapping[str, str],
-        lists: Mapping[str, Iterable[str]],
+        self, name: str, of: Mapping[str, str], gender_of: Mapping[str, str], **lists: Iterable[str]
     ) -> None:
-        of_speakers = grouped(speaker_of, speaker_of.__getitem__)
-        files: dict[str, Iterable[str]] = {
-            "utt2spk": (f"{u} {s}" for u, s in speaker_of.items()),
-            "spk2utt": (f"{s} {' '.join(u)}" for s, u in of_speakers.items()),
-            "spk2gender": (f"{s} {g}" for s, g in sorted(gender_of.items())),
-            "text": (f"{u} {simulate_words(s, u, self.seed)}" for u, s in speaker_of.items()),
-            **lists,
-        }
-        for file, lines in files.items():
-            write_text(self.tree / "data" / name / file, "".join(f"{line}\n" for line in lines))
+        write_data(self.tree / "data" / name, self.seed, of, gender_of, lists)
 
     def _write_scores(
         self, trial_set: TrialSet, trials: _Trials, enrolled: Mapping[str, str]
@@ -221,9 +195,11 @@ class ScoreTree:
         """Write a trial set with its key, and the vectors and scores of all attack models of all
         systems; `enrolled` are the genders of all speakers of its enrollment set."""
         enrollment, name = trial_set.enrollment_name, trial_set.trials_name
-        labels = np.where(trials.is_target, "target", "nontarget").tolist()
-        key = (f"{b} {label}" for b, label in zip(trials.begins, labels, strict=True))
-        self._write_data(name, trials.speaker_of, trials.gender_of, {"trials": key})
+        table = trials.trials
+        begins = [f"{e} {u}" for e, u in zip(table.enrolled, table.utterance, strict=True)]
+        labels = np.where(table.is_target, "target", "nontarget").tolist()
+        key = map(" ".join, zip(begins, labels, strict=True))
+        self._write_data(name, trials.speaker_of, trials.gender_of, trials=key)
         spoken_by = {enrollment: _enrollment_speech(enrolled), name: trials.speaker_of}
         place = trial_set.data_set.id, trial_set.split, trial_set.gender
         rows = [sorted(enrolled).index(speaker) for speaker in trials.enrolled]
@@ -236,8 +212,8 @@ class ScoreTree:
                 if (folder / "scores").exists():  # of original speech, which systems share
                     continue
                 by_speaker = speech[c.enrollment, enrollment].reshape(-1, _ENROLLMENT, DIMENSION)
-                scores = cosine_scores(by_speaker[rows], speech[c.trial, name], trials.rows)
-                lines = zip(trials.begins, scores.tolist(), strict=True)
+                scores = cosine_scores(by_speaker[rows], speech[c.trial, name], table.sides)
+                lines = zip(begins, scores.tolist(), strict=True)
                 write_text(folder / "scores", "".join(f"{b} {score:.7f}\n" for b, score in lines))
 
     def _write_vectors(
@@ -272,7 +248,7 @@ class ScoreTree:
         """Write the data set that attackers train on, with its vectors."""
         gender_of = {f"train{n:03d}": _GENDERS[n % 2] for n in range(_TRAINING_SPEAKERS)}
         spoken_by = {f"{s}-{n:02d}": s for s in gender_of for n in range(_TRAINING_UTTERANCES)}
-        self._write_data(name, spoken_by, gender_of, {})
+        self._write_data(name, spoken_by, gender_of)
         for system, part in itertools.product(self.systems, self.protocol.results_folders):
             if part.asv_model == ORIGINAL:
                 first = next(iter(trial_conditions(self.protocol, part, f"_{system}").values()))
@@ -295,7 +271,7 @@ class ScoreTree:
             speaker_of = {f"{s}_{n:04d}": s for s in names for n in range(of_one)}
             gender_of = {s: s[-1].lower() for s in names}
         spoken = {u: simulate_words(s, u, self.seed).split() for u, s in speaker_of.items()}
-        self._write_data(name, speaker_of, gender_of, {})
+        self._write_data(name, speaker_of, gender_of)
         rates = {"": 1.0, **{f"_{s}": _strength(s, self.stream).wer for s in self.systems}}
         for suffix, factor in rates.items():
             folder = self.tree / "exp" / self.protocol.recognition.folders[0] / f"{name}{suffix}"
@@ -321,6 +297,30 @@ class ScoreTree:
             lines.append(",".join([f"{len(lines) - 1}", *place, *values]))
         path = self.tree / "exp" / self.protocol.emotion_folder / f"results_folds_{system}.csv"
         write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def write_data(
+    folder: Path,
+    seed: int,
+    speaker_of: Mapping[str, str],
+    gender_of: Mapping[str, str],
+    lists: Mapping[str, Iterable[str]],
+) -> None:
+    """Write a data folder: the speakers of utterances, their genders, words, and files of lines."""
+    of_speakers = grouped(speaker_of, speaker_of.__getitem__)
+    files: dict[str, Iterable[str]] = {
+        "utt2spk": (f"{u} {s}" for u, s in speaker_of.items()),
+        "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(of_speakers.items())),
+        "spk2gender": (f"{s} {g}" for s, g in sorted(gender_of.items())),
+        "text": (f"{u} {simulate_words(s, u, seed)}" for u, s in speaker_of.items()),
+        **lists,
+    }
+    for name, lines in files.items():
+        with (
+            atomic_path(folder / name) as temporary,
+            open(temporary, "w", encoding="utf-8", newline="\n") as file,
+        ):
+            file.writelines(f"{line}\n" for line in lines)
 
 
 def _enrollment_speech(gender_of: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from ..metrics.trials import Ids, Trials
 
@@ -82,30 +81,19 @@ def simulate_trials(
     e, s, u = (axis.ravel() for axis in np.indices(shape, dtype=np.int64))
     names = [*map(str, range(enrolled))]
     spoken = [f"{speaker}-{number}" for speaker in names[:speakers] for number in range(utterances)]
+    normal = generator.standard_normal
+    effect = np.where(
+        e == s,
+        model.separation + model.target_speaker * normal(speakers)[s],
+        model.enrolled_speaker * normal(enrolled)[e]
+        + model.trial_speaker * normal(speakers)[s]
+        + model.pair * normal((enrolled, speakers))[e, s],
+    )
     return Trials(
-        score=simulate_scores(model, e, s, generator),
+        score=model.offset + model.scale * (effect + normal(e.size)),
         label=e == s,
         enrolled=Ids(e, names),
         utterance=Ids(s * utterances + u, spoken),
         enrolled_speaker=Ids(e, names),
         trial_speaker=Ids(s, names),
     )
-
-
-def simulate_scores(
-    model: ScoreModel,
-    enrolled_speaker: NDArray[np.int64],
-    trial_speaker: NDArray[np.int64],
-    generator: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Simulate a score for each trial of numbered speakers; equal numbers are the same person."""
-    e, s = enrolled_speaker, trial_speaker
-    enrolled, speakers = e.max() + 1, s.max() + 1
-    effect = np.where(
-        e == s,
-        model.separation + model.target_speaker * generator.standard_normal(speakers)[s],
-        model.enrolled_speaker * generator.standard_normal(enrolled)[e]
-        + model.trial_speaker * generator.standard_normal(speakers)[s]
-        + model.pair * generator.standard_normal((enrolled, speakers))[e, s],
-    )
-    return np.asarray(model.offset + model.scale * (effect + generator.standard_normal(e.size)))

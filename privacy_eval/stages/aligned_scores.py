@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from ..asv.enrollment import Enrollment
     from ..asv.galleries import Conversations, Gallery
     from ..asv.trials import Scorer
-    from ..attackers.alignment import Alignment, FloatArray
+    from ..attackers.alignment import Alignment
     from ..attackers.normalization import Cohorts
     from ..io.scp import Vectors
+    from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
 
 #: Kinds of `MissingInput`: stages go on without the scores of these attackers.

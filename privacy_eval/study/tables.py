@@ -152,8 +152,7 @@ def _column(metric: str, before: str = "", after: str = "", **changes: Any) -> C
 def format_value(metric: str, value: float, decimals: int = 3) -> str:
     """Format a value without negative zeros; rates in percent with two decimals less."""
     info = describe(metric)
-    text = info.format(float(value), decimals=decimals - info.percent)
-    return text if float(text) else text.removeprefix("-")
+    return info.format(float(value), decimals=decimals - info.percent)
 
 
 def _discrete(rows: Sequence[Row], variant: str) -> Table:

@@ -31,7 +31,6 @@ from privacy_eval.asv.backend import (
     plda_scores,
     plda_transform,
     score_matrix,
-    smooth,
     speaker_means,
     subtract_mean,
     train_backend,
@@ -135,17 +134,6 @@ def test_scores_equal_kaldi_line_by_line(name: str, model: str, options: dict[st
     want = text_lines(name)
     assert len(want) == 2000
     assert golden_scores(read_plda(GOLDEN / model), **options) == want  # type: ignore[arg-type]
-
-
-def test_smoothing_agrees_with_kaldi() -> None:
-    plda, want = read_plda(GOLDEN / "plda.bin"), read_plda(GOLDEN / "plda.s01")
-    smoothed = smooth(plda, 0.1)
-    assert np.array_equal(smoothed.mean, want.mean)
-    assert smoothed.transform == pytest.approx(want.transform, rel=1e-14)
-    assert smoothed.psi == pytest.approx(want.psi, rel=1e-14)
-    assert golden_scores(smoothed) == text_lines("scores.s01.gz")
-    # 0.1 as a double is another number: 1e-9 of the variances.
-    assert want.psi != pytest.approx(plda.psi / (1 + 0.1 * plda.psi), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -625,7 +613,6 @@ def test_arguments_are_not_modified() -> None:
         array.flags.writeable = False
     for backend in module.BACKENDS:
         score_matrix(x, 1, x, backend=backend, model=model)
-    smooth(model.plda, 0.5)
     speaker_means(x, [[0, 1]])
 
 

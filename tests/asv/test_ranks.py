@@ -20,7 +20,7 @@ from privacy_eval.asv.enrollment import Enrollment
 from privacy_eval.asv.galleries import Gallery, rank_tests
 from privacy_eval.asv.ranks import merge_ranks, read_all_ranks, read_ranks, write_ranks
 from privacy_eval.io.scp import Vectors
-from privacy_eval.metrics import beaters
+from privacy_eval.metrics.identification import beaters
 
 DIM, JOBS = 3, (1, 2, 3)
 #: Few distinct values, so that many speakers sound alike; none whose products cancel out, as what

@@ -42,7 +42,6 @@ from privacy_eval.metrics import (
     VARIANTS,
     TrialScores,
     Variant,
-    deid_and_gvd,
     kaldi_eer,
     score_metrics,
     similarity_matrix,
@@ -50,6 +49,7 @@ from privacy_eval.metrics import (
     zebra_tag,
 )
 from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.similarity import deid_and_gvd
 from privacy_eval.metrics.trials import Trials
 from privacy_eval.protocol.protocol import AsvModel, load_protocol
 

@@ -22,11 +22,8 @@ from support import cli, command
 
 from privacy_eval.compat.zebra import assess, export, pav_llrs, plot, read_tags, show
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.metrics import (
-    TrialScores,
-    individual_disclosure,
-    min_cllr,
-)
+from privacy_eval.metrics import TrialScores, min_cllr
+from privacy_eval.metrics.zebra import individual_disclosure
 
 CASE = "lazy_informed"
 SCORES, KEY = GOLDEN / CASE / "scores.gz", GOLDEN / CASE / "trials.gz"

@@ -15,6 +15,7 @@ from privacy_eval.io.trial_speakers import with_speakers
 from privacy_eval.metrics import METRICS, Trials, score_metrics, speaker_bootstrap
 from privacy_eval.metrics.comparison import holm, paired_comparison, subtract
 from privacy_eval.metrics.confidence import (
+    BootstrapReplicates,
     difference_p_value,
     expanded_interval,
     least_replicates,
@@ -105,7 +106,7 @@ def test_equal_infinities_do_not_differ() -> None:
 
 
 def test_only_the_same_trials_are_compared() -> None:
-    def drawn(seed: int, trials: int) -> pe.metrics.BootstrapReplicates:
+    def drawn(seed: int, trials: int) -> BootstrapReplicates:
         return speaker_bootstrap(system(1).take(slice(trials)), replicates=5, seed=seed)
 
     values = dict.fromkeys("ab", score_metrics(system(1).scores))

@@ -389,7 +389,9 @@ def test_user_defined_metric_is_computed_per_replicate(
     def distance(scores: TrialScores, *, variant: str) -> float:
         return float(scores.target.mean() - scores.nontarget.mean())
 
-    monkeypatch.setitem(METRICS, "distance", Metric("distance", "scores", "", "distance", distance))
+    monkeypatch.setitem(
+        METRICS, "distance", Metric("scores", "", "distance", key="distance", function=distance)
+    )
     design = all_pairs()
     actual = speaker_bootstrap(trials_of(noisy(design), design), replicates=5, seed=0).values
     assert actual["exact distance"].shape == (5,)

@@ -14,13 +14,7 @@ from scipy.special import expit, ndtri
 from scipy.stats import norm
 from strategies import ScoreLists, any_scores
 
-from privacy_eval.metrics import (
-    TrialScores,
-    ece_profile,
-    linkability,
-    min_dcf,
-    rocch_eer,
-)
+from privacy_eval.metrics import TrialScores, linkability, min_dcf, rocch_eer
 from privacy_eval.metrics.curves import (
     BAND_FALSE_ALARM,
     Det,
@@ -30,6 +24,7 @@ from privacy_eval.metrics.curves import (
     expected_cost_reduction,
 )
 from privacy_eval.metrics.registry import score_curves
+from privacy_eval.metrics.zebra import ece_profile
 
 
 def test_bands_have_even_steps_on_the_axis_of_a_det_plot() -> None:

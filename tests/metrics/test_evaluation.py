@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 import privacy_eval as pe
-from privacy_eval.metrics import (
-    AmountCurve,
-    Comparison,
-    Evaluation,
-    Evaluations,
-    GroupReport,
-    Trials,
-    WorstCase,
-)
+from privacy_eval.metrics import Comparison, Evaluation, GroupReport, Trials, WorstCase
+from privacy_eval.metrics.amount import AmountCurve
+from privacy_eval.metrics.evaluation import Evaluations
 from privacy_eval.metrics.printed import CHANCE_OF_ZEBRA, Printed
 
 PEOPLE = list("abcdefgh")

@@ -290,13 +290,10 @@ def test_invalid_singling_out(
 
 def test_rank_disclosure_by_hand() -> None:
     case = cases()["srd_histogram"]
-    actual, expected = rank_disclosure(case["arguments"]["rank_histogram"]), case["expected"]
-    assert actual.mean_bits == pytest.approx(expected["mean_bits"], abs=1e-12)
-    assert actual.identification_rate == expected["identification_rate"]
-    assert actual.spread == expected["rank_spread"]
-    bits = [-math.inf if b is None else b for b in expected["bits_by_rank"]]
-    assert actual.bits.tolist() == pytest.approx(bits, abs=1e-12)
-    assert actual.max_bits == max(bits)
+    mean, largest = rank_disclosure(case["arguments"]["rank_histogram"])
+    assert mean == pytest.approx(case["expected"]["mean_bits"], abs=1e-12)
+    bits = [-math.inf if b is None else b for b in case["expected"]["bits_by_rank"]]
+    assert largest == pytest.approx(max(bits), abs=1e-12)
     with pytest.raises(PrivacyEvalError, match="rank"):
         rank_disclosure([0, 0])
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 from strategies import ScoreLists, any_scores
 
-from privacy_eval.metrics import VARIANTS, Groups, PavBlocks, TrialScores, Variant, pav
-from privacy_eval.metrics.pav import sloped_llr, with_laplace
+from privacy_eval.metrics import VARIANTS, TrialScores, Variant
+from privacy_eval.metrics.pav import Groups, PavBlocks, pav, sloped_llr, with_laplace
 
 group_lists = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(any), min_size=1, max_size=60

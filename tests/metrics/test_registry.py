@@ -25,10 +25,8 @@ from privacy_eval.metrics import (
     METRICS,
     VARIANTS,
     Metric,
-    SimilarityMatrix,
     TrialScores,
     Variant,
-    deid_and_gvd,
     of_kind,
     registry,
     score_metrics,
@@ -37,6 +35,7 @@ from privacy_eval.metrics import (
     zebra_tag,
 )
 from privacy_eval.metrics.registry import registered
+from privacy_eval.metrics.similarity import SimilarityMatrix, deid_and_gvd
 
 SCORE_METRICS = of_kind("scores")
 

@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
     VARIANTS,
-    SimilarityMatrix,
     TrialScores,
     Variant,
-    deid_and_gvd,
     linkability,
     similarity_matrix,
     similarity_metrics,
+)
+from privacy_eval.metrics.similarity import (
+    SimilarityMatrix,
+    _ThresholdIndex,
+    deid_and_gvd,
     speaker_linkability,
 )
-from privacy_eval.metrics.similarity import _ThresholdIndex
 
 Scores = NDArray[np.float32]
 Ints = NDArray[np.int64]

@@ -14,6 +14,7 @@ from privacy_eval import metrics
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
 from privacy_eval.metrics.pav import Sets
 from privacy_eval.metrics.trial_scores import bin_edges
+from privacy_eval.metrics.zebra import individual_disclosure, population_disclosure
 
 #: Of whose differences none overflows.
 scores_of_any_size = st.floats(-8e307, 8e307) | st.sampled_from([0.0, 5e-324, 1e-320, 1.0, 1e300])
@@ -78,8 +79,8 @@ VARIED = {
         name: getattr(metrics, name)
         for name in ("cllr", "min_cllr", "rocch_eer", "linkability", "zebra", "score_metrics")
     },
-    "population_disclosure": metrics.population_disclosure,
-    "individual_disclosure": metrics.individual_disclosure,
+    "population_disclosure": population_disclosure,
+    "individual_disclosure": individual_disclosure,
     "min_dcf": partial(metrics.min_dcf, p_target=0.5),
     "categorical_tag": lambda _, variant: metrics.categorical_tag(1.0, variant=variant),
 }

@@ -12,19 +12,21 @@ from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
 
 from privacy_eval.metrics import (
-    CATEGORICAL_TAGS,
     VARIANTS,
     TrialScores,
     Variant,
     categorical_tag,
     cllr,
-    ece_profile,
-    individual_disclosure,
     min_cllr,
-    population_disclosure,
     zebra,
 )
-from privacy_eval.metrics.zebra import evidence_function
+from privacy_eval.metrics.zebra import (
+    CATEGORICAL_TAGS,
+    ece_profile,
+    evidence_function,
+    individual_disclosure,
+    population_disclosure,
+)
 
 NO_PRIVACY = 1 / math.log(4)
 

@@ -45,11 +45,11 @@ KINDS = {
 @pytest.fixture(params=KINDS)
 def toy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Metric:
     metric = Metric(
-        "toy",
         request.param,
         "fraction",
         "toy rate",
-        KINDS[request.param],
+        key="toy",
+        function=KINDS[request.param],
         best="higher",
         range=(0, 1),
         column_label=Label("Toy, %"),
@@ -103,7 +103,12 @@ def test_the_curve_of_a_new_metric_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sorted_targets = Metric(
-        "toy", "scores", "", "toy", lambda _, variant: 0.5, curves=lambda s: {"toy_x": s.target}
+        "scores",
+        "",
+        "toy",
+        key="toy",
+        function=lambda _, variant: 0.5,
+        curves=lambda s: {"toy_x": s.target},
     )
     monkeypatch.setitem(METRICS, "toy", sorted_targets)
     tree = three_conditions(tmp_path / "tree")
@@ -123,7 +128,7 @@ def test_a_new_metric_on_scores_has_intervals_averages_and_a_strongest_attack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     metric = Metric(
-        "toy", "scores", "fraction", "toy rate", best="lower", column_label=Label("Toy")
+        "scores", "fraction", "toy rate", key="toy", best="lower", column_label=Label("Toy")
     )
     monkeypatch.setitem(METRICS, "toy", metric)
     results = imported(B1, system="A")

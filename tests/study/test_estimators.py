@@ -12,7 +12,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from study_support import small_study
 
-from privacy_eval.metrics import TrialScores, individual_disclosure, score_metrics
+from privacy_eval.metrics import TrialScores, score_metrics
+from privacy_eval.metrics.zebra import individual_disclosure
 from privacy_eval.simulate import simulate_trials
 from privacy_eval.study.estimators import (
     estimator_tasks,
