@@ -44,10 +44,20 @@ from ..tree.discovery import (
 )
 from ..tree.editions import teams_without_systems
 from ..tree.keys import data_folders
-from .findings import ERROR, INCOMPLETE, READY, Finding, Report, failure
+from .findings import (
+    CREATABLE,
+    ERROR,
+    EVALUATION,
+    INCOMPLETE,
+    READY,
+    SHARED,
+    Finding,
+    Remedies,
+    Report,
+    failure,
+)
 from .implausible import check_scores
 from .mismatches import DataSets
-from .missing import CREATABLE, EVALUATION, SHARED, Remedies
 
 NO_SCORES, OUTDATED = "no scores", "no scores of the current trials"
 NO_ORIGINAL = "no scores of original speech, which all systems share"

@@ -70,8 +70,8 @@ def _remarks(results: Results, out: Path) -> list[str]:
     PrivacyEvalError
         There is no evaluated condition.
     """
-    from ..numbers.comparability import comparability_notes
     from ..report.notes import caveat_notes
+    from ..results.signature import comparability_notes
 
     remarks = [f"{_FAILED}{line}" for line in results.failures]
     left_out = results.not_evaluated

@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..numbers.challenge_averages import challenge_averages, summary_text
-    from ..numbers.comparability import comparability_notes
     from ..report.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
     from ..results.csv_export import to_csv
     from ..results.json_store import read_results
+    from ..results.signature import comparability_notes
 
     results = read_results(arguments.results)
     for note in (*caveat_notes(results.verification), *comparability_notes(results)):

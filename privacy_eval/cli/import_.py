@@ -29,7 +29,6 @@ def run(arguments: argparse.Namespace) -> int:
     from ..errors import UsageError, counted
     from ..io.files import ask_if_cut, digest, load, read_text, write_text
     from ..numbers.challenge_averages import check_averages
-    from ..numbers.comparability import comparability_notes
     from ..products.freshness import write_set
     from ..protocol.protocol import load_protocol
     from ..report.notes import caveat_notes
@@ -38,6 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..results.record_caveats import today
     from ..results.record_files import confirmed_days, import_note
     from ..results.records import merge
+    from ..results.signature import comparability_notes
     from ..version import __version__
 
     protocol = load_protocol(arguments.conf)

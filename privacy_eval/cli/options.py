@@ -415,7 +415,7 @@ def _position(done: int, total: int, name: str) -> str:
 def few_replicates(replicates: int, n_speakers: int) -> list[str]:
     """Return a caveat if intervals over speakers need more bootstrap replicates."""
     from ..metrics.confidence import least_replicates
-    from ..numbers.coverage import too_few_replicates
+    from ..numbers.challenge_averages import too_few_replicates
 
     least = least_replicates(n_speakers)
     return too_few_replicates([least] * (replicates < least))

@@ -31,8 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..report.publication import Publication
-    from ..report.tables_and_report import report_product
+    from ..report.tables_and_report import Publication, report_product
     from .inputs import report_sources, write_products
 
     if arguments.statement:
@@ -63,7 +62,7 @@ def _statement(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..numbers.report_data import read_report_data
     from ..report import statement
-    from ..report.publication import Publication
+    from ..report.tables_and_report import Publication
     from .inputs import report_sources
 
     if arguments.out.suffix not in (".html", ".md"):

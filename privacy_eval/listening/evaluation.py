@@ -3,7 +3,7 @@
 Ratings are converted to normalized ranks per evaluator, which are comparable. Results are their
 distributions, significance tests between systems, detection error trade-offs, metrics of
 speaker verification by human listeners, and checks of the evaluators (sections 4 and 5 of the
-VoicePrivacy 2020 supplement). Mean opinion scores are of the ratings as given, see `opinions`.
+VoicePrivacy 2020 supplement). Mean opinion scores are of the ratings as given.
 
 Similarity ratings of same-speaker and different-speaker pairs are evaluated separately but ranked
 together, as evaluators were not told the kind of pair. Ratings have many ties: `exact` is the
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,10 @@ from ..metrics import VARIANTS, TrialScores, score_metrics
 from ..metrics.comparison import holm
 from ..metrics.curves import Det, det_curve
 from ..metrics.eer import equal_rate
-from ..metrics.opinions import Sample
+from ..metrics.opinions import Sample, mean_opinion, opinion_difference
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..version import __version__
-from .opinions import MeanOpinion, OpinionTest, mean_opinions, opinion_tests, rated_speakers
 
 #: Rated quantities: similarity by the kind of pair.
 QUANTITIES = (
@@ -175,6 +174,113 @@ class Evaluator:
     values: int
     agreement: float | None
     flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MeanOpinion:
+    """The mean opinion score of a system, as rated.
+
+    Attributes
+    ----------
+    quantity, system : str
+    n, n_listeners, n_speakers : int
+        Numbers of ratings, and of those who gave them and were rated.
+    opinion : float
+        Mean rating on the scale of the test.
+    opinion_low, opinion_high : float or None
+        95 % interval over listeners and speakers, within the scale; None if undefined.
+    """
+
+    quantity: str
+    system: str
+    n: int
+    n_listeners: int
+    n_speakers: int
+    opinion: float
+    opinion_low: float | None
+    opinion_high: float | None
+
+
+@dataclass(frozen=True)
+class OpinionTest:
+    """Two systems' mean opinion scores compared: system minus other system.
+
+    Attributes
+    ----------
+    quantity, system, other_system : str
+    difference : float
+    difference_low, difference_high : float or None
+        95 % interval over listeners and speakers; None if undefined.
+    difference_p, difference_p_holm : float or None
+        Two-sided p-value, and corrected for all pairs of systems of the quantity (Holm 1979).
+    """
+
+    quantity: str
+    system: str
+    other_system: str
+    difference: float
+    difference_low: float | None
+    difference_high: float | None
+    difference_p: float | None
+    difference_p_holm: float | None = None
+
+
+def rated_speakers(ratings: Ratings) -> tuple[NDArray[np.str_], str]:
+    """Return the speaker of each rating, and what it is called.
+
+    Without the column `speaker` it is the beginning of the trial's id, as in LibriSpeech and VCTK:
+    up to the first `/`, else `-`, else `_`. If that does not tell speakers, utterances
+    count as such.
+    """
+    if (ratings.speaker != "").all():
+        return ratings.speaker, "speakers"
+    beginnings = list(map(_beginning, ratings.trial.tolist()))
+    if all(beginnings) and len(set(beginnings)) > 1:
+        return np.array(beginnings), "speakers"
+    return ratings.trial, "utterances"
+
+
+def _beginning(name: str) -> str:
+    """Return an id up to its first separator; "" without one."""
+    separator = next((s for s in "/-_" if s in name), "")
+    return name.partition(separator)[0] if separator else ""
+
+
+def mean_opinions(
+    quantity: str, samples: Mapping[str, Sample], scale: tuple[float, float]
+) -> Iterator[MeanOpinion]:
+    """Yield the mean opinion score of each system, given its ratings, listeners and speakers."""
+    for system, sample in samples.items():
+        estimate = mean_opinion(*sample)
+        ratings, listeners, speakers = sample
+        low, high = (
+            None if end is None else float(np.clip(end, *scale))
+            for end in (estimate.low, estimate.high)
+        )
+        yield MeanOpinion(
+            quantity,
+            system,
+            n=np.size(ratings),
+            n_listeners=np.unique(listeners).size,
+            n_speakers=np.unique(speakers).size,
+            opinion=estimate.value,
+            opinion_low=low,
+            opinion_high=high,
+        )
+
+
+def opinion_tests(quantity: str, samples: Mapping[str, Sample]) -> Iterator[OpinionTest]:
+    """Yield the comparison of every two systems."""
+    tests = []
+    for one, other in itertools.combinations(samples, 2):
+        estimate = opinion_difference(samples[one], samples[other])
+        values = estimate.value, estimate.low, estimate.high, estimate.p_value
+        tests.append(OpinionTest(quantity, one, other, *values))
+    p_values = [test.difference_p for test in tests if test.difference_p is not None]
+    corrected = iter(holm(p_values))
+    for test in tests:
+        tested = test.difference_p is not None
+        yield replace(test, difference_p_holm=next(corrected)) if tested else test
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,11 @@ from .evaluation import (
     Distribution,
     ListeningTest,
     ListeningTestCurves,
+    MeanOpinion,
+    OpinionTest,
     SignificanceTest,
     detection_metrics,
 )
-from .opinions import MeanOpinion, OpinionTest
 
 FORMAT = "privacy_eval subjective 3"
 

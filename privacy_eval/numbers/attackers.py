@@ -20,8 +20,7 @@ from ..results.arrays import StoredArrays
 from ..results.records import Results, VerificationRecord
 from .attacks import Attack
 from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, cells_from_results, system_column
-from .means import Mean, Means
-from .paired import Difference, difference, is_paired
+from .means import Difference, Mean, Means, difference, is_paired
 
 
 @dataclass(frozen=True)

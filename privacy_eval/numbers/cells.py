@@ -14,8 +14,8 @@ from ..metrics.wer import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import EmotionRecord, MeasureRecord, RecognitionRecord, Results
+from ..results.signature import comparability_notes
 from ..tree.conditions import MeasureCondition, TrialCondition
-from .comparability import comparability_notes
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"

@@ -18,8 +18,7 @@ from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
 from .attackers import Tried
 from .cells import ORIGINAL_COLUMN, select, system_column
-from .means import LACKS, NO_VALUES, Mean, Means
-from .paired import Difference, difference, is_paired, least_p_value
+from .means import LACKS, NO_VALUES, Difference, Mean, Means, difference, is_paired, least_p_value
 
 
 def ranking_metrics() -> list[str]:

@@ -38,8 +38,7 @@ from .cells import (
     merge_cells,
     system_column,
 )
-from .challenge_averages import ChallengeAverage, challenge_averages
-from .coverage import coverage, too_few_replicates
+from .challenge_averages import ChallengeAverage, challenge_averages, coverage, too_few_replicates
 from .disclosures import attribute_records, with_most_speech
 from .groups import group_columns, lacking_groups, main_split
 from .identification import (

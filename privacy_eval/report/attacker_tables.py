@@ -13,7 +13,7 @@ from ..results.records import VerificationRecord
 from .attackers_in_words import LIKE_LOWEST, PARTIAL, UNTESTED, attacker_notes
 from .notes import averaged_text, notes_of_values
 from .ranking_tables import p_value_text
-from .record_tables import RecordTable
+from .split_tables import table_of_records
 from .table import ANSWER, Column, Key, Table, aligned, nonempty
 
 #: Follows statements that are of a single pair, and do not hold among all pairs.
@@ -100,7 +100,7 @@ def _texts(
     return *texts, *[row.corrected_text or NOT_AVAILABLE] * (len(columns) - len(texts))
 
 
-def sessions_table(data: ReportData, system: str) -> RecordTable[VerificationRecord]:
+def sessions_table(data: ReportData, system: str) -> Table:
     """Return the EERs by words of targets who enrolled the trial's session, and of the others."""
     eer = describe("eer")
 
@@ -111,23 +111,25 @@ def sessions_table(data: ReportData, system: str) -> RecordTable[VerificationRec
             yield r.condition.attacker, _SESSIONS[name], *map(str, counts), text
 
     records = [r for r in data.others if r.condition.system == system and r.sessions]
+    values = [of.values for r in records for of in r.sessions.values()]
     heading = "Words, by session"
     identity = (Column("Attacker", align="l", sparse=True), Column("Session", align="l"))
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "sessions",
+            f"{heading}: {system} (EER of target trials by whether their speaker enrolled other "
+            "speech of the trial's session, with all nontarget trials; variant exact).",
+            (*identity, *aligned("r", "Speakers", "Targets", "Nontargets", "EER, %")),
+            notes=(
+                "Session: the id of an utterance without its last part, such as a chapter",
+                *notes_of_values(values, ["eer"]),
+            ),
+            title=heading,
+        ),
         data.protocol,
-        "sessions",
-        f"{heading}: {system} (EER of target trials by whether their speaker enrolled other speech "
-        "of the trial's session, with all nontarget trials; variant exact).",
-        (*identity, *aligned("r", "Speakers", "Targets", "Nontargets", "EER, %")),
         records,
         rows,
         by_attack=False,
-        notes=(
-            "Session: the id of an utterance without its last part, such as a chapter",
-            *notes_of_values((of.values for r in records for of in r.sessions.values()), ["eer"]),
-        ),
-        title=heading,
-        turned=False,
     )
 
 

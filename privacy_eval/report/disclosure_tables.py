@@ -12,7 +12,7 @@ from ..numbers.disclosures import ONE_SESSION, condition_text
 from ..numbers.identification import percent
 from ..numbers.report_data import ReportData
 from ..results.records import AmountRecord, AttributeRecord, Results
-from .record_tables import RecordTable
+from .split_tables import table_of_records
 from .table import INFERENCE, Column, Key, Table, aligned, nonempty
 
 _BY_SCORES = (
@@ -38,7 +38,7 @@ _SITUATIONS = (
 _SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
 
 
-def amount_table(results: Results, title: str) -> RecordTable[AmountRecord]:
+def amount_table(results: Results, title: str) -> Table:
     """Tabulate error rates by the number of sentences of a test: a row per condition, attacker and
     number."""
     has_seconds = any(a.seconds is not None for r in results.amounts for a in r.equal)
@@ -55,21 +55,23 @@ def amount_table(results: Results, title: str) -> RecordTable[AmountRecord]:
     by_scores = any(r.averaged == "scores" for r in results.amounts)
     counts = "Speakers", "Sentences", *(["Seconds"] if has_seconds else []), "Tests"
     notes = (_EQUAL, *([_SECONDS] if has_seconds else []), *([_BY_SCORES] if by_scores else ()))
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "amount_of_speech",
+            f"Error rates by the number of sentences per test: {title}.",
+            tuple(aligned("r", *counts, "EER, %", "Rank-1, %")),
+            notes=notes,
+            section=AMOUNT,
+            title="By the number of sentences",
+        ),
         results.protocol,
-        "amount_of_speech",
-        f"Error rates by the number of sentences per test: {title}.",
-        aligned("r", *counts, "EER, %", "Rank-1, %"),
         results.amounts,
         rows,
         flag=_of_scores,
-        notes=notes,
-        section=AMOUNT,
-        title="By the number of sentences",
     )
 
 
-def amount_by_session_table(results: Results, title: str) -> RecordTable[AmountRecord]:
+def amount_by_session_table(results: Results, title: str) -> Table:
     """Tabulate error rates of tests within one session beside all tests of the same speakers: a row
     per condition, attacker, number of sentences and kind."""
 
@@ -81,17 +83,19 @@ def amount_by_session_table(results: Results, title: str) -> RecordTable[AmountR
                 yield *counts, *_rates(a)
 
     columns = aligned("r", "Speakers", "Sentences", "Session", "Tests", "EER, %", "Rank-1, %")
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "amount_by_session",
+            f"Error rates of tests within one session and of all tests: {title}.",
+            tuple(columns),
+            notes=(_SESSIONS,),
+            section=AMOUNT,
+            title="By session",
+        ),
         results.protocol,
-        "amount_by_session",
-        f"Error rates of tests within one session and of all tests: {title}.",
-        columns,
         [r for r in results.amounts if r.one_session],
         rows,
         flag=_of_scores,
-        notes=(_SESSIONS,),
-        section=AMOUNT,
-        title="By session",
     )
 
 

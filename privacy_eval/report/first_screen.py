@@ -348,8 +348,7 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
             who = f"{'all ' * (worst.tied == len(record.speakers))}{worst.tied} speakers alike"
             tests = f"at least {tests} each"
         chosen = f"; {_highest_of(worst.among)}" * (not (worst.tied > 1 and worst.alike))
-        titles = {a.id: a.phrase for a in data.protocol.attack_models}
-        attack = titles[record.condition.attack_model or ""]
+        attack = data.protocol.attack(record.condition.attack_model or "").phrase
         yield (
             f"Worst protected under the challenge's attack models: {who} "
             f"({_set(data, record.condition)}), found {worst.text} of the time in "

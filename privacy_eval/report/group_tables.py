@@ -1,8 +1,8 @@
-"""Groups of speakers in one system: tables by column of metadata."""
+"""Groups of speakers: tables of one system by column of metadata, and sentences on all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..choices import GROUPS
@@ -10,8 +10,9 @@ from ..metrics import METRICS, NOT_AVAILABLE
 from ..metrics.groups import FEW_SPEAKERS, MIN_TESTED, GroupSummary
 from ..metrics.identification import GroupLinkage
 from ..metrics.wer import GroupRate
-from ..numbers.groups import recognizer
+from ..numbers.groups import main_split, recognizer
 from ..numbers.report_data import ReportData
+from ..protocol.protocol import ORIGINAL
 from ..results.records import (
     IdentificationRecord,
     RecognitionRecord,
@@ -19,7 +20,7 @@ from ..results.records import (
     VerificationRecord,
 )
 from .notes import notes_of_values
-from .record_tables import RecordTable
+from .split_tables import table_of_records
 from .table import Column, Key, Table, aligned, nonempty
 
 _NOTES = (
@@ -57,10 +58,10 @@ def group_tables(data: ReportData, title: str) -> list[Table]:
     tables = []
     for number, column in enumerate(data.group_columns):
         of_column = [
-            _eer_table(results, column).table(),
-            _disparity_table(results, column).table(),
-            _false_match_table(results, column).table(),
-            _identification_table(results, column).table(),
+            _eer_table(results, column),
+            _disparity_table(results, column),
+            _false_match_table(results, column),
+            _identification_table(results, column),
             _wer_table(results, column),
         ]
         of_column = [table for table in of_column if table.groups]
@@ -79,7 +80,7 @@ def group_tables(data: ReportData, title: str) -> list[Table]:
     return tables
 
 
-def _eer_table(results: Results, column: str) -> RecordTable[VerificationRecord]:
+def _eer_table(results: Results, column: str) -> Table:
     """EER within each group, its test, and more."""
 
     def rows(r: VerificationRecord) -> Iterator[Key]:
@@ -89,14 +90,16 @@ def _eer_table(results: Results, column: str) -> RecordTable[VerificationRecord]
     values += aligned("r", "Rank-1, %", "Difference", "p")
     records = _attacked(results)
     within = [of.within for r in records for of in r.groups.get(column, {}).values()]
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "",
+            "trials within each group; variant exact",
+            (Column(column, align="l"), *values),
+            notes=(*_NOTES, *notes_of_values(within, ["eer"])),
+        ),
         results.protocol,
-        "",
-        "trials within each group; variant exact",
-        (Column(column, align="l"), *values),
         records,
         rows,
-        notes=(*_NOTES, *notes_of_values(within, ["eer"])),
     )
 
 
@@ -105,7 +108,7 @@ def _attacked(results: Results) -> list[VerificationRecord]:
     return [r for r in results.verification if r.condition.attack_model]
 
 
-def _disparity_table(results: Results, column: str) -> RecordTable[VerificationRecord]:
+def _disparity_table(results: Results, column: str) -> Table:
     """Gaps and ratios of the error rates within groups at common thresholds."""
     keys = ("fmr_gap", "fmr_ratio", "fnmr_gap", "fnmr_ratio")
 
@@ -121,15 +124,17 @@ def _disparity_table(results: Results, column: str) -> RecordTable[VerificationR
     values = aligned("r", "Groups", "FMR gap", "FMR ratio", "FNMR gap", "FNMR ratio")
     gaps = "Gap: largest less smallest rate within groups, in points; ratio: largest by smallest, "
     more = "FDR, inequity and GARBE are in results.json and results.csv"
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "_disparities",
+            "how far error rates within groups are apart at common thresholds",
+            (_THRESHOLD, *values),
+            notes=(_FMR, f"{gaps}n/a if that is 0; {more}", _BY_CHANCE),
+            title=": gaps and ratios",
+        ),
         results.protocol,
-        "_disparities",
-        "how far error rates within groups are apart at common thresholds",
-        (_THRESHOLD, *values),
         _attacked(results),
         rows,
-        notes=(_FMR, f"{gaps}n/a if that is 0; {more}", _BY_CHANCE),
-        title=": gaps and ratios",
     )
 
 
@@ -144,7 +149,7 @@ def _disparity(of: object, key: str) -> str:
     return f"{value:.2f}" if key.endswith("ratio") else f"{100 * value:.1f}"
 
 
-def _false_match_table(results: Results, column: str) -> RecordTable[VerificationRecord]:
+def _false_match_table(results: Results, column: str) -> Table:
     """False-match rates of enrolled by tested group at common thresholds."""
     records = [r for r in _attacked(results) if column in r.group_errors]
     names = sorted({name for r in records for name in r.groups[column]})
@@ -161,24 +166,26 @@ def _false_match_table(results: Results, column: str) -> RecordTable[Verificatio
                 yield _threshold(rate), enrolled, n, *texts, _rate(missed)
 
     columns = (_THRESHOLD, Column(column, align="l"), *aligned("r", "Nontargets", *names, "FNMR"))
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "_false_match",
+            "false-match rates, %, of enrolled (rows) against tested groups (columns) at common "
+            "thresholds",
+            columns,
+            notes=(
+                _FMR,
+                "Nontargets: those of the smallest and the largest cell of the row",
+                _BY_CHANCE,
+            ),
+            title=": false matches",
+        ),
         results.protocol,
-        "_false_match",
-        "false-match rates, %, of enrolled (rows) against tested groups (columns) at common "
-        "thresholds",
-        columns,
         records,
         rows,
-        notes=(
-            _FMR,
-            "Nontargets: those of the smallest and the largest cell of the row",
-            _BY_CHANCE,
-        ),
-        title=": false matches",
     )
 
 
-def _identification_table(results: Results, column: str) -> RecordTable[IdentificationRecord]:
+def _identification_table(results: Results, column: str) -> Table:
     """Rates at which speakers are identified among those of their group."""
 
     def rows(r: IdentificationRecord) -> Iterator[Key]:
@@ -194,15 +201,18 @@ def _identification_table(results: Results, column: str) -> RecordTable[Identifi
         notes += ("Galleries are of both genders",)
     if ranks != [1]:
         notes += (f"Found: among the {' or '.join(map(str, ranks))} highest scores",)
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "_identification",
+            "how often the right speaker scores highest among the enrolled speakers of the own "
+            "group",
+            (Column(column, align="l"), *values),
+            notes=notes,
+            title=": identification",
+        ),
         results.protocol,
-        "_identification",
-        "how often the right speaker scores highest among the enrolled speakers of the own group",
-        (Column(column, align="l"), *values),
         [r for r in results.identification if r.condition.attack_model],
         rows,
-        notes=notes,
-        title=": identification",
     )
 
 
@@ -274,3 +284,130 @@ def _cells(of: GroupSummary) -> tuple[str, ...]:
         difference = f"{100 * of.test.difference:+.1f} ± {100 * of.test.se:.1f}"
         p_value = f"{of.test.p_value:.3f}"
     return (*map(str, counts), *texts, difference, p_value)
+
+
+#: Rate, its interval and number of speakers, by group.
+_Rates = Mapping[str, tuple[float, tuple[float, ...], int]]
+
+_NOT_TESTED = "the largest of {} such differences, which are not tested"
+
+
+def group_sentences(data: ReportData) -> list[str]:
+    """Say of each column of metadata where groups differ most, and how surely, and of what the tree
+    does not tell."""
+    sentences = privacy_sentences(data)
+    for column in data.group_columns:
+        sentences += _wer_sentence(data, column)
+        sentences += data.lacking_groups[column]
+    return sentences
+
+
+def privacy_sentences(data: ReportData) -> list[str]:
+    """Say of each column of metadata which group's privacy differs most, and how surely."""
+    sentences: list[str] = []
+    tested = _eer_sentences(data)
+    for column in data.group_columns:
+        sentences += filter(None, (tested.get(column, ""),))
+        sentences += _identification_sentence(data, column)
+    return sentences
+
+
+def _eer_sentences(data: ReportData) -> dict[str, str]:
+    """Say by column which group's EER differs most from the others, and how surely."""
+    protocol = data.protocol
+    records = [r for r in data.results.verification if r.groups and not r.condition.is_original]
+    split = main_split(protocol, records)
+    tested: dict[str, list[tuple[float, VerificationRecord, str, GroupSummary]]] = {}
+    for r in records:
+        if r.condition.split == split and r.condition.is_by_challenge:
+            for column, groups in r.groups.items():
+                for name, of in groups.items():
+                    if of.test is not None:
+                        statistic = abs(of.test.difference) / of.test.se
+                        tested.setdefault(column, []).append((statistic, r, name, of))
+    attacks = {a.id: a.phrase for a in protocol.attack_models}
+    sentences: dict[str, str] = {}
+    for column, values in tested.items():
+        _, r, name, of = max(values, key=lambda value: value[0])
+        c, test = r.condition, of.test
+        if test is not None:
+            conditions = len({id(record) for _, record, _, _ in values})
+            sentences[column] = (
+                f"By {column}, the largest difference to the others in standard errors: {name} "
+                f"({c.system}, {protocol.data_set(c.data_set).title}, {protocol.genders[c.gender]}"
+                f", {attacks.get(c.attack_model or '', '')} attacker): "
+                f"{100 * test.difference:+.1f} points of EER within the group (standard error "
+                f"{100 * test.se:.1f}), p = {test.p_value:.3f}, corrected over the groups but "
+                f"not over the {conditions} conditions; no difference found is no proof of "
+                "equal protection"
+            )
+    return sentences
+
+
+def _identification_sentence(data: ReportData, column: str) -> Iterator[str]:
+    """Say where groups are identified most unevenly in galleries of equal size."""
+    records = [r for r in data.results.identification if not r.condition.is_original]
+    split = main_split(data.protocol, records)
+    attacks = {a.id: a.phrase for a in data.protocol.attack_models}
+    cases: list[tuple[str, _Rates]] = []
+    for r in records:
+        groups = {
+            name: of
+            for name, of in r.groups.get(column, {}).items()
+            if of.sizes and of.n_test_speakers >= MIN_TESTED
+        }
+        c = r.condition
+        if c.split == split and c.is_by_challenge and len(groups) > 1:
+            size = next(iter(groups.values())).sizes[0]
+            where = (
+                f"{c.system}, {data.protocol.data_set(c.data_set).title}, "
+                f"{data.protocol.genders[c.gender]}, {attacks.get(c.attack_model or '', '')} "
+                f"attacker, among {size} enrolled people of the own group"
+            )
+            cases.append((where, {name: _at_equal_size(of) for name, of in groups.items()}))
+    if cases:
+        yield _most_uneven(f"By {column}, identification differs most for", cases)
+
+
+def _at_equal_size(of: GroupLinkage) -> tuple[float, tuple[float, ...], int]:
+    return of.linkage[0], of.intervals[0] if of.intervals else (), of.n_test_speakers
+
+
+def _wer_sentence(data: ReportData, column: str) -> Iterator[str]:
+    """Say where word error rates of groups differ most."""
+    protocol = data.protocol
+    records = [r for r in data.results.recognition if r.condition.speech != ORIGINAL]
+    split = main_split(protocol, (r for r in records if column in r.groups))
+    titles = {d.id: d.row_name(split) for d in protocol.recognition.data_sets}
+    cases: list[tuple[str, _Rates]] = []
+    for r in records:
+        rates = {
+            name: (of.rate, of.interval, of.n_speakers)
+            for name, of in r.groups.get(column, {}).items()
+            if of.rate is not None and of.n_speakers >= MIN_TESTED
+        }
+        if r.condition.split == split and len(rates) > 1:
+            cases.append((f"{r.condition.system}, {titles[r.condition.data_set]}", rates))
+    if cases:
+        yield _most_uneven(f"By {column}, the word error rate differs most for", cases)
+
+
+def _most_uneven(beginning: str, cases: list[tuple[str, _Rates]]) -> str:
+    """Describe the case in which the rates of groups are furthest apart."""
+
+    def extremes(case: tuple[str, _Rates]) -> tuple[str, str]:
+        low, *_, high = sorted(case[1], key=lambda name: case[1][name][0])
+        return low, high
+
+    def gap(case: tuple[str, _Rates]) -> float:
+        low, high = extremes(case)
+        return case[1][high][0] - case[1][low][0]
+
+    where, rates = max(cases, key=gap)
+    texts = []
+    for name in extremes((where, rates)):
+        rate, bounds, n_speakers = rates[name]
+        interval = METRICS["eer"].interval(bounds or None)
+        value = f"{METRICS['eer'].format(rate)} % {interval}".rstrip()
+        texts.append(f"{value} ({name}, {n_speakers} speakers)")
+    return f"{beginning} {where}: {' to '.join(texts)}; {_NOT_TESTED.format(len(cases))}"

@@ -12,8 +12,8 @@ from ..numbers.identification import Identified, Overlap, SingledOut, percent
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from ..results.records import IdentificationRecord, Results
-from .record_tables import RecordTable
-from .table import AMONG_MANY, Column, Key, aligned
+from .split_tables import table_of_records
+from .table import AMONG_MANY, Column, Key, Table, aligned
 
 #: A group that people ask about.
 _LARGE = 1000
@@ -23,12 +23,10 @@ _OVERLAP = "Statistics of the quarters found most often"
 #: Speakers in a table of the least protected ones.
 WORST_SPEAKERS = 3
 
-IdentificationTable = RecordTable[IdentificationRecord]
-
 _NOT_RANKED = "Values far above chance are bad; values below chance are not more private"
 
 
-def identification_tables(data: ReportData, title: str) -> list[IdentificationTable]:
+def identification_tables(data: ReportData, title: str) -> list[Table]:
     """Return all tables of identification of one results folder of a system."""
     return [
         identification_table(data.results, title),
@@ -37,7 +35,7 @@ def identification_tables(data: ReportData, title: str) -> list[IdentificationTa
     ]
 
 
-def identification_table(results: Results, title: str) -> IdentificationTable:
+def identification_table(results: Results, title: str) -> Table:
     """Identification rates in galleries: a row per trial set and attack model."""
     records = results.identification
     sizes = sorted({size for r in records for size in r.sizes} - {1})
@@ -79,20 +77,16 @@ def identification_table(results: Results, title: str) -> IdentificationTable:
             f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
             f"{', '.join(sorted({r.distractors for r in more}))}"
         )
-    columns = [*aligned("r", "Tests", "Enrolled"), *_of_sizes(sizes)]
-    return RecordTable(
+    columns = (*aligned("r", "Tests", "Enrolled"), *_of_sizes(sizes))
+    return table_of_records(
+        Table("identification", caption, columns, notes=tuple(notes), section=AMONG_MANY),
         results.protocol,
-        "identification",
-        caption,
-        columns,
         records,
         rows,
-        notes=notes,
-        section=AMONG_MANY,
     )
 
 
-def singling_out_table(results: Results, title: str) -> IdentificationTable:
+def singling_out_table(results: Results, title: str) -> Table:
     """Tabulate how often exactly one person is accepted for an enrolled one; never ranked."""
     records = [r for r in results.identification if r.singling_out.sizes]
     sizes = sorted({n for r in records for n in r.singling_out.sizes})
@@ -113,20 +107,18 @@ def singling_out_table(results: Results, title: str) -> IdentificationTable:
         r.singling_out.refused for r in results.identification if r.singling_out.refused
     ):
         notes += [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items()]
-    columns = [*aligned("r", "Speakers"), *_of_sizes(sizes)]
-    return RecordTable(
+    columns = (*aligned("r", "Speakers"), *_of_sizes(sizes))
+    return table_of_records(
+        Table(
+            "identification_singling_out", caption, columns, notes=tuple(notes), section=AMONG_MANY
+        ),
         results.protocol,
-        "identification_singling_out",
-        caption,
-        columns,
         records,
         rows,
-        notes=notes,
-        section=AMONG_MANY,
     )
 
 
-def identification_speakers_table(data: ReportData, title: str) -> IdentificationTable:
+def identification_speakers_table(data: ReportData, title: str) -> Table:
     """The most often found speakers of every trial set and attack model, hidden in averages."""
     records = [r for r in data.results.identification if r.speakers]
 
@@ -155,15 +147,17 @@ def identification_speakers_table(data: ReportData, title: str) -> Identificatio
         f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
         "of N enrolled speakers)."
     )
-    return RecordTable(
+    return table_of_records(
+        Table(
+            "identification_speakers",
+            caption,
+            tuple(columns),
+            notes=tuple(notes),
+            section=AMONG_MANY,
+        ),
         data.protocol,
-        "identification_speakers",
-        caption,
-        columns,
         records,
         rows,
-        notes=notes,
-        section=AMONG_MANY,
     )
 
 

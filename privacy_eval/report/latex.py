@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from .latex_layout import Layout
-from .latex_text import escape_latex
-from .table import Column, Style, Table, one_line, table_notes
+from .latex_text import escape_latex, latex_cell
+from .table import Column, Style, Table, marked_cells, one_line, table_notes
 
 #: Packages of the challenge's style by what needs them, in the order in which they are loaded.
 _PACKAGES = {
@@ -18,6 +18,124 @@ _PACKAGES = {
     "color": r"\textcolor",
     "pdflscape": r"\privacyevalturned",
 }
+
+
+#: Width of the text of a two-column paper, and of the space between columns, in quads of a small
+#: font; most lines between two places where a table may be continued.
+_TEXT, _GAP, _LINES = 56.0, 0.5, 10
+
+#: Widths of letters in quads, of Computer Modern.
+_NARROW, _WIDE = "ijlt.,:;'|![]()I/ ", "mwMW%@&+="
+
+
+class Layout:
+    """A table: the widths of its columns in quads, its parts and blocks."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.widths = [self._column_width(c) for c in range(len(table.columns))]
+        self.width = self._whole(range(len(self.widths)))
+        least = {n: self._longest_word(n) for n, c in enumerate(table.columns) if c.wrap}
+        slack = sum(max(0.0, self.widths[n] - word) for n, word in least.items())
+        share = min(1.0, max(0.0, self.width - _TEXT) / slack) if slack else 0.0
+        for n, word in least.items():
+            self.widths[n] -= share * max(0.0, self.widths[n] - word)
+        left = (n for n, c in enumerate(table.columns) if n and c.align != "l")
+        first = next(left, len(table.columns))
+        self.named = [n for n, c in enumerate(table.columns) if n < first or c.identity]
+
+    def _column_width(self, column: int) -> float:
+        described = self.table.columns[column]
+        if described.wrap:
+            return described.wrap
+        rows = enumerate(self.table.rows)
+        cells = (_width(row[column], (n, column) in self.table.bold) for n, row in rows)
+        title = _width(described.title) + (0.8 if described.highlight else 0.0)
+        return max(title, *cells, 0.0)
+
+    def _longest_word(self, column: int) -> float:
+        texts = [self.table.columns[column].title, *(row[column] for row in self.table.rows)]
+        return max(_width(word) for text in texts for word in [*text.split(), ""])
+
+    def _whole(self, columns: Sequence[int]) -> float:
+        return sum(self.widths[c] + _GAP for c in columns)
+
+    def parts(self) -> list[list[int]]:
+        """Divide the columns evenly into what fits beside those that identify a row."""
+        fixed, every = self.named, range(len(self.widths))
+        others = [column for column in every if column not in fixed]
+        if self._whole(every) <= _TEXT + _GAP or not others:
+            return [[*every]]
+        room = max(_TEXT - self._whole(fixed), _TEXT / 4)
+        for number in range(2, len(others)):
+            parts = self._fill(others, room, self._whole(others) / number)
+            if len(parts) <= number:
+                return [sorted([*fixed, *part]) for part in parts]
+        return [sorted([*fixed, column]) for column in others]
+
+    def _fill(self, columns: Sequence[int], room: float, even: float) -> list[list[int]]:
+        """Divide columns into parts that fit, each of about the width `even`. A rule begins what
+        its column names: the next one is beside it."""
+        parts: list[list[int]] = [[]]
+        for column in columns:
+            part, rule = parts[-1], self.table.columns[column].rule
+            *titled, last = [c for c in columns if column <= c <= column + rule]
+            so_far = self._whole([*part, *titled])
+            if part and (so_far + self._whole([last]) > room or so_far >= even):
+                parts.append([])
+            parts[-1].append(column)
+        return parts
+
+    def blocks(self, columns: Sequence[int]) -> Iterator[tuple[int | None, int, list[str]]]:
+        """Yield the rows that stay together: their group, None for the rest of one, their number of
+        lines, and the rows. The first one repeats what identifies it. Parts after the first leave
+        out rows without values."""
+        sparse, whole = (
+            list(marked_cells(self.table, latex_cell, r"\textbf{{{}}}".format, sparse=sparse))
+            for sparse in (True, False)
+        )
+        named = [n for n, c in enumerate(self.table.columns) if c.sparse]
+        others = [c for c in range(len(self.widths)) if c not in self.named]
+        values = [c for c in others if c in columns]
+        number, every = 0, others[:1] == values[:1]
+        for index, group in enumerate(self.table.groups):
+            block: tuple[int | None, int, list[str]] = (index, 0, [])
+            heights = [self._height(row) for row in group]
+            divided, above = sum(heights) > _LINES, group[0] if group else ()
+            for row, height in zip(group, heights, strict=True):
+                number += 1
+                if not every and not any(row[c] for c in values):
+                    above = ()
+                    continue
+                another = bool(named) and row[named[0]] not in above[named[0] :][:1]
+                if divided and block[1] >= (_LINES // 2 if another else _LINES):
+                    yield block
+                    block = (None, 0, [])
+                cells = (sparse if block[2] and above else whole)[number - 1]
+                line = " & ".join(cells[c] for c in columns)
+                # \\ would take these for its own argument and star.
+                block[2].append(("{}" if line[:1] in ("[", "*") else "") + line + r" \\")
+                block = (block[0], block[1] + height, block[2])
+                above = row
+            if block[2] or not group:
+                yield block
+
+    def _height(self, row: Sequence[str]) -> int:
+        lines = (
+            math.ceil(1.1 * _width(cell) / width)
+            for cell, width, column in zip(row, self.widths, self.table.columns, strict=True)
+            if column.wrap
+        )
+        return max(1, *lines, 1)
+
+
+def _width(text: str, bold: bool = False) -> float:
+    """Estimate the width of a text in quads."""
+    widths = (
+        0.31 if c in _NARROW else 0.85 if c in _WIDE else 0.72 if c.isupper() else 0.52
+        for c in text
+    )
+    return sum(widths) * (1.15 if bold else 1.0)
 
 
 def to_latex(table: Table, style: Style = "booktabs") -> str:

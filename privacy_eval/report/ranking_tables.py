@@ -10,8 +10,8 @@ from ..metrics import METRICS, NOT_AVAILABLE, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
 from ..metrics.printed import bias_notes
 from ..numbers.cells import system_column
-from ..numbers.coverage import too_few_replicates
-from ..numbers.paired import Difference
+from ..numbers.challenge_averages import too_few_replicates
+from ..numbers.means import Difference
 from ..numbers.rankings import RankedSystem, Ranking
 from .attackers_in_words import strongest_notes
 from .notes import averaged_text, caveat_notes

@@ -1,20 +1,80 @@
-"""Tables of a row per trial set and a block of columns per split: columns, cells, rows."""
+"""Tables with rows by trial set: those of each record, or one with a block of columns per split."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import counted
 from ..metrics import NOT_AVAILABLE
+from ..numbers.groups import OfSet, by_trial_set
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.records import VerificationRecord
+from ..tree.conditions import TrialCondition
 from .notes import caveat_notes, evaluated_note, interval_notes
 from .table import Column, Key, Table, nonempty
 
 LETTER = {speech: speech[0] for speech in SPEECH}
+
+
+_TRIAL_SET = (
+    Column("Trial set", align="l", sparse=True),
+    Column("Gen", align="l", sparse=True),  # as those before it, repeated where a table is divided
+)
+_ATTACK = Column("Attack model", align="l", sparse=True)
+
+
+def table_of_records(
+    table: Table,
+    protocol: Protocol,
+    records: Iterable[OfSet],
+    rows: Callable[[OfSet], Iterable[Key]],
+    *,
+    by_attack: bool = True,
+    flag: Callable[[OfSet], str] = lambda _: "",
+) -> Table:
+    """Return a table with rows for each record, which begin with trial set and gender; without
+    records it has none.
+
+    Parameters
+    ----------
+    table : Table
+        Without rows, and with the columns after trial set, gender and attack model.
+    protocol : Protocol
+        Its trial sets are the groups of rows, in its order.
+    rows : callable
+        The rows of a record, without trial set and attack.
+    by_attack : bool
+        Whether rows name the attack model, and any attacker other than the challenge's own.
+    flag : callable
+        Mark appended to the name of the attack model.
+    """
+    titles = {a.id: a.title for a in protocol.attack_models}
+
+    def identity(record: OfSet) -> Key:
+        c = record.condition
+        if not by_attack:
+            return ()
+        assert isinstance(c, TrialCondition)
+        by = "" if c.is_by_challenge else f" ({c.attacker})"
+        return (f"{titles.get(c.attack_model or '', '')}{by}{flag(record)}",)
+
+    of_sets = by_trial_set(records)
+    data_sets = {d.id: d.row_name for d in protocol.data_sets}
+    groups = [
+        [
+            (data_sets[data_set](split), gender, *identity(r), *row)
+            for r in of_sets.get((split, data_set, gender), ())
+            for row in rows(r)
+        ]
+        for split, data_set, gender in itertools.product(
+            protocol.splits, protocol.table_rows, protocol.genders
+        )
+    ]
+    columns = (*_TRIAL_SET, *([_ATTACK] if by_attack else ()), *table.columns)
+    return replace(table, columns=columns, groups=nonempty(groups), turned=by_attack)
 
 
 @dataclass(frozen=True)

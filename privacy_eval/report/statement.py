@@ -26,7 +26,7 @@ from ..results.records import VerificationRecord
 from ..version import __version__
 from .attackers_in_words import attackers_in_words, corrected_words
 from .first_screen import attacker, not_evaluated_attacks
-from .groups_in_words import privacy_sentences
+from .group_tables import privacy_sentences
 from .identification_tables import basis_text, group_text, rate_text
 from .markup import Markup, join, tag
 from .notes import front_notes

@@ -40,8 +40,7 @@ from .notes import (
     caveat_notes,
     interval_notes,
 )
-from .record_tables import RecordTable
-from .split_tables import LETTER, SplitTable
+from .split_tables import LETTER, SplitTable, table_of_records
 from .table import (
     FILES_ONLY,
     LEAST_PROTECTED,
@@ -120,17 +119,17 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         _measures(part, name).table(),
         _trial_sets(part, name).table(),
         *([_strongest_attacks(whole, system).table()] if is_first else ()),
-        speakers_table(part, name).table(),
+        speakers_table(part, name),
         *group_tables(folder, name),
-        *(of_galleries.table() for of_galleries in identification_tables(folder, name)),
-        amount_table(part, name).table(),
-        amount_by_session_table(part, name).table(),
+        *identification_tables(folder, name),
+        amount_table(part, name),
+        amount_by_session_table(part, name),
         attribute_table(part, name),
         variants_table(part, name),
     ]
     if is_first:
         tables += [averages_table(data, system), attack_table(data, system)]
-        tables += [pairs_table(data, system), sessions_table(data, system).table()]
+        tables += [pairs_table(data, system), sessions_table(data, system)]
 
     def notes(table: Table) -> list[str]:
         has_intervals = any(column.interval for column in table.columns)
@@ -471,7 +470,7 @@ def _of_sets() -> list[str]:
     return [key for key, metric in metrics.items() if metric.tabled]
 
 
-def speakers_table(results: Results, title: str) -> RecordTable[SimilarityRecord]:
+def speakers_table(results: Results, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
 
     def rows(r: SimilarityRecord) -> list[Key]:
@@ -492,16 +491,12 @@ def speakers_table(results: Results, title: str) -> RecordTable[SimilarityRecord
         "anonymized utterances (aa); the strongest evidence that links an original with an "
         "anonymized utterance)."
     )
-    return RecordTable(
+    return table_of_records(
+        Table("speakers", caption, columns, section=LEAST_PROTECTED),
         results.protocol,
-        "speakers",
-        caption,
-        columns,
         results.similarity,
         rows,
         by_attack=False,
-        section=LEAST_PROTECTED,
-        turned=False,
     )
 
 

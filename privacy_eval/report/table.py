@@ -122,7 +122,7 @@ class Table:
     name: str
     caption: str
     columns: tuple[Column, ...]
-    groups: tuple[tuple[Key, ...], ...]
+    groups: tuple[tuple[Key, ...], ...] = ()
     headings: tuple[Label, ...] = ()
     bold: frozenset[tuple[int, int]] = frozenset()
     bold_means: str = ""

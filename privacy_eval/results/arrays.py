@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
+from ..metrics.comparison import paired_bounds
 from ..tree.conditions import TrialCondition
-from .records import Results, SimilarityRecord, VerificationRecord
+from .records import Results, SimilarityRecord, VerificationRecord, compared_attackers
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -153,3 +155,31 @@ def _wrong(arrays: Arrays) -> str:
         if edges.size != mass.size + 1 or not np.all(np.diff(edges) > 0):
             return "linkability_edges do not bound the bins"
     return ""
+
+
+_DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
+
+
+def with_differences(results: Results, arrays: StoredArrays) -> Results:
+    """Add the intervals of the paired differences that caveats depend on."""
+    protocol, records = results.protocol, []
+    for record, others in compared_attackers(results.verification, protocol):
+        above = {}
+        for other in (o for of_key in others.values() for o in of_key):
+            one, two = (arrays.replicates(r, protocol.variant) for r in (record, other))
+            if bounds := _paired_bounds(one, two, f"bootstrap_{protocol.variant}_{protocol.eer}"):
+                above[other.condition.attacker] = bounds
+        records.append(replace(record, above=above) if above else record)
+    return replace(results, verification=tuple(records))
+
+
+def _paired_bounds(one: Arrays, other: Arrays, name: str) -> tuple[float, float] | None:
+    """Return 95 % bounds of the difference of two EERs; None unless of enough of the same draws."""
+    if not all({name, *_DESIGN} <= arrays.keys() for arrays in (one, other)):
+        return None
+    if any(str(one[entry]) != str(other[entry]) for entry in _DESIGN):
+        return None
+    first, second = (arrays[name].astype(np.float64) for arrays in (one, other))
+    if first.shape != second.shape:
+        return None
+    return paired_bounds(first, second, int(one["bootstrap_speakers"]))

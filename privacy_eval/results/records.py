@@ -6,7 +6,6 @@ Rates are fractions, disclosures and costs bits, G_VD dB.
 from __future__ import annotations
 
 import copy
-import html
 import itertools
 import math
 import warnings
@@ -53,6 +52,7 @@ from ..metrics.groups import (
     TargetStratum,
 )
 from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
+from ..metrics.printed import Printed
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
@@ -1124,7 +1124,7 @@ AnyRecord = (
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(Printed):
     """Records of one or more systems under one protocol.
 
     Attributes
@@ -1396,23 +1396,19 @@ class Results:
         systems = abbreviate(self.systems) if self.systems else "no systems"
         return f"Results({self.protocol.name}: {systems}; records: {', '.join(counts) or 'none'})"
 
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>{self._table('html')}"
+    @property
+    def heading(self) -> str:
+        return repr(self)
 
-    def _repr_latex_(self) -> str:
-        return self._table("latex_longtable")
-
-    def _table(self, form: str) -> str:
-        """Make a table of the EERs of anonymized speech."""
-        from tabulate import tabulate
-
+    def cells(self) -> list[dict[str, str]]:
+        """List the EERs of anonymized speech."""
         eer, variant = METRICS[self.protocol.eer], self.protocol.variant
         attacks = {a.id: a.title for a in self.protocol.attack_models}
-        rows = [
+        return [
             {
                 "system": r.condition.system,
                 "condition": r.condition.name,
-                "attack model": attacks.get(r.condition.attack_model or ""),
+                "attack model": attacks.get(r.condition.attack_model or "", ""),
                 "EER, %": marked_text(eer.format(r.values(variant)[eer.key]), r.caveat(eer.key)),
             }
             for r in self.verification
@@ -1420,7 +1416,6 @@ class Results:
             and r.condition.is_by_challenge
             and eer.key in r.values(variant)
         ]
-        return tabulate(rows, headers="keys", tablefmt=form, disable_numparse=True)
 
 
 #: Columns of results.csv.

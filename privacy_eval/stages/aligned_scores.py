@@ -22,14 +22,13 @@ from ..products.freshness import (
     MissingInput,
     Paths,
     Product,
-    Source,
     Sources,
     absent,
 )
 from ..protocol.protocol import ORIGINAL, Attacker
-from ..tree.conditions import TrialCondition, original_sets
+from ..tree.conditions import TrialCondition
 from .access import AsvSystems
-from .attackers import attacked, score_product
+from .attackers import Scoring, attacked
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def _scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:
             own = asv.of_system(one.system).of_attacker(one.attacker)
             learnt = _Training(one.system.anon_suffix, own)
             learnt = training.setdefault((one.system.name, one.attacker.encoder), learnt)
-            yield AlignedScoring(one.folder, one.condition, one.attacker, learnt, own)
+            yield AlignedScoring(one.folder, one.condition, own, one.attacker, learnt)
 
 
 @dataclass(frozen=True)
@@ -212,14 +211,11 @@ class AlignedAttack:
 
 
 @dataclass(frozen=True)
-class AlignedScoring:
+class AlignedScoring(Scoring):
     """The scores of one condition."""
 
-    folder: Path
-    condition: TrialCondition
     attacker: Attacker
     training: _Training
-    asv: AsvSystems
 
     def product(self) -> Product:
         options: dict[str, Any] = {"alignment": self.attacker.alignment}
@@ -227,23 +223,22 @@ class AlignedScoring:
             options["norm"] = self.attacker.norm
         if self.attacker.norm == "asnorm":
             options["top"] = self.attacker.top
-        return score_product(self, {"scoring": "aligned"}, options)
+        return self.score_product({"scoring": "aligned"}, options)
 
     @property
     def sets(self) -> dict[str, tuple[str, str]]:
         """Data sets with x-vectors by role: name and suffix."""
-        enrolled, tested = original_sets(self.condition, self.asv.protocol)
+        enrolled, tested = self.original_sets
         name, suffix = self.training.name, self.training.suffix
         training = dict(zip(_TRAINING_ROLES, ((name, ""), (name, suffix)), strict=True))
         learns = self.attacker.alignment != "none" or self.attacker.norm
         return {"enrollment": enrolled, "trial": tested, **(training if learns else {})}
 
     def absent(self) -> list[MissingInput]:
-        access, sets = self.asv.access, self.sets
-        model = ORIGINAL, self.training.suffix
+        sets, model = self.sets, (ORIGINAL, self.training.suffix)
         finders: list[Callable[[], object]] = [
-            lambda: access.find_key(self.condition, self.asv.protocol),
-            lambda: access.find_enrollment(*sets["enrollment"]),
+            self.key,
+            lambda: self.asv.access.find_enrollment(*sets["enrollment"]),
         ]
         finders += [self.training.utt2spk] if "training" in sets else []
         vectors = absent(*(partial(self.asv.find_vectors, *model, *name) for name in sets.values()))
@@ -253,22 +248,17 @@ class AlignedScoring:
         ]
 
     def find(self, inputs: Inputs) -> Sources:
-        access, sets = self.asv.access, self.sets
-        enrollment = self.asv.enrollment(*sets["enrollment"])
-        own: dict[str, Path | Source] = {
-            "enrollment": Source(enrollment.path, enrollment.digest),
-            "trials": access.find_key(self.condition, self.asv.protocol, check=True),
-        }
+        sets, own = self.sets, self.compared()
         if "training" in sets:
             own["training_utt2spk"] = self.training.utt2spk()
-            access.check_inside(self.training.utt2spk())
+            self.asv.access.check_inside(self.training.utt2spk())
         model = ORIGINAL, self.training.suffix
         return asv_sources(self.asv, model, sets, inputs, own, plda=False)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials
         from ..attackers.training import describe_pairs
-        from ..io.scores import format_scores, read_trial_list
+        from ..io.scores import read_trial_list
 
         trials = read_trial_list(inputs.load(paths["trials"]))
         attack = self.attack(paths, trials)
@@ -284,8 +274,7 @@ class AlignedScoring:
             backend=aligned_scorer(attack.alignment, attack.cohorts),
             allow_missing=self.asv.access.allow_missing,
         )
-        content = {self.folder / "scores": format_scores(scored).encode()}
-        return Content(content, left_out, remarks=(*remarks, *of_vectors))
+        return self.content(scored, left_out, (*remarks, *of_vectors))
 
     def attack(self, paths: Paths, trials: Trials) -> AlignedAttack:
         """Read what the attacker compares, and learn how.
@@ -297,7 +286,7 @@ class AlignedScoring:
         """
         from ..attackers.disjoint import refuse_shared
 
-        enrollment = self.asv.enrollment(*self.sets["enrollment"])
+        enrollment = self.enrollment()
         if "training_utt2spk" in paths:
             speaker_of = self.training.speaker_of
             refuse_shared(

@@ -21,7 +21,6 @@ from ..products.freshness import (
     Paths,
     Product,
     Run,
-    Source,
     Sources,
     absent,
     bring_up_to_date,
@@ -30,7 +29,7 @@ from ..protocol.protocol import ORIGINAL
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
 from .aligned_scores import aligned_products, aligned_scorer, aligned_sets
-from .attackers import attacked, score_product
+from .attackers import Scoring, attacked
 from .fused_scores import fused_products
 from .train_backend import training_sets
 from .vector_sources import asv_sources
@@ -97,13 +96,10 @@ def _own_products(asv: AsvSystems) -> list[Product]:
 
 
 @dataclass(frozen=True)
-class _Scoring:
+class _Scoring(Scoring):
     """The scores of one condition."""
 
-    folder: Path
-    condition: TrialCondition
     anon_suffix: str
-    asv: AsvSystems
 
     @property
     def backend(self) -> BackendName:
@@ -111,27 +107,20 @@ class _Scoring:
         return self.asv.default_backend(self.condition.asv_model)
 
     def product(self) -> Product:
-        return score_product(self, {"backend": self.backend})
+        return self.score_product({"backend": self.backend})
 
     def absent(self) -> list[MissingInput]:
         return missing_inputs(self.condition, self.anon_suffix, self.asv)
 
     def find(self, inputs: Inputs) -> Sources:
         model = self.condition.asv_model, self.anon_suffix
-        key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
-        enrolled, tested = original_sets(self.condition, self.asv.protocol)
-        enrollment = self.asv.enrollment(*enrolled)
-        own: dict[str, Path | Source] = {
-            "enrollment": Source(enrollment.path, enrollment.digest),
-            "trials": key,
-        }
-        sets = {"enrollment": enrolled, "trial": tested}
-        return asv_sources(self.asv, model, sets, inputs, own)
+        sets = dict(zip(("enrollment", "trial"), self.original_sets, strict=True))
+        return asv_sources(self.asv, model, sets, inputs, self.compared())
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials
         from ..attackers.alignment import no_alignment
-        from ..io.scores import format_scores, read_trial_list
+        from ..io.scores import read_trial_list
 
         double = self.backend == "cosine"
         enrolled, tried = (
@@ -141,15 +130,14 @@ class _Scoring:
         model = self.condition.asv_model, self.anon_suffix
         scored, left_out, remarks = score_trials(
             enrolled,
-            self.asv.enrollment(*original_sets(self.condition, self.asv.protocol)[0]),
+            self.enrollment(),
             tried,
             read_trial_list(inputs.load(paths["trials"])),
             backend=aligned_scorer(no_alignment(), None) if double else "plda",
             model=None if double else self.asv.backend(*model),
             allow_missing=self.asv.access.allow_missing,
         )
-        content = {self.folder / "scores": format_scores(scored).encode()}
-        return Content(content, left_out, remarks)
+        return self.content(scored, left_out, remarks)
 
 
 def missing_inputs(
@@ -167,7 +155,7 @@ def missing_inputs(
 def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
     for system in () if asv.protocol.has_own_scoring else asv.under_test:
         for folder, condition in system.conditions(asv.protocol):
-            yield _Scoring(folder, condition, system.anon_suffix, asv)
+            yield _Scoring(folder, condition, asv, system.anon_suffix)
 
 
 def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
@@ -176,7 +164,7 @@ def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
     for one in attacked(asv, "cosine"):
         if one.condition.asv_model == ORIGINAL:
             own = asv.of_system(one.system).of_attacker(one.attacker)
-            yield _Scoring(one.folder, one.condition, one.system.anon_suffix, own)
+            yield _Scoring(one.folder, one.condition, own, one.system.anon_suffix)
 
 
 def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
@@ -197,7 +185,7 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
         if model is None or scoring.product().is_foreign(asv.access.inputs):
             continue
         folder = model.model_folder(scoring.anon_suffix)
-        needed += [(*name, folder) for name in original_sets(scoring.condition, asv.protocol)]
+        needed += [(*name, folder) for name in scoring.original_sets]
     sets: dict[tuple[str, str], None] = {}
     data = asv.access.tree / "data"
     spoken = {one for one in needed if (data / f"{one[0]}{one[1]}" / "wav.scp").is_file()}

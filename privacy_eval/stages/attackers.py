@@ -3,71 +3,114 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UsageError
 from ..io.inputs import Inputs
-from ..products.freshness import NOTE, Content, Fingerprint, MissingInput, Paths, Product, Sources
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker
-from ..protocol.protocol import Protocol as EvaluationProtocol
+from ..products.freshness import (
+    NOTE,
+    Content,
+    Fingerprint,
+    MissingInput,
+    Paths,
+    Product,
+    Source,
+    Sources,
+)
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker, Protocol
 from ..results.attacker_costs import AttackerCosts
-from ..tree.conditions import System, TrialCondition
+from ..tree.conditions import System, TrialCondition, original_sets
 from .access import AsvSystems, SystemUnderTest
+
+if TYPE_CHECKING:
+    from ..asv.enrollment import Enrollment
+    from ..metrics.trials import Trials
 
 #: File beside scores, or x-vectors: the seconds that they took.
 SECONDS = ".seconds"
 
 
-class Scoring(Protocol):
-    """The scores of one condition by one attacker."""
+@dataclass(frozen=True)
+class Scoring:
+    """The scores of one condition by one attacker.
 
-    @property
-    def folder(self) -> Path:
-        """Where the scores are."""
+    Attributes
+    ----------
+    folder : Path
+        Where the scores are.
+    condition : TrialCondition
+        What is scored, by whom.
+    asv : AsvSystems
+        The tree.
+    """
 
-    @property
-    def condition(self) -> TrialCondition:
-        """What is scored, by whom."""
-
-    @property
-    def asv(self) -> AsvSystems:
-        """The tree."""
+    folder: Path
+    condition: TrialCondition
+    asv: AsvSystems
 
     def absent(self) -> list[MissingInput]:
         """Return missing inputs, without reading any file."""
+        raise NotImplementedError
 
     def find(self, inputs: Inputs) -> Sources:
         """Return the inputs by role."""
+        raise NotImplementedError
 
     def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         """Compute the scores."""
+        raise NotImplementedError
 
+    @property
+    def original_sets(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Original set and suffix of enrollment and of trials."""
+        return original_sets(self.condition, self.asv.protocol)
 
-def score_product(
-    scoring: Scoring, subject: Mapping[str, Any], options: Mapping[str, Any] | None = None
-) -> Product:
-    """Return the product of a score file: an external one is kept."""
-    access, folder = scoring.asv.access, scoring.folder
-    return Product(
-        f"{scoring.condition.system} {scoring.condition.label}",
-        access.tree,
-        folder / NOTE,
-        (folder / "scores",),
-        scoring.find,
-        scoring.make,
-        subject=subject,
-        options=options or {},
-        cost=partial(scoring.asv.scoring_cost, scoring.condition),
-        guarded=True,
-        rivals=(folder / "scores.gz",),
-        within=access.results,
-        absent=scoring.absent,
-        seconds=folder / SECONDS,
-    )
+    def key(self, *, check: bool = False) -> Path:
+        """The key of the trials."""
+        return self.asv.access.find_key(self.condition, self.asv.protocol, check=check)
+
+    def enrollment(self) -> Enrollment:
+        """The enrolled speakers."""
+        return self.asv.enrollment(*self.original_sets[0])
+
+    def compared(self) -> dict[str, Path | Source]:
+        """Return the sources of enrolled speakers and trials."""
+        enrollment = self.enrollment()
+        entry = Source(enrollment.path, enrollment.digest)
+        return {"enrollment": entry, "trials": self.key(check=True)}
+
+    def content(self, trials: Trials, left_out: str = "", remarks: Sequence[str] = ()) -> Content:
+        """Return the score file."""
+        from ..io.scores import format_scores
+
+        text = format_scores(trials)
+        return Content({self.folder / "scores": text.encode()}, left_out, tuple(remarks))
+
+    def score_product(
+        self, subject: Mapping[str, Any], options: Mapping[str, Any] | None = None
+    ) -> Product:
+        """Return the product of the score file: an external one is kept."""
+        access, folder = self.asv.access, self.folder
+        return Product(
+            f"{self.condition.system} {self.condition.label}",
+            access.tree,
+            folder / NOTE,
+            (folder / "scores",),
+            self.find,
+            self.make,
+            subject=subject,
+            options=options or {},
+            cost=partial(self.asv.scoring_cost, self.condition),
+            guarded=True,
+            rivals=(folder / "scores.gz",),
+            within=access.results,
+            absent=self.absent,
+            seconds=folder / SECONDS,
+        )
 
 
 def attacker_costs(systems: Iterable[System], vectors: Iterable[Path] = ()) -> AttackerCosts:
@@ -132,7 +175,7 @@ def attacked(asv: AsvSystems, scoring: str) -> Iterator[Attacked]:
                 yield Attacked(attacker, system, folder / attacker.id, by_attacker)
 
 
-def select_attackers(protocol: EvaluationProtocol, names: str) -> set[str]:
+def select_attackers(protocol: Protocol, names: str) -> set[str]:
     """Return the ids of attackers that are named, separated by commas: of the protocol,
     `challenge` (its own) or `all`.
 

@@ -92,8 +92,7 @@ def collect(
         `not_evaluated` lists the conditions without a record of the current score file and
         trial key.
     """
-    from ..results.arrays import StoredArrays
-    from ..results.overestimates import with_differences
+    from ..results.arrays import StoredArrays, with_differences
     from ..results.records import Results
 
     systems, inputs = list(systems), inputs or Inputs()

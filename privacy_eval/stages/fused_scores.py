@@ -15,10 +15,9 @@ from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
 from ..protocol.protocol import ANONYMIZED, Attacker
-from ..tree.conditions import TrialCondition, original_sets
 from ..tree.keys import first_file
 from .access import TRIALS, AsvSystems
-from .attackers import Attacked, attacked, score_product
+from .attackers import Attacked, Scoring, attacked
 
 #: Kind of `MissingInput`.
 SCORES = "scores to fuse"
@@ -39,7 +38,7 @@ def _scorings(asv: AsvSystems) -> Iterator[_FusedScoring]:
     }
     for one in every:
         beside = ignorant.get((_place(one), _key(one, asv)), one.folder.parent)
-        scoring = _FusedScoring(one.folder, one.condition, one.attacker, asv, beside)
+        scoring = _FusedScoring(one.folder, one.condition, asv, one.attacker, beside)
         if one.is_ignorant or (one.condition.trial == ANONYMIZED and scoring.adds_to_ignorant()):
             yield scoring
 
@@ -55,7 +54,7 @@ def _key(one: Attacked, asv: AsvSystems) -> Path | None:
 
 
 @dataclass(frozen=True)
-class _FusedScoring:
+class _FusedScoring(Scoring):
     """The scores of one condition.
 
     Attributes
@@ -65,14 +64,11 @@ class _FusedScoring:
         attackers beside the challenge's own that the condition itself has not.
     """
 
-    folder: Path
-    condition: TrialCondition
     attacker: Attacker
-    asv: AsvSystems
     ignorant: Path
 
     def product(self) -> Product:
-        return score_product(self, {"scoring": "fused"}, {"folds": FOLDS})
+        return self.score_product({"scoring": "fused"}, {"folds": FOLDS})
 
     def score_files(self) -> dict[str, Path]:
         """The score files of other attackers, by their ids."""
@@ -104,10 +100,9 @@ class _FusedScoring:
         return files
 
     def _utt2spk(self) -> Path:
-        key = self.asv.access.find_key(self.condition, self.asv.protocol)
-        name = original_sets(self.condition, self.asv.protocol)[1][0]
+        name = self.original_sets[1][0]
         in_data = self.asv.access.tree / "data" / name / "utt2spk"
-        path = first_file([key.with_name("utt2spk"), in_data])
+        path = first_file([self.key().with_name("utt2spk"), in_data])
         if path is None:
             raise MissingInput(TRIALS, relative(in_data, self.asv.access.tree), name)
         return path
@@ -116,14 +111,14 @@ class _FusedScoring:
         return absent(self._utt2spk, self._scores)
 
     def find(self, inputs: Inputs) -> Sources:
-        key = self.asv.access.find_key(self.condition, self.asv.protocol, check=True)
+        key = self.key(check=True)
         scores = {f"{name}{_SUFFIX}": path for name, path in self._scores().items()}
         self.asv.access.check_inside(self._utt2spk(), *scores.values())
         return {"trials": key, "utt2spk": self._utt2spk(), **scores}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..attackers.fusion import fuse_scores
-        from ..io.scores import format_scores, read_scores, read_trials
+        from ..io.scores import read_scores, read_trials
         from ..io.trial_speakers import with_speakers
         from ..metrics.pairing import score_table
 
@@ -136,5 +131,4 @@ class _FusedScoring:
         attackers = [name.removesuffix(_SUFFIX) for name in names]
         with located(", ".join(attackers)):
             fused = fuse_scores(table, trials.is_target, *speakers, attackers=attackers)
-        text = format_scores(trials.with_columns(score=fused))
-        return Content({self.folder / "scores": text.encode()})
+        return self.content(trials.with_columns(score=fused))

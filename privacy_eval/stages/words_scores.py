@@ -13,20 +13,10 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
-from ..products.freshness import (
-    Content,
-    Fingerprint,
-    MissingInput,
-    Paths,
-    Product,
-    Source,
-    Sources,
-    absent,
-)
-from ..tree.conditions import TrialCondition, original_sets
+from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
 from ..tree.keys import first_file
 from .access import AsvSystems, SystemUnderTest
-from .attackers import attacked, score_product
+from .attackers import Scoring, attacked
 
 TRANSCRIPTS = "transcripts"
 
@@ -44,51 +34,44 @@ def words_products(asv: AsvSystems) -> list[Product]:
 def _scorings(asv: AsvSystems) -> Iterator[_WordsScoring]:
     for one in attacked(asv, "words"):
         if one.is_ignorant:
-            yield _WordsScoring(one.folder, one.condition, one.system, asv)
+            yield _WordsScoring(one.folder, one.condition, asv, one.system)
 
 
 @dataclass(frozen=True)
-class _WordsScoring:
+class _WordsScoring(Scoring):
     """The scores of one condition."""
 
-    folder: Path
-    condition: TrialCondition
     system: SystemUnderTest
-    asv: AsvSystems
 
     def product(self) -> Product:
-        return score_product(self, {"scoring": "words"})
+        return self.score_product({"scoring": "words"})
 
     def absent(self) -> list[MissingInput]:
-        enrolled, tested = original_sets(self.condition, self.asv.protocol)
+        enrolled, tested = self.original_sets
         return absent(
-            lambda: self.asv.access.find_key(self.condition, self.asv.protocol),
+            self.key,
             lambda: self.asv.access.find_enrollment(*enrolled),
             lambda: self._text(enrolled[0]),
             lambda: self._trial_text(tested[0]),
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        access = self.asv.access
-        key = access.find_key(self.condition, self.asv.protocol, check=True)
-        enrolled, tested = original_sets(self.condition, self.asv.protocol)
-        enrollment = self.asv.enrollment(*enrolled)
+        enrolled, tested = self.original_sets
         role, trial_text = self._trial_text(tested[0])
         texts = {ENROLLED_WORDS: self._text(enrolled[0]), role: trial_text}
-        access.check_inside(*texts.values())
-        return {"enrollment": Source(enrollment.path, enrollment.digest), "trials": key, **texts}
+        self.asv.access.check_inside(*texts.values())
+        return {**self.compared(), **texts}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..attackers.words import words_of_trials
-        from ..io.scores import format_scores, read_trial_list
+        from ..io.scores import read_trial_list
         from ..io.transcripts import joined_transcripts
 
         trials = read_trial_list(inputs.load(paths["trials"]))
-        enrolled, _tested = original_sets(self.condition, self.asv.protocol)
-        members = self.asv.enrollment(*enrolled).members
         speakers, names = trials.enrolled.tolist(), trials.utterance.tolist()
         spoken = paths[RECOGNIZED if RECOGNIZED in paths else SPOKEN]
         try:
+            members = self.enrollment().members
             enrolled_texts = joined_transcripts(inputs.load(paths[ENROLLED_WORDS]), members)
             tried = joined_transcripts(inputs.load(spoken), {name: (name,) for name in names})
             scores = words_of_trials(enrolled_texts, tried, speakers, names)
@@ -96,8 +79,7 @@ class _WordsScoring:
             raise PrivacyEvalError(
                 f"{error} (--attackers challenge leaves out the attacker of the words)"
             ) from error
-        text = format_scores(trials.with_columns(score=scores))
-        return Content({self.folder / "scores": text.encode()})
+        return self.content(trials.with_columns(score=scores))
 
     def _text(self, name: str) -> Path:
         path = self.asv.access.tree / "data" / name / "text"

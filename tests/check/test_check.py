@@ -31,7 +31,7 @@ from support import (
 
 from privacy_eval.check import implausible, mismatches
 from privacy_eval.check import tree as tree_module
-from privacy_eval.check.missing import CREATABLE, TEAM
+from privacy_eval.check.findings import CREATABLE, TEAM
 from privacy_eval.io.files import OPEN_END
 from privacy_eval.metrics import CAVEATS
 from privacy_eval.metrics.caveats import MAX_ORIGINAL_EER

@@ -27,8 +27,8 @@ from privacy_eval.listening.evaluation import (
     evaluate_ratings,
     mann_whitney,
     normalized_ranks,
+    rated_speakers,
 )
-from privacy_eval.listening.opinions import rated_speakers
 from privacy_eval.listening.store import (
     FILES,
     evaluators_csv,

@@ -17,11 +17,11 @@ from privacy_eval.numbers.cells import (
     cells_from_results,
     merge_cells,
 )
-from privacy_eval.numbers.comparability import comparability_notes
 from privacy_eval.numbers.means import Means
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results
 from privacy_eval.results.records import MeasureRecord, merge
+from privacy_eval.results.signature import comparability_notes
 from privacy_eval.tree.conditions import MeasureCondition
 
 PROTOCOL = load_protocol("vpc2020")

@@ -211,7 +211,7 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
         ReportData(results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))),
         "B1",
     )
-    assert [row[4] for row in table.table().rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
+    assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
     biased, overlap, statistics = table.notes
     assert "95.0 % of these" in biased and "5.0 % of tests" in biased
     # {s0, s1} and {s1, s7}
@@ -263,7 +263,7 @@ def test_speakers_who_tie_are_not_told_apart() -> None:
     attacks = of["ignorant"], of["lazy-informed"]
     made = results(*(record(c, speakers=alike(*[1.0] * 10)) for c in attacks))
     data = ReportData(made, cells_from_results(made))
-    table = identification_speakers_table(data, "B1").table()
+    table = identification_speakers_table(data, "B1")
     assert [row[3:] for row in table.rows] == [
         ("10", "10 speakers alike", "5 to 6", "100.0", "100.0", "100.0")
     ] * 2
@@ -280,7 +280,7 @@ def test_some_ties_widen_what_chance_gives() -> None:
     of = conditions()
     one, other = alike(1, 1, 1, 1, *[0.5] * 6), alike(0.9, 0.8, 0.7, *[0.5] * 7)
     compared = record(of["ignorant"], speakers=one), record(of["lazy-informed"], speakers=other)
-    table = identification_speakers_table(ReportData(results(*compared)), "B1").table()
+    table = identification_speakers_table(ReportData(results(*compared)), "B1")
     assert [row[4] for row in table.rows] == ["4 speakers alike", "s0", "s1", "s2"]
     assert any("by chance it would be 34 %" in note for note in table.notes)
     most = replace(compared[0], speakers=alike(*[1.0] * 6, *[0.5] * 4))
@@ -302,7 +302,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
     ignorant, lazy, *_ = identification_sentences(ReportData(made))
     assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
     assert "voices" not in lazy
-    table = singling_out_table(made, "B1").table()
+    table = singling_out_table(made, "B1")
     assert [row[3:] for row in table.rows] == [("8", "75.0", "50.0")]
     assert "50.0, 39.3" in table.caption
     assert not table.bold
@@ -328,7 +328,7 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
 
 def test_no_speakers_no_table() -> None:
     one = record(conditions()["ignorant"], speakers=(), speakers_size=0)
-    table = identification_speakers_table(ReportData(results(one)), "B1").table()
+    table = identification_speakers_table(ReportData(results(one)), "B1")
     assert not table.rows and not table.notes
 
 

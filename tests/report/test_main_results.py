@@ -18,12 +18,11 @@ from privacy_eval.numbers.cells import (
     cells_from_results,
     merge_cells,
 )
-from privacy_eval.numbers.means import Means
-from privacy_eval.numbers.paired import Difference
+from privacy_eval.numbers.means import Difference, Means
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.published import load_published_results
-from privacy_eval.report.latex_layout import Layout
+from privacy_eval.report.latex import Layout
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import averages_table

@@ -20,7 +20,7 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report.first_screen import _beside_published, contents, front
 from privacy_eval.report.notes import grouped_cautions, omissions
 from privacy_eval.report.page import Front, Picture, Section, report_page
-from privacy_eval.report.provenance import provenance_tables
+from privacy_eval.report.sections import provenance_tables
 from privacy_eval.report.table import Column, Table
 
 PNG = base64.b64decode(

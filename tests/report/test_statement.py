@@ -14,8 +14,8 @@ from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.publication import Publication
 from privacy_eval.report.statement import Evidence, statement_parts
+from privacy_eval.report.tables_and_report import Publication
 from privacy_eval.results.records import IdentificationRecord
 
 NOT_TESTED = "What was not tested, and what follows"

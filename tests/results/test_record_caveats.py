@@ -23,7 +23,6 @@ from privacy_eval.metrics.caveats import (
     WORSE_ORIGINAL,
 )
 from privacy_eval.numbers.cells import ORIGINAL_COLUMN, cells_from_results
-from privacy_eval.numbers.comparability import comparability_notes
 from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.rankings import rank
@@ -39,6 +38,7 @@ from privacy_eval.results.records import (
     Results,
     merge,
 )
+from privacy_eval.results.signature import comparability_notes
 from privacy_eval.tree.conditions import MeasureCondition, RecognitionCondition
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"

@@ -14,7 +14,7 @@ from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.metrics.wer import SpeakerSums
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.publication import Publication
+from privacy_eval.report.tables_and_report import Publication
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.records import (

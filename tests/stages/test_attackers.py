@@ -24,8 +24,7 @@ from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
 from privacy_eval.metrics.confidence import least_replicates, needed_for_tests
 from privacy_eval.numbers.attackers import AttackerEer, AttackerPair, Tried
 from privacy_eval.numbers.gate import Policy, Rule, judge
-from privacy_eval.numbers.means import Mean, MeanReplicates
-from privacy_eval.numbers.paired import Difference
+from privacy_eval.numbers.means import Difference, Mean, MeanReplicates
 from privacy_eval.numbers.rankings import RankedSystem, Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -35,14 +34,14 @@ from privacy_eval.report.attacker_tables import attackers_table, pairs_table
 from privacy_eval.report.attackers_in_words import _first_by_strongest, overestimates
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
-from privacy_eval.report.latex_layout import Layout
+from privacy_eval.report.latex import Layout
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.ranking_tables import _tests, ranking_table
 from privacy_eval.report.statement import Evidence, statement_parts
+from privacy_eval.results.arrays import with_differences
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
-from privacy_eval.results.overestimates import with_differences
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree

@@ -209,7 +209,7 @@ def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
     record = results.identification[0]
     low, high = record.intervals[-1]
     cell = f"{100 * record.linkage[-1]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-    assert cell in table.table().rows[0]
+    assert cell in table.rows[0]
     data = read_report_data(ReportSources((tree.root / "exp/privacy_eval/results.json",)))
     ignorant, lazy = figures.figures(data)
     (panel,) = (panel for _, _, panel in ignorant.plot.panels())

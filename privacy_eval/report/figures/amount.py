@@ -60,10 +60,10 @@ def _remaining(records: Sequence[AmountRecord]) -> str:
 def _name(data: ReportData, record: AmountRecord) -> str:
     """Name an attacker in the legend."""
     c = record.condition
-    attacks = {a.id: a.title for a in data.protocol.attack_models}
+    attack = data.protocol.attack(c.attack_model or "").title
     by = "" if c.is_by_challenge else f" ({c.attacker})"
     folder = f" {c.results_folder}" if c.results_folder else ""
-    return f"{attacks[c.attack_model or '']}{by}{folder}"
+    return f"{attack}{by}{folder}"
 
 
 def amount_plot(curve: AmountCurve) -> Plot:

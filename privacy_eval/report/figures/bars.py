@@ -251,10 +251,9 @@ def _mean_figures(data: ReportData, attacks: Sequence[str]) -> Iterator[Drawing]
     }
     means, averaged = _means(cells, values)
     originals = [p for p in values if p.system == ORIGINAL_COLUMN]
-    titles = {a.id: a.phrase for a in protocol.attack_models}
     averaged_by: dict[str, list[str]] = {}
     for (attack, gender), over in sorted(averaged.items()):
-        label = f"{titles[attack]} {protocol.genders[gender]}"
+        label = f"{protocol.attack(attack).phrase} {protocol.genders[gender]}"
         averaged_by.setdefault(_describe_sets(protocol, over), []).append(label)
     what, title = "; ".join(f"{w} ({', '.join(by)})" for w, by in averaged_by.items()), "Means"
     if len(averaged_by) == 1:
