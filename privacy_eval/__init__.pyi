@@ -23,11 +23,8 @@ from .io.scp import read_vectors as read_vectors
 from .io.trial_speakers import with_speakers as with_speakers
 from .metrics import METRICS as METRICS
 from .metrics import TrialScores as TrialScores
-from .metrics import amounts as amounts
 from .metrics import cllr as cllr
-from .metrics import compare as compare
 from .metrics import evaluate as evaluate
-from .metrics import groups as groups
 from .metrics import kaldi_eer as kaldi_eer
 from .metrics import linkability as linkability
 from .metrics import min_cllr as min_cllr
@@ -37,10 +34,13 @@ from .metrics import score_metrics as score_metrics
 from .metrics import similarity_matrix as similarity_matrix
 from .metrics import speaker_bootstrap as speaker_bootstrap
 from .metrics import speechbrain_eer as speechbrain_eer
-from .metrics import worst_case as worst_case
 from .metrics import zebra as zebra
+from .metrics.amount import amounts as amounts
+from .metrics.comparison import compare as compare
+from .metrics.groups import groups as groups
 from .metrics.pairing import pair as pair
 from .metrics.trials import Trials as Trials
+from .metrics.worst_case import worst_case as worst_case
 from .numbers.gate import decide as decide
 from .protocol.protocol import load_protocol as load_protocol
 from .report.figures.axes import plot_det as plot_det

@@ -28,12 +28,12 @@ from tabulate import tabulate
 from privacy_eval.metrics import (
     Trials,
     TrialScores,
-    compare,
     evaluate,
     kaldi_eer,
     of_kind,
     speaker_bootstrap,
 )
+from privacy_eval.metrics.comparison import compare
 from privacy_eval.numbers.means import Mean, MeanReplicates
 from privacy_eval.numbers.rankings import RankedSystem, _compared
 

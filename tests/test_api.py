@@ -90,7 +90,7 @@ def test_load_reads_results(tmp_path: Path) -> None:
 #: Functions of the API with the verbs that call them, and what of their keywords is no option:
 #: back ends are read from --model, speakers of trials from utt2spk.
 AGREEING = {
-    "privacy-metrics": (pe.evaluate, {"trials", "nontarget", "labels", "by"}),
+    "privacy-metrics": (pe.evaluate, {"target", "nontarget", "labels", "by"}),
     "zebra": (pe.zebra, {"tags"}),
     "train-backend": (pe.train_backend, {"speakers"}),
     "asv-scores": (score_trials, {"enrolled", "enrollment", "trial"}),

@@ -23,7 +23,8 @@ from ..errors import PrivacyEvalError, describe
 from ..io.plda import read_plda
 from ..io.scores import read_scores, read_trials
 from ..io.scp import read_vectors
-from ..metrics import DIALECTS, TrialScores, eer_dialects, score_metrics
+from ..metrics import TrialScores, score_metrics
+from ..metrics.dialects import DIALECTS, eer_dialects
 from ..metrics.eer import eer_percent, speechbrain_eer
 from ..metrics.identification import closed_set_linkage
 from ..metrics.pairing import pair

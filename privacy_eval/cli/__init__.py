@@ -3,9 +3,9 @@
 Results go to stdout, progress and messages to stderr. Exit code 0: done; 1: bad data,
 named in the message; 2: wrong usage; 130: interrupted.
 
-Each verb is a module with `add_arguments(parser)` and `run(arguments)`, which returns the
-exit code. Imports that only `run` needs are inside it: a recipe starts dozens of commands, and
-`--help` must respond at once.
+Each verb is a module with `add_arguments(parser)` and `run(arguments)`, which returns the exit
+code, or with the two functions that `two_usages` is given. Imports that only these need are inside
+them: a recipe starts dozens of commands, and `--help` must respond at once.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def parser(
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    one.set_defaults(run=module.run)
+    one.set_defaults(run=vars(module).get("run"))
     module.add_arguments(one)
     return one
 

@@ -17,7 +17,7 @@ from .options import (
     log,
     path,
     positive,
-    runs_as_stage,
+    refuse_given,
     two_usages,
     value,
 )
@@ -37,7 +37,7 @@ EXAMPLE = "--tree baseline --results exp"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial list."""
-    stage, files = two_usages(parser, needed="--out")
+    stage, files = two_usages(parser, _stage, _files, needed="--out")
     add_tree(stage, common=parser)
     add(parser, "--out", help="score file; not needed over a tree")
     add(parser, "--allow-missing", "--allow-pipes")
@@ -59,10 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--cohort-spk2utt", **path("F", "of both"))
     top = "normalize by the N largest scores with the cohort"
     files.add_argument("--top", **value("N", top, type=positive))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:
@@ -101,8 +97,7 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
         return [option for option in options if vars(arguments)[option] is not None]
 
     if arguments.align is None:
-        if others := given((*_PAIRS, *_COHORT, "top")):
-            raise UsageError(f"{names((others[0],))} goes with --align")
+        refuse_given(arguments, (*_PAIRS, *_COHORT, "top"), "goes with --align")
         return
     if arguments.backend != "cosine":
         raise UsageError("--align goes with --backend cosine")

@@ -4,7 +4,6 @@ attribute of speakers."""
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from .options import (
     log,
     path,
     positive,
+    print_json,
     runs_as_stage,
     two_usages,
     value,
@@ -126,7 +126,7 @@ def _files(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: {note}")
     reported = reported_situation(results)
     if arguments.format == "json":
-        print(json.dumps({**_plain(results), "reported": reported}, indent=1, allow_nan=False))
+        print_json({**_plain(results), "reported": reported})
     else:
         print(f"{labels.column}: {len(utterances)} utterances of {results.heading}")
         _print_text(results, reported)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from .options import add, add_tree, flag, path, progress
+from .options import add, add_tree, flag, path, print_json, progress
 
 if TYPE_CHECKING:
     from ..check import Report
@@ -77,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "csv":
         print(csv_text([Row._fields, *rows]), end="")
     elif arguments.format == "json":
-        print(json.dumps([row._asdict() for row in rows], indent=1))
+        print_json([row._asdict() for row in rows])
     else:
         print(report.summary())
         print(

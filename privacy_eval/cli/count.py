@@ -6,37 +6,30 @@ import argparse
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, UsageError, counted
-from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
-from .metrics import LOG10, SCORES, add_columns
-from .options import choice, flag, log, path
+from . import metrics
+from .options import choice, log, path
 
 EXAMPLE = "--scores scores.1 --trials trials --out counts.1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument("--scores", required=True, **SCORES)
+    parser.add_argument("--scores", required=True, **metrics.SCORES)
     trials = "trial key, if the scores have no labels; it may list the trials of all parts"
-    parser.add_argument("--trials", **path("F", trials))
+    metrics.add_scores(parser, trials)
     bits = "leading bits of a float32 that are counted apart; 32: exact (default)"
     parser.add_argument("--bits", type=int, **choice((16, 20, 24, 32), bits, default=32))  # type: ignore[arg-type]
     parser.add_argument("--out", required=True, **path("C", "file of counts to write"))
-    parser.add_argument("--key-format", **choice(tuple(KEY_FORMATS), "default: detected"))
-    parser.add_argument("--score-format", **choice(list(SCORE_FORMATS), "default: detected"))
-    add_columns(parser)
-    parser.add_argument("--distance", **flag("the scores are distances: negate them"))
-    parser.add_argument("--log10", **LOG10)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.counts import count_shard, write_counts
     from ..io.files import OPEN_END
-    from .metrics import read_file, read_key
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:
         raise UsageError(f"--out: {arguments.out} is an input")
-    scores, trials = read_file(arguments, arguments.scores), read_key(arguments)
+    scores, trials = metrics.read_file(arguments, arguments.scores), metrics.read_key(arguments)
     for file in (*scores.ends_open, *(trials.ends_open if trials else ())):
         # No table of counts shows it later.
         raise PrivacyEvalError(f"{file}: {OPEN_END} End it with a newline if not")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
-from .options import add, path
+from .options import add, path, print_json
 
 EXAMPLE = "--policy policy.yaml exp/results.json --junit gate.xml"
 
@@ -37,7 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
-    from ..io.schema import to_plain
     from ..numbers.gate import judge, read_policy
     from ..report.verdict import verdict_junit, verdict_markdown, verdict_text
     from ..results.json_store import read_results
@@ -54,9 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.markdown is not None:
         write_text(arguments.markdown, verdict_markdown(verdict))
     if arguments.format == "json":
-        rules = [to_plain(rule.to_dict()) for rule in verdict.rules]
-        plain = {"decision": verdict.decision, "rules": rules}
-        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        rules = [rule.to_dict() for rule in verdict.rules]
+        print_json({"decision": verdict.decision, "rules": rules})
     else:
         print(verdict_text(verdict), end="")
     return EXIT[verdict.decision]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +19,9 @@ from .options import (
     log,
     path,
     positive,
+    print_json,
     progress,
+    refuse_given,
     runs_as_stage,
     two_usages,
     value,
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
     from ..asv.amount import KnownSpeech
     from ..asv.galleries import Gallery, Identification
     from ..asv.ranks import RankedTests
+    from ..io.scp import Vectors
     from ..metrics.amount import Amount, AmountCurve
+
+    #: A gallery, the vectors of tests, and the file of their speakers.
+    _Compared = tuple[Gallery, Vectors, Path]
 
 EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
 
@@ -142,56 +147,38 @@ def _files(arguments: argparse.Namespace) -> int:
         )
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
-    enrolled = gallery("enroll_vectors", "spk2utt")
-    ranks = rank_tests(
-        enrolled,
+    compared = (
+        gallery("enroll_vectors", "spk2utt"),
         load_vectors(arguments, arguments.trial_vectors),
         arguments.utt2spk,
-        backend=arguments.backend,
-        model=load_model(arguments),
-        sizes=arguments.gallery_sizes,
-        length=arguments.length,
-        distractors=more,
-        replicates=arguments.bootstrap,
-        seed=arguments.seed,
-        job=arguments.job,
-        progress=progress(),
     )
+    options: dict[str, Any] = {"backend": arguments.backend, "model": load_model(arguments)}
+    options |= {"replicates": arguments.bootstrap, "seed": arguments.seed}
+    tests: dict[str, Any] = {"length": arguments.length, "distractors": more}
+    sizes, drawn = arguments.gallery_sizes, (arguments.bootstrap, arguments.seed)
+    tests |= options
+    ranks = rank_tests(*compared, sizes=sizes, job=arguments.job, progress=progress(), **tests)
     if arguments.job is not None:
         write_ranks(arguments.out, ranks)
         log_ranks(arguments.out, ranks)
         return 0
-    curve = _amount_of_vectors(arguments, enrolled)
-    groups = _groups(arguments, enrolled, more)
-    drawn = arguments.bootstrap, arguments.seed
-    attack = identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn)
+    curve = _amount_of_vectors(arguments, compared, options)
+    groups = _groups(arguments, compared, tests)
+    attack = identified(ranks, sizes, arguments.rank, *drawn)
     return _show(arguments, attack, curve, groups)
 
 
 def _groups(
-    arguments: argparse.Namespace, gallery: Gallery, distractors: Gallery | None
+    arguments: argparse.Namespace, compared: _Compared, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the rates of groups of speakers in galleries of their own as plain values, with
     intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
     from ..asv.group_galleries import groups_of_gallery, identify_groups
-    from .inputs import load_model, load_vectors
 
-    plain = {}
+    plain, (gallery, _, utt2spk) = {}, compared
     for labels in read_by(arguments.by or ()):
-        group_of, without = groups_of_gallery(gallery, arguments.utt2spk, labels, distractors)
-        found = identify_groups(
-            gallery,
-            load_vectors(arguments, arguments.trial_vectors),
-            arguments.utt2spk,
-            group_of,
-            backend=arguments.backend,
-            model=load_model(arguments),
-            rank=arguments.rank,
-            length=arguments.length,
-            distractors=distractors,
-            replicates=arguments.bootstrap,
-            seed=arguments.seed,
-        )
+        group_of, without = groups_of_gallery(gallery, utt2spk, labels, options["distractors"])
+        found = identify_groups(*compared, group_of, rank=arguments.rank, **options)
         groups: dict[str, dict[str, Any]] = {}
         for name, of in found.items():
             groups[name] = {
@@ -216,27 +203,16 @@ def _check_job(arguments: argparse.Namespace) -> None:
         return
     if arguments.rank > 1:
         raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
-    for name in ("sentences", "by"):
-        if vars(arguments)[name] is not None:
-            raise UsageError(f"--{name} goes without --job")
+    refuse_given(arguments, ("sentences", "by"), "goes without --job")
 
 
 def _ranks(arguments: argparse.Namespace) -> int:
     from ..asv.galleries import identified
     from ..asv.ranks import read_all_ranks
 
-    given = vars(arguments)
-    others = (
-        "enroll_vectors",
-        "trial_vectors",
-        "utt2spk",
-        "model",
-        "distractors",
-        "sentences",
-        "by",
-    )
-    if name := next((n for n in (*others, "scores", "job", "out") if given[n] is not None), ""):
-        raise UsageError(f"--ranks and --{name.replace('_', '-')} exclude each other")
+    vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
+    others = (*vectors, "sentences", "by", "scores", "job", "out")
+    refuse_given(arguments, others, "and --ranks exclude each other")
     ranks = read_all_ranks(arguments.ranks)
     with located(arguments.ranks):
         drawn = arguments.bootstrap, arguments.seed
@@ -259,30 +235,27 @@ def _show(
     from ..io.schema import to_plain
 
     if arguments.format == "json":
-        plain = {
+        plain: dict[str, Any] = {
             "n_tests": len(attack.speaker),
             "n_test_speakers": len(attack.test_speakers),
             "n_enrolled": attack.n_enrolled,
             "n_distractors": attack.n_distractors,
             "not_enrolled": len(attack.not_enrolled),
             "utterances_left_out": attack.utterances_left_out,
-            "sizes": list(attack.sizes),
+            "sizes": attack.sizes,
             "linkage": attack.linkage.tolist(),
             "chance": attack.chance.tolist(),
             "tied": attack.ties,
             "caveats": attack.notes,
         }
-        plain["speakers_size"], plain["speakers"] = (
-            attack.speakers_size,
-            to_plain(attack.speakers()),
-        )
+        plain |= {"speakers_size": attack.speakers_size, "speakers": attack.speakers()}
         singled = attack.singling_out
         plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
         if attack.bounds:
-            plain["intervals"] = to_plain(attack.bounds)
+            plain["intervals"] = attack.bounds
         plain |= _plain(curve) if curve else {}
         plain |= {"groups": groups} if groups else {}
-        print(json.dumps(plain, indent=1, allow_nan=False))
+        print_json(plain)
     else:
         _print_text(attack)
         if curve:
@@ -295,26 +268,18 @@ def _show(
     return 0
 
 
-def _amount_of_vectors(arguments: argparse.Namespace, gallery: Gallery) -> AmountCurve | None:
+def _amount_of_vectors(
+    arguments: argparse.Namespace, compared: _Compared, options: dict[str, Any]
+) -> AmountCurve | None:
     """Compute and plot the curve over the amount of speech, if it was asked for."""
     from ..asv.amount import amount_of_vectors
-    from .inputs import load_model, load_vectors
 
     if arguments.sentences is None:
         return None
     if arguments.distractors is not None:
         raise UsageError("--sentences goes without --distractors")
-    curve = amount_of_vectors(
-        gallery,
-        load_vectors(arguments, arguments.trial_vectors),
-        arguments.utt2spk,
-        arguments.sentences,
-        backend=arguments.backend,
-        model=load_model(arguments),
-        known=_known(arguments, gallery.enrollment.members),
-        replicates=arguments.bootstrap,
-        seed=arguments.seed,
-    )
+    known = _known(arguments, compared[0].enrollment.members)
+    curve = amount_of_vectors(*compared, arguments.sentences, known=known, **options)
     _plot(arguments, curve)
     return curve
 
@@ -340,10 +305,8 @@ def _scores(arguments: argparse.Namespace) -> int:
     from ..metrics.amount import amounts
     from ..metrics.pairing import pair
 
-    given = vars(arguments)
     vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes", "by")
-    if others := [name for name in vectors if given.get(name) is not None]:
-        raise UsageError(f"--scores and --{others[0].replace('_', '-')} exclude each other")
+    refuse_given(arguments, vectors, "and --scores exclude each other")
     trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
     with located(arguments.scores):
         trials = _known(arguments).beside(with_speakers(trials, arguments.utt2spk))
@@ -351,7 +314,7 @@ def _scores(arguments: argparse.Namespace) -> int:
         curve = amounts(trials, arguments.sentences, **drawn)
     _plot(arguments, curve)
     if arguments.format == "json":
-        print(json.dumps(_plain(curve), indent=1, allow_nan=False))
+        print_json(_plain(curve))
     else:
         _print_amount(curve, "scores")
     return 0

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
     from ..io.scp import Vectors
     from ..numbers.report_sources import ReportSources
-    from ..stages.privacy_metrics import Options
 
 
 def load_systems(
@@ -120,13 +119,6 @@ def tree_access(arguments: argparse.Namespace) -> TreeAccess:
     tree: Path = arguments.tree
     keys = None if arguments.keys is None else tree / arguments.keys
     return fill(TreeAccess, arguments, results=tree / arguments.results, keys=keys)
-
-
-def metric_options(arguments: argparse.Namespace, base: Path) -> Options:
-    from ..stages.privacy_metrics import Options
-
-    utt2spk = None if arguments.utt2spk is None else base / arguments.utt2spk
-    return fill(Options, arguments, utt2spk=utt2spk)
 
 
 def load_asv_systems(

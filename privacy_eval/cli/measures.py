@@ -4,7 +4,6 @@ one file of measures, and comparisons of two systems."""
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from .options import (
     flag,
     log,
     path,
-    runs_as_stage,
+    print_json,
     two_usages,
 )
 
@@ -42,7 +41,7 @@ _COLUMNS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one file."""
     parser.set_defaults(parser=parser)
-    stage, files = two_usages(parser)
+    stage, files = two_usages(parser, _stage, _files)
     add_tree(stage)
     add(stage, "--allow-pipes", *JOBS, "--isolate", "--details", "--cache")
     stage.add_argument("--quality", **flag("predict the quality of speech (DNSMOS)"))
@@ -64,10 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "--allow-missing", "--seed")
     replicates = "bootstrap replicates of speakers; default: 1000, over a tree none"
     add(parser, "--bootstrap", default=None, help=replicates)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _stage(arguments: argparse.Namespace) -> int:
@@ -140,7 +135,7 @@ def _files(arguments: argparse.Namespace) -> int:
         for name, values in first.values.items()
     }
     if arguments.format == "json":
-        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(plain)
     elif arguments.format == "csv":
         print(csv_text([_COLUMNS, *_rows(plain)]), end="")
     else:

@@ -1,28 +1,17 @@
-"""What `metrics` prints on request beside the metrics: worst cases, groups of speakers."""
+"""What `metrics` prints as JSON, and groups of speakers, which it evaluates on request."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import counted
 from .group_options import check_groups, group_caveats, read_by
 
 if TYPE_CHECKING:
-    from ..metrics import GroupReport, Trials, TrialScores, WorstCase
-
-
-def print_worst_case(values: WorstCase, scores: TrialScores) -> None:
-    """Print the estimates with the number of trials and what they are worth."""
-    from tabulate import tabulate
-
-    counts = f"{counted(scores.n_target, 'target')} and {counted(scores.n_nontarget, 'nontarget')}"
-    print(f"\n{values.heading}, of {counts}")
-    rows = [tuple(row.values()) for row in values.cells()]
-    print(tabulate(rows, tablefmt="plain", disable_numparse=True))
-    for note in values.notes:
-        print(f"caveat: {note}")
+    from ..metrics import Evaluation, Trials, Variant
+    from ..metrics.groups import GroupReport
 
 
 def groups_of_trials(
@@ -33,9 +22,9 @@ def groups_of_trials(
     bootstrap: int,
     seed: int,
 ) -> dict[str, tuple[GroupReport, list[str]]]:
-    """Evaluate the groups of every `FILE:COLUMN`; also return the caveats of each, by column.
+    """Evaluate the groups of every `FILE:COLUMN`; also tell who is in none, by column.
     `files`: the speakers of trial utterances and of enrolled ones."""
-    from ..metrics import groups
+    from ..metrics.groups import groups
     from ..stages.group_trials import grouped_trials
 
     found = {}
@@ -43,10 +32,7 @@ def groups_of_trials(
         known, group_of, without = grouped_trials(trials, labels, *files)
         check_groups(group_of, labels, without)
         report = groups(known, group_of, bootstrap=bootstrap, seed=seed)
-        found[labels.column] = (
-            report,
-            [*report.caveats, *group_caveats({}, labels.column, without)],
-        )
+        found[labels.column] = report, group_caveats({}, labels.column, without)
     return found
 
 
@@ -58,18 +44,30 @@ def plain_report(report: GroupReport, caveats: Sequence[str]) -> dict[str, Any]:
     for name, kinds in plain.pop("intervals").items():
         for kind, bounds in kinds.items():
             plain["groups"][name][kind]["intervals"] = bounds
-    return plain | {"caveats": [*caveats]}
+    return plain | {"caveats": [*report.caveats, *caveats]}
 
 
-def print_groups(column: str, report: GroupReport, caveats: Sequence[str]) -> None:
-    """Print the values of groups as a table, and the largest difference."""
-    from tabulate import tabulate
+def shown_variants(arguments: argparse.Namespace) -> Sequence[Variant]:
+    """Return the variants to print."""
+    from ..metrics import VARIANTS
 
-    print(f"\n# by {column}")
-    rows = [{column: row["group"], **row} for row in report.cells()]
-    for row in rows:
-        del row["group"]
-    print(tabulate(rows, headers="keys", disable_numparse=True))
-    print(*report.findings, sep="\n")
-    for caveat in (*caveats, report.notes[-1]):
-        print(f"caveat: {caveat}")
+    return VARIANTS if arguments.variant == "both" else (arguments.variant,)
+
+
+def plain_metrics(
+    arguments: argparse.Namespace, evaluated: Mapping[Variant, Evaluation]
+) -> dict[str, Any]:
+    """Return counts, caveats, metrics and intervals as plain values for JSON."""
+    from ..metrics import CAVEATS, zebra_tag
+
+    exact, variants = evaluated["exact"], shown_variants(arguments)
+    caveats = {key: why for of in evaluated.values() for key, why in of.caveats.items()}
+    plain: dict[str, Any] = {"n_target": exact.n_target, "n_nontarget": exact.n_nontarget}
+    plain["caveats"] = {key: caveats[key] for key in CAVEATS if key in caveats}
+    for variant in variants:
+        plain[variant] = dict(values := evaluated[variant].values)
+        if "zebra_individual" in values:
+            plain[variant]["zebra_tag"] = zebra_tag(values, variant)
+    if exact.intervals:
+        plain["intervals"] = {v: evaluated[v].intervals for v in variants}
+    return plain

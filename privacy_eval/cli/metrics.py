@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..choices import ID_RULES
 from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .group_options import add_by
-from .metric_extras import (
-    groups_of_trials,
-    plain_report,
-    print_groups,
-    print_worst_case,
-)
+from .metric_extras import groups_of_trials, plain_metrics, plain_report, shown_variants
 from .options import (
     METRIC_OPTIONS,
     Options,
@@ -33,14 +26,16 @@ from .options import (
     log,
     number,
     path,
+    print_json,
+    refuse_given,
     value,
 )
 
 if TYPE_CHECKING:
-    from ..metrics import Evaluation, Metric, Variant
+    from ..metrics import Evaluation, Metric, TrialScores, Variant
     from ..metrics.comparison import Comparison
+    from ..metrics.eer import SpeakerEer
     from ..metrics.trials import Trials
-    from ..stages.privacy_metrics import ConditionMetrics
 
 #: Options that need a score file, whose trials have names.
 _OF_FILES = (
@@ -61,8 +56,6 @@ _OF_FILES = (
 _BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
 
 SCORES = path("F", "score file; - is stdin")
-
-LOG10 = flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them")
 
 EXAMPLE = "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000"
 
@@ -89,13 +82,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metric(parser)
 
 
-def add_columns(options: Options) -> None:
-    """Add the option that names the columns of a table of trials."""
+def add_scores(options: Options, trials: str = "trial key, if the scores have no labels") -> None:
+    """Add the options that tell how scores and trial key are read."""
     named = (
         "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and "
         "key, or, of scores without a header, their numbers"
     )
     options.add_argument("--columns", **value("COLUMN=NAME,...", named, type=_columns, default={}))
+    options.add_argument("--trials", **path("F", trials))
+    keys = choice(tuple(KEY_FORMATS), "format of the trial key; default: detected")
+    options.add_argument("--key-format", **keys)
+    scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
+    options.add_argument("--score-format", **scores)
+    options.add_argument("--distance", **flag("the scores are distances: negate them"))
+    natural = "the scores are log10 LRs: make natural ones, which Cllr takes, of them"
+    options.add_argument("--log10", **flag(natural))
 
 
 def _columns(text: str) -> dict[str, str]:
@@ -116,18 +117,11 @@ def _rules(text: str) -> tuple[str, ...]:
 
 def add_files(options: Options) -> None:
     """Add the options for input files and output."""
-    add_columns(options)
+    add_scores(options)
     bridging = f"bridge ids that differ by rule, of scores and key: {', '.join(ID_RULES)}"
     options.add_argument("--ids", **value("RULE,...", bridging, type=_rules, default=()))
-    options.add_argument("--trials", **path("F", "trial key, if the scores have no labels"))
-    keys = choice(tuple(KEY_FORMATS), "format of the trial key; default: detected")
-    options.add_argument("--key-format", **keys)
     options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
-    options.add_argument("--distance", **flag("the scores are distances: negate them"))
-    options.add_argument("--log10", **LOG10)
     add(options, "--variant")
-    scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
-    options.add_argument("--score-format", **scores)
     versus = "scores of another system for the same trials: paired test; may be repeated"
     options.add_argument("--versus", action="append", **value("F", versus))
     enrolled = "speakers of the enrolled utterances or models"
@@ -222,11 +216,10 @@ def operating_points(arguments: argparse.Namespace) -> list[Metric]:
     return [point for point in points if point.key not in METRICS]
 
 
-def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
-    """Compute the metrics of two arrays of scores, without speaker labels."""
+def _of_arrays(arguments: argparse.Namespace) -> TrialScores:
+    """Read two arrays of scores, without speaker labels."""
     from ..io.scores import in_unit, read_score_array
     from ..metrics import TrialScores
-    from ..stages.privacy_metrics import evaluate_scores
 
     if arguments.bootstrap:
         arguments.usage_error(
@@ -235,7 +228,7 @@ def _of_arrays(arguments: argparse.Namespace) -> ConditionMetrics:
         )
     arrays = (read_score_array(path) for path in (arguments.target, arguments.nontarget))
     unit = partial(in_unit, distance=arguments.distance, log10=arguments.log10)
-    return evaluate_scores(TrialScores(*map(unit, arrays)))
+    return TrialScores(*map(unit, arrays))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -244,23 +237,21 @@ def run(arguments: argparse.Namespace) -> int:
     if given.get("counts") is not None:
         return _run_on_counts(arguments)
     check_plot(arguments.plot)
-    beside = [name for name in _BESIDE if given.get(name)]
-    if beside and arguments.format in ("csv", "latex"):
-        option = beside[0].replace("_", "-")
-        raise UsageError(f"--{option} goes with --format text or json")
+    if arguments.format in ("csv", "latex"):
+        refuse_given(arguments, _BESIDE, "goes with --format text or json")
     if given.get("target") is None:
         if given.get("nontarget") is not None:
             arguments.usage_error("--nontarget goes with --target")
-        return _run_on_file(arguments, _attackers(arguments))
+        return _run_on_file(arguments)
     if arguments.nontarget is None:
         arguments.usage_error("--target goes with --nontarget")
-    if of_files := [name for name in (*_OF_FILES, "strongest", "by") if given[name]]:
-        arguments.usage_error(f"--{of_files[0].replace('_', '-')} goes with --scores")
+    refuse_given(arguments, (*_OF_FILES, "strongest", "by"), "goes with --scores")
+    from ..metrics.evaluation import evaluate_variants
     from ..metrics.registry import registered
 
     with registered(operating_points(arguments)):
         _check_keys(arguments)
-        evaluated = _of_arrays(arguments)
+        evaluated = {str(arguments.target): evaluate_variants(_of_arrays(arguments))}
         _show(arguments, evaluated, {})
         _write_plot(arguments, evaluated)
     return 0
@@ -271,14 +262,12 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
     from tabulate import tabulate
 
     from ..io.counts import read_counts
-    from ..io.schema import to_plain
     from ..metrics.counts import Bracket, count_metrics
 
     names = (*_OF_FILES, *_BESIDE, "bootstrap", "nontarget", "distance", "log10", "plot")
-    for name in (*names, "metrics", "p_target", "user_metrics"):
-        if vars(arguments)[name]:
-            option = {"user_metrics": "metric"}.get(name, name.replace("_", "-"))
-            arguments.usage_error(f"--{option} does not go with --counts")
+    arguments.metric = arguments.user_metrics
+    others = (*names, "metrics", "p_target", "metric")
+    refuse_given(arguments, others, "does not go with --counts")
     if arguments.format not in ("text", "json"):
         raise UsageError("--counts goes with --format text or json")
     shards = read_counts(arguments.counts)
@@ -290,7 +279,7 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
             "list without a score: merge the counts of all parts"
         )
     if arguments.format == "json":
-        print(json.dumps(to_plain(metrics), indent=1, allow_nan=False))
+        print_json(metrics)
         return 0
     rows = []
     for name, known in vars(metrics).items():
@@ -300,49 +289,42 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _attackers(arguments: argparse.Namespace) -> list[str]:
-    """Return the score files as given, and make the first one that to evaluate."""
-    if isinstance(arguments.scores, Path):  # of the verb `privacy-metrics`
-        return []
-    first, *others = arguments.scores
-    if others and not arguments.strongest:
+def _systems(arguments: argparse.Namespace) -> list[str]:
+    """Return the score files as given, the one to evaluate first."""
+    given = vars(arguments)
+    of_verb = given["scores"]  # several only of the verb `metrics`
+    names = [str(of_verb)] if isinstance(of_verb, Path) else of_verb
+    if given.get("strongest"):
+        alone = ("versus", *_BESIDE[1:], "metrics")
+        refuse_given(arguments, alone, "does not go with --strongest")
+        if not arguments.bootstrap:
+            raise UsageError("--strongest needs bootstrap replicates: give --bootstrap N, too")
+    elif len(names) > 1:
         raise UsageError(
             "several --scores go with --strongest; --versus tests two against each other"
         )
-    if arguments.strongest:
-        conflicting = [n for n in ("versus", *_BESIDE[1:], "metrics") if vars(arguments)[n]]
-        if conflicting:
-            option = conflicting[0].replace("_", "-")
-            raise UsageError(f"--{option} does not go with --strongest")
-        if not arguments.bootstrap:
-            raise UsageError("--strongest needs bootstrap replicates: give --bootstrap N, too")
-        if len({first, *others}) <= len(others):
-            raise UsageError("--strongest: a score file is given twice")
-    arguments.scores, arguments.name = Path(first), first
-    return [first, *others]
-
-
-def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int:
-    from ..metrics.registry import registered
-    from ..stages.privacy_metrics import evaluate_trials
-    from .inputs import metric_options
-
     if arguments.versus and not arguments.bootstrap:
         raise UsageError("--versus compares bootstrap replicates: give --bootstrap N, too")
-    options = metric_options(arguments, Path())
-    trials = read_paired(arguments, options.allow_missing)
-    speakers = (
-        options.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk",
-        arguments.enroll_utt2spk,
-    )
-    others = {
-        given: _read_same_trials(arguments, Path(given), trials)
-        for given in arguments.versus or attackers[1:]
-    }
-    if vars(arguments).get("leave_out_self"):
+    names = [*names, *(arguments.versus or ())]
+    files = [Path(name).resolve() for name in names]
+    if twice := [name for place, name in enumerate(names) if files[place] in files[:place]]:
+        option = "strongest" if given.get("strongest") else "versus"
+        raise UsageError(f"--{option}: {twice[0]} is given twice; name scores of another system")
+    return names
+
+
+def _run_on_file(arguments: argparse.Namespace) -> int:
+    from ..metrics.registry import registered
+
+    (first, *others), given = _systems(arguments), vars(arguments)
+    arguments.scores = Path(first)
+    trials = read_paired(arguments, arguments.allow_missing)
+    systems = {first: trials}
+    systems |= {name: _read_same_trials(arguments, Path(name), trials) for name in others}
+    if given.get("leave_out_self"):
         log(f"privacy-eval: left out {trials.n_self} trials of an utterance with itself")
-        trials = trials.without_self
-        others = {given: other.without_self for given, other in others.items()}
+        systems = {name: of.without_self for name, of in systems.items()}
+    trials = systems[first]
     for warning in trials.remarks:
         log(f"privacy-eval: warning: {warning}")
     if trials.missing or trials.extra:
@@ -351,31 +333,48 @@ def _run_on_file(arguments: argparse.Namespace, attackers: Sequence[str]) -> int
             f"{trials.extra} scores without a trial"
         )
     more: dict[str, object] = {}
-    if options.allow_missing:
+    if arguments.allow_missing:
         more = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
     if arguments.speakers:
         more["speakers"] = _speakers(trials)
-    if vars(arguments).get("worst_case"):
-        from ..metrics import worst_case
+    if given.get("worst_case"):
+        from ..metrics.worst_case import worst_case
 
         more["worst_case"] = worst_case(trials, seed=arguments.seed)
-    if by := vars(arguments).get("by"):
-        drawn = {"bootstrap": options.bootstrap, "seed": options.seed}
+    speakers = (
+        arguments.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk",
+        arguments.enroll_utt2spk,
+    )
+    if by := given.get("by"):
+        drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
         more["groups"] = groups_of_trials(trials, by, speakers, **drawn)
     with registered(operating_points(arguments)):
         _check_keys(arguments)
-        evaluated = evaluate_trials(trials, options, *speakers)
-        compared = {
-            given: evaluate_trials(other, options, *speakers) for given, other in others.items()
-        }
-        if vars(arguments).get("strongest"):
+        evaluated = {name: _evaluate(arguments, of, speakers) for name, of in systems.items()}
+        if given.get("strongest"):
             from .strongest_attacker import show_strongest
 
-            show_strongest(arguments, {attackers[0]: evaluated, **compared}, more)
+            show_strongest(arguments, evaluated, more)
         else:
-            _show(arguments, evaluated, more, compared)
-        _write_plot(arguments, evaluated, compared)
+            _show(arguments, evaluated, more)
+        _write_plot(arguments, evaluated)
     return 0
+
+
+def _evaluate(
+    arguments: argparse.Namespace, trials: Trials, speakers: tuple[Path, Path | None]
+) -> dict[Variant, Evaluation]:
+    """Compute all metrics in both variants, with intervals if there is a bootstrap."""
+    from ..metrics.confidence import speaker_bootstrap
+    from ..metrics.evaluation import evaluate_variants
+
+    if not arguments.bootstrap:
+        return evaluate_variants(trials)
+    from ..io.trial_speakers import with_speakers
+
+    trials = with_speakers(trials, *speakers)
+    drawn = speaker_bootstrap(trials, replicates=arguments.bootstrap, seed=arguments.seed)
+    return evaluate_variants(trials, drawn)
 
 
 def _read_same_trials(arguments: argparse.Namespace, path: Path, trials: Trials) -> Trials:
@@ -389,9 +388,8 @@ def _read_same_trials(arguments: argparse.Namespace, path: Path, trials: Trials)
     return pair(scores, trials, hint="systems are compared on the same trials", ids=ids)
 
 
-def _speakers(trials: Trials) -> list[dict[str, object]]:
+def _speakers(trials: Trials) -> Sequence[SpeakerEer]:
     """Compute the EER of each enrolled speaker, and log how many have too few trials."""
-    from ..io.schema import to_plain
     from ..metrics.eer import speaker_eers
 
     speakers = trials.enrolled.tolist()
@@ -399,71 +397,66 @@ def _speakers(trials: Trials) -> list[dict[str, object]]:
     few = len(set(speakers)) - len(eers)
     if few:
         log(f"privacy-eval: no EER of {few} speakers with fewer than 10 targets or no nontargets")
-    return [to_plain(speaker) for speaker in eers]
+    return eers
 
 
 def _show(
     arguments: argparse.Namespace,
-    evaluated: ConditionMetrics,
-    more: Mapping[str, Any],
-    compared: Mapping[str, ConditionMetrics] = MappingProxyType({}),
+    evaluated: Mapping[str, Mapping[Variant, Evaluation]],
+    more: dict[str, Any],
 ) -> None:
     """Print metrics, intervals and comparisons, with the additional fields `more`."""
-    from ..io.schema import to_plain
-    from ..metrics import VARIANTS, eer_dialects, min_dcf_dialects, worst_case
     from ..metrics.caveats import DECIMAL
-    from ..metrics.eer import eer_percent
 
-    evaluated = _only(evaluated, arguments.metrics)
+    keys, (first, *others) = arguments.metrics, evaluated
+    if keys is not None:
+        evaluated = {n: {v: e.only(keys) for v, e in of.items()} for n, of in evaluated.items()}
+    own = dict(evaluated[first])
     if arguments.log10:  # which the caveat advises
-        caveats = {key: why for key, why in evaluated.caveats.items() if key != DECIMAL}
-        evaluated = replace(evaluated, caveats=caveats)
-    compared = {given: _only(other, arguments.metrics) for given, other in compared.items()}
+        for variant, of in own.items():
+            caveats = {key: why for key, why in of.caveats.items() if key != DECIMAL}
+            own[variant] = replace(of, caveats=caveats)
+        evaluated = {**evaluated, first: own}
     if vars(arguments).get("dialects"):  # of the verb `metrics` only
-        more = {**more, "dialects": eer_dialects(evaluated.scores)}
-        more["min_dcf_dialects"] = min_dcf_dialects(evaluated.scores)
+        from ..metrics.dialects import eer_dialects, min_dcf_dialects
+
+        more["dialects"] = eer_dialects(own["exact"].scores)
+        more["min_dcf_dialects"] = min_dcf_dialects(own["exact"].scores)
     if vars(arguments).get("worst_case") and "worst_case" not in more:
-        more = {**more, "worst_case": worst_case(evaluated.scores, seed=arguments.seed)}
-    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
-    systems = {_name(arguments): evaluated, **compared}
-    comparisons = {v: _compare(systems, v) for v in variants if compared}
+        from ..metrics.worst_case import worst_case
+
+        more["worst_case"] = worst_case(own["exact"].scores, seed=arguments.seed)
+    shown = {v: {name: of[v] for name, of in evaluated.items()} for v in shown_variants(arguments)}
+    comparisons = {}
+    if others:
+        from ..metrics.comparison import compare_evaluations
+
+        comparisons = {v: compare_evaluations(of) for v, of in shown.items()}
     if arguments.format == "json":
         if "groups" in more:
-            groups = {column: plain_report(*of) for column, of in more["groups"].items()}
-            more = {**more, "groups": groups}
-        plain = evaluated.to_plain(variants) | to_plain(more)
+            more["groups"] = {name: plain_report(*of) for name, of in more["groups"].items()}
+        plain = plain_metrics(arguments, own) | more
         if comparisons:
             plain["versus"] = {
-                name: {v: to_plain(comparisons[v].differences[name]) for v in comparisons}
-                for name in compared
+                name: {v: of.differences[name] for v, of in comparisons.items()} for name in others
             }
-        print(json.dumps(plain, indent=1, allow_nan=False))
-        return
-    if arguments.format in ("csv", "latex"):
+        print_json(plain)
+    elif arguments.format in ("csv", "latex"):
         from ..report.score_file_tables import score_files_csv, score_files_latex
 
-        evaluations = {v: {n: _evaluation(s, v) for n, s in systems.items()} for v in variants}
         write = score_files_csv if arguments.format == "csv" else score_files_latex
-        print(write(evaluations, comparisons), end="")
-        return
-    _print_text(evaluated, variants)
-    for speaker in more.get("speakers", ()):
-        print(f"EER of {speaker['speaker']}, at most 50 %: {eer_percent(speaker['eer'])}%")
-    if "dialects" in more:
-        _print_dialects(more["dialects"], more["min_dcf_dialects"])
-    if "worst_case" in more:
-        print_worst_case(more["worst_case"], evaluated.scores)
-    for column, of_column in more.get("groups", {}).items():
-        print_groups(column, *of_column)
-    if comparisons:
-        _print_versus(arguments, comparisons, compared)
+        print(write(shown, comparisons), end="")
+    else:
+        _print_text({v: of[first] for v, of in shown.items()}, more)
+        if comparisons:
+            _print_versus(arguments, comparisons, shown)
 
 
 def _print_dialects(eers: Mapping[str, float | None], costs: Mapping[str, float]) -> None:
     """Print EER and minimum cost as other programs define them, and why they differ."""
     from tabulate import tabulate
 
-    from ..metrics import DIALECTS, MIN_DCF_DIALECTS
+    from ..metrics.dialects import DIALECTS, MIN_DCF_DIALECTS
 
     rows = [
         (name, "n/a" if eer is None else f"{100 * eer:.3f}", *astuple(DIALECTS[name]))
@@ -476,11 +469,6 @@ def _print_dialects(eers: Mapping[str, float | None], costs: Mapping[str, float]
     print(f"\n{tabulate(rows, headers=headers, disable_numparse=True)}")
 
 
-def _name(arguments: argparse.Namespace) -> str:
-    """Return the name of the (first) score file as given."""
-    return str(vars(arguments).get("name") or arguments.scores or arguments.target)
-
-
 def _check_keys(arguments: argparse.Namespace) -> None:
     """Refuse metrics that are not computed."""
     from ..metrics import of_kind
@@ -490,100 +478,65 @@ def _check_keys(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--metrics: no metric {unknown[0]!r}, only {', '.join(computed)}")
 
 
-def _only(evaluated: ConditionMetrics, keys: Sequence[str] | None) -> ConditionMetrics:
-    """Restrict metrics, their replicates and caveats to those of `keys`, in this order."""
-    from ..metrics import CAVEATS
-
-    if keys is None:
-        return evaluated
-    drawn = evaluated.replicates
-    if drawn is not None:
-        values = {
-            f"{v} {key}": drawn.values[f"{v} {key}"] for v in evaluated.metrics for key in keys
-        }
-        drawn = replace(drawn, values=values)
-    return replace(
-        evaluated,
-        metrics={v: {key: of[key] for key in keys} for v, of in evaluated.metrics.items()},
-        caveats={
-            c: why for c, why in evaluated.caveats.items() if any(map(CAVEATS[c].concerns, keys))
-        },
-        replicates=drawn,
-    )
-
-
 def _print_versus(
     arguments: argparse.Namespace,
     comparisons: Mapping[Variant, Comparison],
-    compared: Mapping[str, ConditionMetrics],
+    shown: Mapping[Variant, Mapping[str, Evaluation]],
 ) -> None:
     """Print the comparison with each other system, and of further variants the values that
     differ."""
     from tabulate import tabulate
 
-    from ..metrics import METRICS, NOT_AVAILABLE
+    from ..metrics import NOT_AVAILABLE
     from ..report.score_file_tables import differing_rows
 
-    for name, other in compared.items():
+    first, *others = next(iter(shown.values()))
+    every: list[Mapping[str, str]] = []
+    for name in others:
         rows = {variant: comparison.cells(name) for variant, comparison in comparisons.items()}
         for variant, of_variant in rows.items():
-            for row, key in zip(of_variant, comparisons[variant].values, strict=True):
-                drawn = other.intervals[variant][key]
-                bounds = METRICS[key].interval((drawn.low, drawn.high), detailed=True)
+            every += [dict(row) for row in of_variant]
+            for row, own in zip(of_variant, shown[variant][name].cells(), strict=True):
                 if row["other"] != NOT_AVAILABLE:
-                    row["other"] += f" {bounds}"
+                    row["other"] += f" {own['95 % interval']}"
         for printed, (variant, different) in enumerate(differing_rows(rows)):
-            title = f"{_name(arguments)} against {name} ({variant}), difference = first - other"
+            title = f"{first} against {name} ({variant}), difference = first - other"
             if printed:
                 title += ", where values differ" if different else ": the same values"
             print(f"\n# {title}")
             if different:
                 print(tabulate(different, headers="keys", disable_numparse=True))
-    _print_if_without_width(
-        row for c in comparisons.values() for name in compared for row in c.cells(name)
-    )
-    for name, other in compared.items():
-        reasons = (why for v in comparisons for why in _evaluation(other, v).reasons)
-        for reason in dict.fromkeys(reasons):
+    _print_if_without_width(every)
+    for name in others:
+        for reason in dict.fromkeys(why for of in shown.values() for why in of[name].reasons):
             print(f"caveat of {name}: {reason}")
     comparison = next(iter(comparisons.values()))
     print(
         f"p: two-sided, paired by the bootstrap over {comparison.n_speakers} speakers; "
         f"{arguments.bootstrap} replicates resolve p down to {comparison.least_p_value:.3g}"
     )
-    if len(compared) > 1:
+    if len(others) > 1:
         print(
-            f"p (Holm): corrected, for each metric alone, over the {len(compared)} comparisons of "
-            f"{_name(arguments)} with each of {', '.join(compared)}, which are not compared with "
-            "each other"
+            f"p (Holm): corrected, for each metric alone, over the {len(others)} comparisons of "
+            f"{first} with each of {', '.join(others)}, which are not compared with each other"
         )
     for note in comparison.notes:
         print(note)
 
 
-def _compare(systems: Mapping[str, ConditionMetrics], variant: Variant) -> Comparison:
-    from ..metrics.comparison import paired_comparison
-
-    replicates = [s.replicates for s in systems.values() if s.replicates is not None]
-    values = {name: s.metrics[variant] for name, s in systems.items()}
-    return paired_comparison(values, replicates, variant, [s.caveats for s in systems.values()])
-
-
-def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> None:
-    """Print a line per metric of the first variant and those that differ in others, then counts."""
+def _print_text(evaluations: Mapping[Variant, Evaluation], more: Mapping[str, Any]) -> None:
+    """Print a line per metric of the first variant and those that differ in others, then counts,
+    and what else was asked for."""
+    from ..metrics.eer import eer_percent
     from ..report.score_file_tables import differing_rows
 
-    scores, replicates = evaluated.scores, evaluated.replicates
-    counts = f"{scores.n_target} target and {scores.n_nontarget} nontarget trials"
-    if replicates is not None:
-        counts += f", {replicates.n_speakers} speakers with target trials"
-    evaluations = {variant: _evaluation(evaluated, variant) for variant in variants}
+    first = next(iter(evaluations.values()))
     rows = {variant: of.cells() for variant, of in evaluations.items()}
     for printed, (variant, different) in enumerate(differing_rows(rows)):
-        title: list[str] = [variant] if len(variants) > 1 else []
+        title: list[str] = [variant] if len(evaluations) > 1 else []
         if printed:
             title.append("where it differs" if different else "the same values")
-        if evaluated.intervals:
+        if first.intervals:
             title.append("95 % intervals over speakers")
         if title:
             print(f"# {', '.join(title)}")
@@ -591,14 +544,23 @@ def _print_text(evaluated: ConditionMetrics, variants: Sequence[Variant]) -> Non
             widths = {key: max(len(row[key]) for row in different) for key in different[0]}
             for row in different:
                 print("  ".join(f"{row[key]:{width}}" for key, width in widths.items()).rstrip())
+    counts = f"{first.n_target} target and {first.n_nontarget} nontarget trials"
+    notes = [note for of in evaluations.values() for note in of.notes]
+    if (drawn := first.replicates) is not None:
+        counts += f", {drawn.n_speakers} speakers with target trials"
+        notes += few_replicates(next(iter(drawn.values.values())).size, drawn.n_speakers)
     print(counts)
-    _print_if_without_width(row for of_variant in rows.values() for row in of_variant)
-    for note in dict.fromkeys(note for of in evaluations.values() for note in of.notes):
+    _print_if_without_width([row for of_variant in rows.values() for row in of_variant])
+    for note in dict.fromkeys(notes):
         print(f"caveat: {note}")
-    if replicates is not None:
-        size = next(iter(replicates.values.values())).size
-        for caveat in few_replicates(size, replicates.n_speakers):
-            print(f"caveat: {caveat}")
+    for speaker in more.get("speakers", ()):
+        print(f"EER of {speaker.speaker}, at most 50 %: {eer_percent(speaker.eer)}%")
+    if "dialects" in more:
+        _print_dialects(more["dialects"], more["min_dcf_dialects"])
+    if "worst_case" in more:
+        print(f"\n{more['worst_case']}")
+    for column, (report, caveats) in more.get("groups", {}).items():
+        print(f"\n# by {column}", report, *caveats, sep="\n")
 
 
 def _print_if_without_width(rows: Iterable[Mapping[str, str]]) -> None:
@@ -609,20 +571,8 @@ def _print_if_without_width(rows: Iterable[Mapping[str, str]]) -> None:
         print(NO_WIDTH_NOTE)
 
 
-def _evaluation(evaluated: ConditionMetrics, variant: Variant) -> Evaluation:
-    """Return one variant of the metrics."""
-    from ..metrics import Evaluation, caveats_of
-
-    scores, caveats = evaluated.scores, caveats_of(evaluated.caveats, variant)
-    counts, tag = (scores.n_target, scores.n_nontarget), evaluated.tags[variant]
-    values, intervals = evaluated.metrics[variant], evaluated.intervals.get(variant, {})
-    return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
-
-
 def _write_plot(
-    arguments: argparse.Namespace,
-    evaluated: ConditionMetrics,
-    compared: Mapping[str, ConditionMetrics] = MappingProxyType({}),
+    arguments: argparse.Namespace, evaluated: Mapping[str, Mapping[Variant, Evaluation]]
 ) -> None:
     """Write the plot of all systems, if it was asked for."""
     if arguments.plot is None:
@@ -631,7 +581,6 @@ def _write_plot(
     from ..report.figures.drawing import Drawing, write
 
     variant: Variant = "exact" if arguments.variant == "both" else arguments.variant
-    named = {_name(arguments): evaluated, **compared}
-    plot = score_plot({name: _evaluation(of, variant) for name, of in named.items()})
+    plot = score_plot({name: of[variant] for name, of in evaluated.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])

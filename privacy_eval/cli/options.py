@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,15 +78,21 @@ class Usage:
         return ", ".join(n for n in self.needed if given[n[2:].replace("-", "_")] is None)
 
 
-def two_usages(parser: argparse.ArgumentParser, *, needed: str = "") -> tuple[Usage, Usage]:
+def two_usages(
+    parser: argparse.ArgumentParser, *runs: Callable[[argparse.Namespace], int], needed: str = ""
+) -> tuple[Usage, Usage]:
     """Give a verb two usages: the stage over a tree (with `--results`), and single files.
 
-    `needed`: an option of both usages that single files need.
+    `runs`: what each runs, of verbs without a function `run`; `needed`: an option of both usages
+    that single files need.
     """
     stage = Usage(parser, "over a tree (the stage of the recipe)")
     files = Usage(parser, "on single files")
     files.needed += [needed] if needed else []
     parser.set_defaults(usages=(stage, files))
+    if runs:
+        over_tree, on_files = runs
+        parser.set_defaults(run=lambda a: over_tree(a) if runs_as_stage(a) else on_files(a))
     return stage, files
 
 
@@ -455,6 +461,22 @@ def log(text: str) -> None:
         print(lines, file=sys.stderr)
     except OSError:  # a full disk: messages are lost, never a result
         sys.stderr = open(os.devnull, "w")
+
+
+def print_json(content: object) -> None:
+    """Print results as JSON, as `to_plain` makes them plain."""
+    import json
+
+    from ..io.schema import to_plain
+
+    print(json.dumps(to_plain(content), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def refuse_given(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse the first of the options that was given."""
+    for name in names:
+        if vars(arguments).get(name):
+            raise UsageError(f"--{name.replace('_', '-')} {why}")
 
 
 def check_plot(file: Path | None) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, counted
-from .options import add, add_data, log, path
+from .options import add, add_data, log, path, print_json
 
 if TYPE_CHECKING:
     from ..speech.phones import PhoneRecognizer
@@ -65,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             "interval": intervals[0] if intervals else None,
             "utterances": {n: {"errors": c.errors, "phones": c.words} for n, c in found.items()},
         }
-        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(plain)
         return 0
     text = f"PER {100 * per:.2f} % ({errors.sum()} / {phones.sum()})"
     if intervals:

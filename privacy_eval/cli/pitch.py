@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from ..errors import PrivacyEvalError, abbreviate, located
-from .options import add, log, path, progress, value
+from .options import add, log, path, print_json, progress, value
 
 EXAMPLE = "--original data/libri_test --anonymized data/libri_test_anon"
 
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         of_set = {"mean": summary.mean, "std": summary.std, "chance": chance}
         plain = {**of_set, "stretched": stretched, "utterances": correlations}
-        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(plain)
         return 0
     values = {"pitch_correlation_mean": summary.mean, "pitch_correlation_std": summary.std}
     if chance is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import metrics
@@ -14,9 +13,9 @@ from .options import (
     add,
     add_metric,
     add_tree,
+    fill,
     log,
     progress,
-    runs_as_stage,
     two_usages,
 )
 
@@ -29,7 +28,7 @@ EXAMPLE = "--tree baseline --results exp --bootstrap 1000"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one score file."""
-    stage, files = two_usages(parser)
+    stage, files = two_usages(parser, _stage, metrics.run)
     add_tree(stage)
     add(stage, *JOBS, "--isolate", "--details")
     files.add_argument("--scores", required=True, **metrics.SCORES)
@@ -38,20 +37,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metric(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _stage(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate, counted, missing_library
     from ..products.freshness import LIBRARY
-    from ..stages.privacy_metrics import evaluate_tree
+    from ..stages.privacy_metrics import Options, evaluate_tree
     from ..stages.transcripts import without_intervals
-    from .inputs import exit_code, load_experiment, log_items, metric_options, run_settings
-
-    if not runs_as_stage(arguments):
-        return metrics.run(arguments)
+    from .inputs import exit_code, load_experiment, log_items, run_settings
 
     experiment = load_experiment(arguments)
-    options = metric_options(arguments, arguments.tree)
-    protocol = experiment.asv.protocol
-    options = replace(options, groups=protocol.groups, ids=protocol.ids)
+    protocol, utt2spk = experiment.asv.protocol, arguments.utt2spk
+    own = {
+        "utt2spk": None if utt2spk is None else arguments.tree / utt2spk,
+        "groups": protocol.groups,
+        "ids": protocol.ids,
+    }
+    options = fill(Options, arguments, **own)
     if not arguments.job:
         _log_earlier_records(experiment, options)
     outcome = evaluate_tree(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from .options import add, add_data, log, path
+from .options import add, add_data, log, path, print_json
 
 EXAMPLE = "--data data/libri_test --format json"
 
@@ -40,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             log(f"privacy-eval: warning: {CAVEATS[OTHER_LEVEL].reason}: {difference:+.1f} dB")
     if arguments.format == "json":
         plain = {"utterances": rated, "mean": mean, "interval": interval}
-        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(plain)
         return 0
     for quality in QUALITIES:
         text = f"{quality.upper():<5} {mean[quality]:.3f}"

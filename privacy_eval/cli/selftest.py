@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..errors import abbreviate
-from .options import add
+from .options import add, print_json
 
 if TYPE_CHECKING:
     from ..check.selftest import Case
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
             "versions": versions(),
             "summary": summary(cases),
         }
-        print(json.dumps(plain, indent=1, allow_nan=False))
+        print_json(plain)
     else:
         _print_table(cases)
         for case in failed:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import JOBS, add, add_tree, log, path, runs_as_stage, two_usages
+from .options import JOBS, add, add_tree, log, path, print_json, two_usages
 
 if TYPE_CHECKING:
     from ..asv.voice_similarity import SimilarityResult
@@ -19,7 +18,7 @@ EXAMPLE = "--tree baseline --results exp"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one trial set."""
-    stage, files = two_usages(parser)
+    stage, files = two_usages(parser, _stage, _files)
     add_tree(stage, common=parser)
     add(parser, "--out", help="output folder of matrices and speakers; over a tree: of all results")
     add(parser, "--allow-missing", "--allow-pipes")
@@ -28,10 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(files, "--utt2spk", required=True)
     files.add_argument("--original", required=True, **path("SCP"))
     files.add_argument("--anonymized", required=True, **path("SCP"))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:
@@ -66,7 +61,7 @@ def _files(arguments: argparse.Namespace) -> int:
         plain["speakers"] = len(measured.speakers)
         if arguments.allow_missing:
             plain["utterances_left_out"] = measured.left_out
-        print(json.dumps(plain, indent=1, allow_nan=False))
+        print_json(plain)
         return 0
     for variant, similarity in measured.by_variant.items():
         if len(measured.by_variant) > 1:

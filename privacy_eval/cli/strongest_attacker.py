@@ -3,66 +3,65 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import counted
-from .options import few_replicates
+from .metric_extras import plain_metrics
+from .options import few_replicates, print_json
 
 if TYPE_CHECKING:
     from ..attackers.strongest import Strongest
-    from ..stages.privacy_metrics import ConditionMetrics
+    from ..metrics import Evaluation, Variant
 
 
 def show_strongest(
     arguments: argparse.Namespace,
-    attackers: Mapping[str, ConditionMetrics],
+    attackers: Mapping[str, Mapping[Variant, Evaluation]],
     more: Mapping[str, object],
 ) -> None:
     """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
     from ..attackers.strongest import strongest
     from ..io.schema import to_plain
-    from ..metrics import VARIANTS
+    from ..metrics import withholding_caveat
 
-    names = list(attackers)
-    drawn = [s.replicates for s in attackers.values() if s.replicates is not None]
-    result = strongest(
-        [s.metrics["exact"]["eer"] for s in attackers.values()],
-        [d.values["exact eer"] for d in drawn],
-    )
+    names, exact = list(attackers), {name: of["exact"] for name, of in attackers.items()}
+    drawn = [of.replicates for of in exact.values() if of.replicates is not None]
+    eers = [of["eer"] for of in exact.values()]
+    result = strongest(eers, [of.values["exact eer"] for of in drawn])
     caveats = [*few_replicates(arguments.bootstrap, drawn[0].n_speakers), *result.notes]
-    judged = {name: _judged(name, attackers) for name in names}
+    weaker = {name: _overestimates(name, exact) for name in names}
     if arguments.format == "json":
-        variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
         rivals = [names[rival] for rival in result.rivals]
         plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
         del plain["eers"]
-        each = {name: of.to_plain(variants) for name, of in judged.items()}
+        each = {name: plain_metrics(arguments, of) for name, of in attackers.items()}
+        for name, reasons in weaker.items():
+            each[name]["caveats"] |= reasons
         everything = {"strongest": plain, "caveats": caveats, "attackers": each, **more}
-        print(json.dumps(everything, indent=1, allow_nan=False))
+        print_json(everything)
         return
-    _print(judged, result)
+    _print(exact, result)
     for text in caveats:
         print(f"caveat: {text}")
-    for name, system in judged.items():
-        for reason in _reasons(system):
+    for name, reasons in weaker.items():
+        withheld = withholding_caveat({**exact[name].caveats, **reasons}, "eer")
+        for reason in [*([withheld.reason] if withheld else []), *reasons.values()]:
             print(f"caveat of {name}: {reason}")
 
 
-def _print(attackers: Mapping[str, ConditionMetrics], result: Strongest) -> None:
+def _print(attackers: Mapping[str, Evaluation], result: Strongest) -> None:
     from tabulate import tabulate
 
     from ..metrics import METRICS, NO_WIDTH, NO_WIDTH_NOTE
 
     eer, names, rows = METRICS["eer"], list(attackers), []
-    for place, (name, system) in enumerate(attackers.items()):
-        own = system.intervals["exact"]["eer"]
+    for place, (name, of) in enumerate(attackers.items()):
+        own = of.intervals["eer"]
         mark = "not told from it" if place in result.rivals else ""
         interval = eer.interval((own.low, own.high), detailed=True)
-        value = eer.format(system.metrics["exact"]["eer"], detailed=True)
+        value = eer.format(of["eer"], detailed=True)
         rows.append((name, value, interval, "strongest" if place == result.name else mark))
     headers = ("attacker", "EER, %", "95 % interval", "")
     print(tabulate(rows, headers=headers, disable_numparse=True))
@@ -94,38 +93,23 @@ def attacker_id(file: str) -> str:
     return name.lower().replace("_", "-")
 
 
-def _judged(name: str, attackers: Mapping[str, ConditionMetrics]) -> ConditionMetrics:
-    """Add the caveats of an attacker weaker than the words alone, or than an aligned or normalized
-    variant of its own, as files are named."""
+def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, str]:
+    """Return the caveats of an attacker weaker than the words alone, or than an aligned or
+    normalized variant of its own, as files are named."""
     from ..metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
     from ..metrics.comparison import is_weaker, overestimate_reason, paired_bounds
     from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
 
-    own, caveats = attackers[name], {}
-    one = attacker_id(name)
-    assert own.replicates is not None
-    for other, system in sorted(attackers.items(), key=lambda o: -o[1].metrics["exact"]["eer"]):
+    own, one, caveats = attackers[name], attacker_id(name), dict[str, str]()
+    for other, of in sorted(attackers.items(), key=lambda o: -o[1]["eer"]):
         two = attacker_id(other)
         is_words = two == WORDS and one not in (WORDS, "fused")
         if not is_words and not is_variant(two, one, ("", *CHALLENGE_ATTACKERS)):
             continue
-        assert system.replicates is not None
-        first, second = (r.values["exact eer"] for r in (own.replicates, system.replicates))
-        bounds = paired_bounds(first, second, own.replicates.n_speakers)
-        eer = system.metrics["exact"]["eer"]
-        if is_weaker(own.metrics["exact"]["eer"], eer, bounds):
+        first, second = (r for r in (own.replicates, of.replicates) if r is not None)
+        one_eer, two_eer = (r.values["exact eer"] for r in (first, second))
+        bounds = paired_bounds(one_eer, two_eer, first.n_speakers)
+        if is_weaker(own["eer"], of["eer"], bounds):
             key = WEAKER_THAN_WORDS if is_words else WEAKER_THAN_VARIANT
-            caveats[key] = overestimate_reason(key, "eer", eer, bounds, other)
-    return replace(own, caveats={**own.caveats, **caveats})
-
-
-def _reasons(system: ConditionMetrics) -> Iterator[str]:
-    """Yield why the EER is withheld, and by whom privacy is overestimated."""
-    from ..metrics import withholding_caveat
-    from ..metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
-
-    if caveat := withholding_caveat(system.caveats, "eer"):
-        yield caveat.reason
-    for key in (WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT):
-        if key in system.caveats:
-            yield system.caveats[key]
+            caveats[key] = overestimate_reason(key, "eer", of["eer"], bounds, other)
+    return {key: caveats[key] for key in (WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT) if key in caveats}

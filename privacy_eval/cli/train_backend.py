@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from .options import add, add_tree, path, positive, runs_as_stage, two_usages, value
+from .options import add, add_tree, path, positive, two_usages, value
 
 EXAMPLE = "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the stage, and those of one back end."""
-    stage, files = two_usages(parser, needed="--out")
+    stage, files = two_usages(parser, _stage, _files, needed="--out")
     add_tree(stage, common=parser)
     add(parser, "--out", help="output folder of the back end; not needed over a tree")
     add(parser, "--allow-pipes")
@@ -22,10 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(files, "--utt2spk", required=True, help="speakers of the x-vectors")
     files.add_argument("--vectors", required=True, **path("SCP"))
     files.add_argument("--total-covariance-factor", **value("F", type=float, default=0.0))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    return _stage(arguments) if runs_as_stage(arguments) else _files(arguments)
 
 
 def _files(arguments: argparse.Namespace) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from .group_options import add_by, plain_groups, print_rates, read_by
-from .options import add, log, path
+from .options import add, log, path, print_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out {len(missing)} utterances without a prediction")
     if arguments.format == "json":
         content = plain[""] if list(plain) == [""] else plain
-        print(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(content)
         return 0
     for name, values in plain.items():
         print(_line(name, values))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from ..errors import abbreviate
 from .group_options import add_by, plain_groups, print_rates, read_by
-from .options import add, choice, few_replicates, log, path
+from .options import add, choice, few_replicates, log, path, print_json
 
 if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.allow_missing:
         plain["left_out"] = {"references": first.missing, "hypotheses": first.extra}
     if arguments.format == "json":
-        print(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(plain)
         return 0
 
     def line(name: str, c: dict[str, Any]) -> str:

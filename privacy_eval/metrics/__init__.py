@@ -4,7 +4,6 @@
 computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
 """
 
-from .amount import amounts as amounts
 from .caveats import CAVEATS as CAVEATS
 from .caveats import NOT_AVAILABLE as NOT_AVAILABLE
 from .caveats import Caveat as Caveat
@@ -14,15 +13,9 @@ from .caveats import find_ties as find_ties
 from .caveats import withholding_caveat as withholding_caveat
 from .cllr import cllr as cllr
 from .cllr import min_cllr as min_cllr
-from .comparison import Comparison as Comparison
-from .comparison import compare as compare
 from .confidence import Interval as Interval
 from .confidence import speaker_bootstrap as speaker_bootstrap
 from .detection import min_dcf as min_dcf
-from .dialects import DIALECTS as DIALECTS
-from .dialects import MIN_DCF_DIALECTS as MIN_DCF_DIALECTS
-from .dialects import eer_dialects as eer_dialects
-from .dialects import min_dcf_dialects as min_dcf_dialects
 from .eer import Eer as Eer
 from .eer import bengio_mariethoz_interval as bengio_mariethoz_interval
 from .eer import kaldi_eer as kaldi_eer
@@ -30,8 +23,6 @@ from .eer import rocch_eer as rocch_eer
 from .eer import speechbrain_eer as speechbrain_eer
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
-from .groups import GroupReport as GroupReport
-from .groups import groups as groups
 from .linkability import linkability as linkability
 from .pav import pav as pav
 from .registry import METRICS as METRICS
@@ -51,7 +42,5 @@ from .trial_scores import VARIANTS as VARIANTS
 from .trial_scores import TrialScores as TrialScores
 from .trial_scores import Variant as Variant
 from .trials import Trials as Trials
-from .worst_case import WorstCase as WorstCase
-from .worst_case import worst_case as worst_case
 from .zebra import categorical_tag as categorical_tag
 from .zebra import zebra as zebra

@@ -7,7 +7,7 @@ same speakers for every system, so that what the systems share cancels out in th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,10 @@ from .caveats import (
     CAVEATS,
     NOT_AVAILABLE,
     WEAKER_THAN_VARIANT,
-    caveats_of,
-    find_caveats,
-    find_ties,
     marked_text,
     withholding_key,
 )
 from .confidence import (
-    BootstrapReplicates,
     Interval,
     difference_p_value,
     expanded_interval,
@@ -34,11 +30,11 @@ from .confidence import (
     needed_for_tests,
     speaker_bootstrap,
 )
-from .evaluation import warn_of_utterances
+from .evaluation import Evaluation, evaluate_variants, warn_of_utterances
 from .pairing import rows_of_same
 from .pav import FloatArray
 from .printed import Printed
-from .registry import METRICS, score_metrics
+from .registry import METRICS
 from .trial_scores import Variant
 from .trials import Trials
 
@@ -229,38 +225,26 @@ def compare(
     (name, first), *others = systems.items()
     warn_of_utterances(first)
     enrolled, trial = first.speakers
-    values, replicates, caveats = {}, [], []
+    evaluated = {}
     for other, of_other in [(name, first), *others]:
         with located(f"{name} and {other}"):
             rows = rows_of_same(of_other, first)
         trials = of_other.with_columns(
             enrolled_speaker=enrolled.take(rows), trial_speaker=trial.take(rows)
         )
-        scores = trials.scores
-        values[other] = score_metrics(scores, variant=variant)
-        counts = scores.n_target, scores.n_nontarget
-        caveats.append(find_caveats(values[other]["eer"], *counts, ties=find_ties(trials)))
-        replicates.append(speaker_bootstrap(trials, replicates=bootstrap, seed=seed))
-    return paired_comparison(values, replicates, variant, caveats)
+        replicates = speaker_bootstrap(trials, replicates=bootstrap, seed=seed)
+        of_variant = evaluate_variants(trials, replicates, variants=[variant])
+        evaluated[other] = of_variant[variant]
+    return compare_evaluations(evaluated)
 
 
-def paired_comparison(
-    values: Mapping[str, Mapping[str, float]],
-    replicates: Sequence[BootstrapReplicates],
-    variant: Variant,
-    caveats: Sequence[Mapping[str, str]] = (),
-) -> Comparison:
-    """Compare the first system with the others, given their values and replicates.
+def compare_evaluations(systems: Mapping[str, Evaluation]) -> Comparison:
+    """Compare the first system with the others, given their values and paired replicates.
 
     Parameters
     ----------
-    values : mapping of str to mapping
-        Metrics by key, by the name of the system.
-    replicates : sequence of BootstrapReplicates
-        Of each system, paired: of one design, seed and number.
-    variant : {"exact", "challenge"}
-    caveats : sequence of mappings, optional
-        Of each system, as from `find_caveats`.
+    systems : mapping of str to Evaluation
+        By name, of one variant, with replicates of one design, seed and number.
 
     Returns
     -------
@@ -271,46 +255,29 @@ def paired_comparison(
     ValueError
         Replicates that are not paired.
     """
-    (first, drawn), *others = zip(values, replicates, strict=True)
-    if any((r.design, r.seed) != (drawn.design, drawn.seed) for _, r in others):
+    first, *others = systems.values()
+    drawn, *of_others = (of.replicates for of in systems.values() if of.replicates is not None)
+    if any((r.design, r.seed) != (drawn.design, drawn.seed) for r in of_others):
         raise ValueError("replicates are not paired: they are of different trials or seeds")
-    n_speakers = drawn.n_speakers
-    by_system = {
-        other: {
-            key: _difference(
-                value,
-                values[other][key],
-                drawn.values[f"{variant} {key}"],
-                of_other.values[f"{variant} {key}"],
-                n_speakers,
+    n_speakers, by_system = drawn.n_speakers, [dict[str, Difference]() for _ in others]
+    for key, value in first.values.items():
+        name = f"{first.variant} {key}"
+        differences = [subtract(drawn.values[name], of.values[name]) for of in of_others]
+        p_values = [difference_p_value(of, n_speakers) for of in differences]
+        adjusted = holm(p_values)
+        for place, other in enumerate(others):
+            by_system[place][key] = Difference(
+                other.values[key],
+                float(subtract(value, other.values[key])),
+                expanded_interval(differences[place], n_speakers),
+                p_values[place],
+                adjusted[place],
+                withholding_key({**first.caveats, **other.caveats}, key),
             )
-            for key, value in values[first].items()
-        }
-        for other, of_other in others
-    }
-    withheld = [{**caveats[0], **of_other} for of_other in caveats[1:]] or [{}] * len(others)
-    for key in values[first]:
-        adjusted = holm([of_system[key].p_value for of_system in by_system.values()])
-        for of_system, p_value, reasons in zip(by_system.values(), adjusted, withheld, strict=True):
-            caveat = withholding_key(caveats_of(reasons, variant), key)
-            of_system[key] = replace(of_system[key], p_value_holm=p_value, caveat=caveat)
     size = next(iter(drawn.values.values())).size
     least = difference_p_value(np.ones(size), n_speakers)
-    return Comparison(values[first], by_system, variant, n_speakers, least)
-
-
-def _difference(
-    value: float, other: float, drawn: ArrayLike, drawn_other: ArrayLike, n_speakers: int
-) -> Difference:
-    differences = subtract(drawn, drawn_other)
-    p_value = difference_p_value(differences, n_speakers)
-    return Difference(
-        other,
-        float(subtract(value, other)),
-        expanded_interval(differences, n_speakers),
-        p_value,
-        p_value,
-    )
+    named = dict(zip([*systems][1:], by_system, strict=True))
+    return Comparison(first.values, named, first.variant, n_speakers, least)
 
 
 def subtract(first: ArrayLike, second: ArrayLike) -> FloatArray:

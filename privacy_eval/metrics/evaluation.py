@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -19,11 +20,11 @@ from .caveats import (
     withholding_caveat,
     withholding_key,
 )
-from .confidence import Interval, speaker_bootstrap
+from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
 from .groups import trials_by
 from .printed import CHANCE_OF_ZEBRA, Printed, bias_notes
 from .registry import METRICS, score_metrics, zebra_tag
-from .trial_scores import TrialScores, Variant
+from .trial_scores import VARIANTS, TrialScores, Variant
 from .trials import Trials
 
 
@@ -35,25 +36,48 @@ class Evaluation(Printed):
     ----------
     values : mapping of str to float
         By key of `METRICS`, in its unit: rates are fractions.
-    zebra_tag : str or None
-        Category of `zebra_individual`; None of implausible scores.
-    n_target, n_nontarget : int
     variant : str
     caveats : mapping of str to str
         Reasons why values are uninformative about privacy, by their key in `CAVEATS`.
-    intervals : mapping of str to Interval
-        95 % intervals of the bootstrap over speakers, where speakers were given.
     scores : TrialScores
+    replicates : BootstrapReplicates or None
+        Of the bootstrap over speakers, where speakers were given.
     """
 
     values: Mapping[str, float]
-    zebra_tag: str | None
-    n_target: int
-    n_nontarget: int
     variant: Variant
     caveats: Mapping[str, str]
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
-    scores: TrialScores | None = field(default=None, compare=False)
+    scores: TrialScores = field(compare=False)
+    replicates: BootstrapReplicates | None = field(default=None, compare=False)
+
+    @property
+    def n_target(self) -> int:
+        """Number of target trials."""
+        return self.scores.n_target
+
+    @property
+    def n_nontarget(self) -> int:
+        """Number of nontarget trials."""
+        return self.scores.n_nontarget
+
+    @cached_property
+    def zebra_tag(self) -> str | None:
+        """Category of `zebra_individual`; None of implausible scores."""
+        graded = withholding_caveat(self.caveats, "zebra_individual") is None
+        return zebra_tag(self.values, self.variant) if graded else None
+
+    @cached_property
+    def intervals(self) -> Mapping[str, Interval]:
+        """95 % intervals of the bootstrap, by key."""
+        if (drawn := self.replicates) is None:
+            return {}
+        return {key: drawn.interval(f"{self.variant} {key}") for key in self.values}
+
+    def only(self, metrics: Iterable[str]) -> Evaluation:
+        """Restrict the values to some metrics, in this order, and the caveats to theirs."""
+        values = {key: self.values[key] for key in metrics}
+        concerned = [key for key in self.caveats if any(map(CAVEATS[key].concerns, values))]
+        return replace(self, values=values, caveats={key: self.caveats[key] for key in concerned})
 
     def __getitem__(self, metric: str) -> float:
         return self.values[metric]
@@ -205,41 +229,67 @@ def evaluate(
     0.25
     """
     if nontarget is not None:
-        return _evaluation(None, TrialScores(target, nontarget), variant)
+        return _evaluation(TrialScores(target, nontarget), variant)
     if isinstance(target, Trials):
         trials = target
     else:
         trials = Trials(target, score=scores, label=labels)
     if by is None:
-        return _evaluation(trials, trials.scores, variant, bootstrap, seed)
+        return _evaluation(trials, variant, bootstrap, seed)
     evaluations = {}
     for value, part in trials_by(trials, by).items():
         with located(f"{trials.name}, {by} {value}"):
             several = part.knows_speakers and len(part.take(part.is_target).trial_speaker.used) > 1
-            drawn = bootstrap if several else 0
-            evaluations[value] = _evaluation(part, part.scores, variant, drawn, seed)
+            evaluations[value] = _evaluation(part, variant, bootstrap if several else 0, seed)
     return Evaluations(by, evaluations)
 
 
 def _evaluation(
-    trials: Trials | None,
-    scores: TrialScores,
-    variant: Variant,
-    bootstrap: int = 0,
-    seed: int = 0,
+    trials: Trials | TrialScores, variant: Variant, bootstrap: int = 0, seed: int = 0
 ) -> Evaluation:
-    values = score_metrics(scores, variant=variant)
-    counts = scores.n_target, scores.n_nontarget
-    intervals: Mapping[str, Interval] = {}
-    if trials is not None and trials.knows_speakers and bootstrap:
+    replicates = None
+    if bootstrap and isinstance(trials, Trials) and trials.knows_speakers:
         warn_of_utterances(trials)
         replicates = speaker_bootstrap(trials, replicates=bootstrap, seed=seed)
-        intervals = {key: replicates.interval(f"{variant} {key}") for key in values}
-    ties = find_ties(scores if trials is None else trials)
-    caveats = find_caveats(values["eer"], *counts, ties=ties, variant=variant)
-    graded = withholding_caveat(caveats, "zebra_individual") is None
-    tag = zebra_tag(values, variant) if graded else None
-    return Evaluation(values, tag, *counts, variant, caveats, intervals, scores)
+    return evaluate_variants(trials, replicates, variants=[variant])[variant]
+
+
+def evaluate_variants(
+    trials: Trials | TrialScores,
+    replicates: BootstrapReplicates | None = None,
+    *,
+    variants: Sequence[Variant] = VARIANTS,
+    ties: Mapping[str, float] | None = None,
+) -> dict[Variant, Evaluation]:
+    """Compute all metrics in several variants.
+
+    Parameters
+    ----------
+    trials : Trials or TrialScores
+    replicates : BootstrapReplicates, optional
+        Of the same trials.
+    variants : sequence of {"exact", "challenge"}
+    ties : mapping, optional
+        As from `find_ties`, if they are known.
+
+    Returns
+    -------
+    dict of str to Evaluation
+
+    Examples
+    --------
+    >>> evaluate_variants(TrialScores([1.0], [0.0]))["challenge"]["eer"]
+    0.0
+    """
+    scores = trials if isinstance(trials, TrialScores) else trials.scores
+    ties = find_ties(trials) if ties is None else ties
+    evaluations = {}
+    for variant in variants:
+        values = score_metrics(scores, variant=variant)
+        counts = scores.n_target, scores.n_nontarget
+        caveats = find_caveats(values["eer"], *counts, ties=ties, variant=variant)
+        evaluations[variant] = Evaluation(values, variant, caveats, scores, replicates)
+    return evaluations
 
 
 def warn_of_utterances(trials: Trials) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import enumerated
-from ..io.csv_text import csv_text
 from ..io.schema import to_plain
-from ..metrics import Comparison, Evaluation, Label, Variant
+from ..metrics import Evaluation, Label, Variant
 from ..metrics.printed import bias_notes
-from .latex import to_latex
-from .table import Column, Table
+
+if TYPE_CHECKING:
+    from ..metrics.comparison import Comparison
+    from .table import Table
 
 #: Of each variant the evaluated systems by name, the first one compared with the others.
 Evaluations = Mapping[Variant, Mapping[str, Evaluation]]
-Comparisons = Mapping[Variant, Comparison]
+Comparisons = Mapping[Variant, "Comparison"]
 #: A row of a printed table, by title.
 Row = dict[str, str]
 # What is not printed: the values of a row without intervals, which depend on the bootstrap.
@@ -32,6 +34,8 @@ _DIFFERENCE = (
 def score_files_csv(evaluations: Evaluations, comparisons: Comparisons) -> str:
     """Write a row per system, variant and metric in stored units: rates are fractions. Differences
     are those of the first system minus the system of the row."""
+    from ..io.csv_text import csv_text
+
     rows = [[*_HEAD, *(_DIFFERENCE if comparisons else ())]]
     for variant, systems in evaluations.items():
         compared = comparisons[variant] if comparisons else None
@@ -57,6 +61,8 @@ def _difference_cells(comparison: Comparison, name: str, key: str) -> list[objec
 def score_files_latex(evaluations: Evaluations, comparisons: Comparisons) -> str:
     """Write a booktabs table of one system, or of its comparison with others: a row per metric and
     system."""
+    from .latex import to_latex
+
     names = list(next(iter(evaluations.values())))
     first = next(iter(evaluations.values()))[names[0]]
     trials = f"{first.n_target} target and {first.n_nontarget} nontarget trials"
@@ -114,6 +120,8 @@ def distinct_parts(names: Sequence[str]) -> list[str]:
 
 def _table(caption: str, rows: Mapping[Variant, Sequence[Row]], notes: Sequence[str]) -> Table:
     """Make a table of printed rows, whose other variants have only what differs."""
+    from .table import Column, Table
+
     every = (key for of in rows.values() for row in of for key in row if key != _IDENTITY)
     keys = list(dict.fromkeys(every))
     groups = [(variant, of) for variant, of in differing_rows(rows) if of]

@@ -6,7 +6,7 @@ Each condition has a record (JSON) and its arrays (.npz) below `<out>/records/`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,7 @@ from .words_scores import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..metrics import Interval, TrialScores, Variant
+    from ..metrics import Evaluation, Variant
     from ..metrics.confidence import BootstrapReplicates
     from ..metrics.groups import GroupErrors, GroupSummary, TargetStratum
     from ..metrics.trials import Trials
@@ -85,56 +85,6 @@ class Options:
     utt2spk: Path | None = None
     groups: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ConditionMetrics:
-    """Metrics of one condition.
-
-    Attributes
-    ----------
-    metrics, tags : mapping
-        By variant.
-    caveats : mapping
-        Reasons why values are uninformative about privacy, see `metrics.caveats`.
-    replicates : BootstrapReplicates or None
-        Of the bootstrap over speakers.
-    ties : mapping
-        As from `metrics.find_ties`.
-    """
-
-    metrics: Mapping[str, Mapping[str, float]]
-    tags: Mapping[str, str]
-    caveats: Mapping[str, str]
-    scores: TrialScores
-    replicates: BootstrapReplicates | None
-    ties: Mapping[str, float]
-
-    @property
-    def intervals(self) -> dict[str, dict[str, Interval]]:
-        """95 % intervals of the bootstrap by variant and metric."""
-        intervals: dict[str, dict[str, Interval]] = {}
-        replicates = self.replicates
-        if replicates is not None:
-            for name in replicates.values:
-                variant, metric = name.split(" ", 1)
-                intervals.setdefault(variant, {})[metric] = replicates.interval(name)
-        return intervals
-
-    def to_plain(self, variants: Sequence[Variant]) -> dict[str, Any]:
-        """Return counts, caveats, metrics and intervals as plain values for JSON."""
-        from ..io.schema import to_plain
-
-        scores, intervals = self.scores, self.intervals
-        plain: dict[str, Any] = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
-        plain["caveats"] = self.caveats
-        for variant in variants:
-            plain[variant] = to_plain(self.metrics[variant])
-            if "zebra_individual" in plain[variant]:
-                plain[variant]["zebra_tag"] = self.tags[variant]
-        if intervals:
-            plain["intervals"] = to_plain({v: intervals[v] for v in variants})
-        return plain
 
 
 def evaluate_tree(
@@ -218,54 +168,20 @@ def condition_cost(condition: ConditionFiles, options: Options = Options()) -> f
 
 
 def evaluate_trials(
-    trials: Trials,
-    options: Options,
-    utt2spk: Path | Loaded | None,
-    enroll_utt2spk: Path | None = None,
-) -> ConditionMetrics:
+    trials: Trials, options: Options, utt2spk: Path | Loaded | None, ties: Mapping[str, float]
+) -> dict[Variant, Evaluation]:
     """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
-    replicates = _bootstrap(trials, options, utt2spk, enroll_utt2spk)
-    return evaluate_scores(trials, replicates=replicates)
-
-
-def evaluate_scores(
-    trials: Trials | TrialScores, *, replicates: BootstrapReplicates | None = None
-) -> ConditionMetrics:
-    """Compute all metrics in both variants."""
-    from ..metrics import VARIANTS, TrialScores, find_caveats, find_ties, score_metrics, zebra_tag
-
-    scores = trials if isinstance(trials, TrialScores) else trials.scores
-    metrics: dict[str, dict[str, float]] = {}
-    tags: dict[str, str] = {}
-    for variant in VARIANTS:
-        metrics[variant] = score_metrics(scores, variant=variant)
-        tags[variant] = zebra_tag(metrics[variant], variant)
-    ties, counts = find_ties(trials), (scores.n_target, scores.n_nontarget)
-    caveats = find_caveats(metrics["exact"]["eer"], *counts, ties=ties)
-    return ConditionMetrics(metrics, tags, caveats, scores, replicates, ties)
-
-
-def _bootstrap(
-    trials: Trials,
-    options: Options,
-    utt2spk: Path | Loaded | None,
-    enroll_utt2spk: Path | None,
-) -> BootstrapReplicates | None:
-    """Compute bootstrap replicates of the metrics in both variants, if `options.bootstrap`."""
-    if not options.bootstrap:
-        return None
-    if options.bootstrap < 2:
-        raise PrivacyEvalError(f"a bootstrap needs at least 2 replicates, not {options.bootstrap}")
     from ..io.trial_speakers import with_speakers
     from ..metrics.confidence import speaker_bootstrap
     from ..metrics.curves import BAND_FALSE_ALARM
+    from ..metrics.evaluation import evaluate_variants
 
-    return speaker_bootstrap(
-        with_speakers(trials, utt2spk, enroll_utt2spk),
-        replicates=options.bootstrap,
-        seed=options.seed,
-        det_at=BAND_FALSE_ALARM,
-    )
+    replicates = None
+    if options.bootstrap:
+        trials = with_speakers(trials, utt2spk)
+        drawn: dict[str, Any] = {"replicates": options.bootstrap, "seed": options.seed}
+        replicates = speaker_bootstrap(trials, **drawn, det_at=BAND_FALSE_ALARM)
+    return evaluate_variants(trials, replicates, ties=ties)
 
 
 def scores_and_key(files: ConditionFiles, tree: Path, inputs: Inputs) -> tuple[Path, Path]:
@@ -354,7 +270,13 @@ class _ConditionRecord:
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.files import OPEN_END
         from ..io.scores import read_scores, read_trials
-        from ..metrics import CAVEATS, bengio_mariethoz_interval, score_curves
+        from ..metrics import (
+            CAVEATS,
+            bengio_mariethoz_interval,
+            find_ties,
+            score_curves,
+            zebra_tag,
+        )
         from ..metrics.pairing import pair
         from ..results.records import VerificationRecord
 
@@ -365,24 +287,26 @@ class _ConditionRecord:
             ids=self.options.ids,
         )
         utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk
-        measured = evaluate_trials(paired, self.options, utt2spk)
-        scores, left_out = measured.scores, bool(paired.missing or paired.extra)
+        ties = find_ties(paired)
+        measured = evaluate_trials(paired, self.options, utt2spk, ties)
+        exact, left_out = measured["exact"], bool(paired.missing or paired.extra)
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
         groups, group_errors, remarks_on_groups = _groups(paired, self.options, self.tree, utt2spk)
         record = VerificationRecord(
             self.condition,
-            metrics=measured.metrics,
-            zebra_tag=measured.tags,
-            n_target=scores.n_target,
-            n_nontarget=scores.n_nontarget,
+            metrics={variant: of.values for variant, of in measured.items()},
+            zebra_tag={variant: zebra_tag(of.values, variant) for variant, of in measured.items()},
+            n_target=exact.n_target,
+            n_nontarget=exact.n_nontarget,
             n_speakers=len(paired.enrolled.used),
             eer_interval_if_independent=bengio_mariethoz_interval(
-                measured.metrics["exact"]["eer"], scores.n_target, scores.n_nontarget
+                exact["eer"], exact.n_target, exact.n_nontarget
             ),
             speaker_intervals={
-                variant: {metric: (i.low, i.high) for metric, i in by_metric.items()}
-                for variant, by_metric in measured.intervals.items()
+                variant: {metric: (i.low, i.high) for metric, i in of.intervals.items()}
+                for variant, of in measured.items()
+                if of.intervals
             },
             trials_without_score=paired.missing,
             scores_without_trial=paired.extra,
@@ -396,9 +320,9 @@ class _ConditionRecord:
             groups=groups,
             group_errors=group_errors,
             sessions=self._sessions(paired, paths, utt2spk),
-            ties=measured.ties,
+            ties=ties,
         )
-        arrays = {**score_curves(scores), **_replicates(measured.replicates)}
+        arrays = {**score_curves(exact.scores), **_replicates(exact.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""
         announced = (r for key, r in record.caveats.items() if CAVEATS[key].announced)
         remarks = (*(f"{WARNING}{reason}" for reason in announced), *record.remarks)

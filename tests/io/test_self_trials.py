@@ -71,6 +71,10 @@ def test_two_systems_without_self_trials(tmp_path: Path) -> None:
     pairs = list(itertools.product(UTTERANCES, UTTERANCES))
     scores, trials, _ = trials_of(tmp_path, pairs)
     speakers = lines_to(tmp_path / "utt2spk", [f"{u} {u[:2]}" for u in UTTERANCES])
-    files = ("--scores", scores, "--trials", trials, "--versus", scores, "--utt2spk", speakers)
-    run = cli("metrics", *files, "--bootstrap", "20", "--leave-out-self")
+    other = tmp_path / "other"
+    other.write_bytes(scores.read_bytes())
+    files = ("--scores", scores, "--trials", trials, "--utt2spk", speakers, "--bootstrap", "20")
+    run = cli("metrics", *files, "--versus", other, "--leave-out-self")
     assert run.code == 0 and "96 target and 896 nontarget" in run.out
+    same = cli("metrics", *files, "--versus", tmp_path / "." / scores.name)
+    assert same.code == 2 and f"{scores} is given twice" in same.err

@@ -10,9 +10,10 @@ import pytest
 
 import privacy_eval as pe
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.metrics import Trials, TrialScores, groups, similarity_matrix
+from privacy_eval.metrics import Trials, TrialScores, similarity_matrix
 from privacy_eval.metrics.counts import count_scores
 from privacy_eval.metrics.eer import speaker_eers
+from privacy_eval.metrics.groups import groups
 from privacy_eval.metrics.identification import closed_set_linkage, single_out
 from privacy_eval.metrics.opinions import mean_opinion
 from privacy_eval.metrics.recall import recalls

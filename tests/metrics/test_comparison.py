@@ -12,10 +12,9 @@ from support import lines_to
 
 import privacy_eval as pe
 from privacy_eval.io.trial_speakers import with_speakers
-from privacy_eval.metrics import METRICS, Trials, score_metrics, speaker_bootstrap
-from privacy_eval.metrics.comparison import holm, paired_comparison, subtract
+from privacy_eval.metrics import METRICS, Evaluation, Trials, score_metrics, speaker_bootstrap
+from privacy_eval.metrics.comparison import compare_evaluations, holm, subtract
 from privacy_eval.metrics.confidence import (
-    BootstrapReplicates,
     difference_p_value,
     expanded_interval,
     least_replicates,
@@ -106,14 +105,13 @@ def test_equal_infinities_do_not_differ() -> None:
 
 
 def test_only_the_same_trials_are_compared() -> None:
-    def drawn(seed: int, trials: int) -> BootstrapReplicates:
-        return speaker_bootstrap(system(1).take(slice(trials)), replicates=5, seed=seed)
+    def drawn(seed: int, trials: int) -> Evaluation:
+        return pe.evaluate(system(1).take(slice(trials)), bootstrap=5, seed=seed)
 
-    values = dict.fromkeys("ab", score_metrics(system(1).scores))
     whole = len(OWN) + len(PAIRS)
     for other in (drawn(1, whole), drawn(0, whole - 1)):
         with pytest.raises(ValueError, match="not paired"):
-            paired_comparison(values, [drawn(0, whole), other], "exact")
+            compare_evaluations({"a": drawn(0, whole), "b": other})
     with pytest.raises(pe.PrivacyEvalError, match="nothing to compare"):
         pe.compare({"a": system(1)})
     with pytest.raises(pe.PrivacyEvalError, match="a and b: .*in one order"):

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import privacy_eval as pe
-from privacy_eval.metrics import Comparison, Evaluation, GroupReport, Trials, WorstCase
+from privacy_eval.metrics import Evaluation, Trials
 from privacy_eval.metrics.amount import AmountCurve
+from privacy_eval.metrics.comparison import Comparison
 from privacy_eval.metrics.evaluation import Evaluations
+from privacy_eval.metrics.groups import GroupReport
 from privacy_eval.metrics.printed import CHANCE_OF_ZEBRA, Printed
+from privacy_eval.metrics.worst_case import WorstCase
 
 PEOPLE = list("abcdefgh")
 SEX = dict(zip(PEOPLE, "ffffmmmm", strict=True))

@@ -21,15 +21,17 @@ from strategies import ScoreLists, any_scores
 from support import ROOT, Run, cli
 
 from privacy_eval.io.scores import read_scores, read_trials
-from privacy_eval.metrics import TrialScores, WorstCase, worst_case
+from privacy_eval.metrics import TrialScores
 from privacy_eval.metrics.pairing import pair
 from privacy_eval.metrics.trials import Trials
 from privacy_eval.metrics.worst_case import (
+    WorstCase,
     fit_student,
     gaussian_worst_case,
     rank_counts,
     rank_evidence,
     student_worst_case,
+    worst_case,
 )
 
 SMALL = FOLDER.parent / "worst_case"
@@ -230,8 +232,8 @@ def test_json() -> None:
 
 def test_text_has_trials_and_caveats() -> None:
     out = run("few_targets_12", "--worst-case").out
-    assert "of 12 targets and 468 nontargets" in out
-    assert "caveat: estimates differ: the tails decide" in out
+    assert "12 target and 468 nontarget trials" in out
+    assert "estimates differ: the tails decide" in out
     assert "no evidence of a leak" in out
     student = run("few_targets_3", "--worst-case").out
     assert "Student t" in student and "n/a" in student
