@@ -23,7 +23,6 @@ _PUBLIC = {
         Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     )
 }
-_PUBLIC["load"] = _PUBLIC["read_results"]
 
 __all__ = sorted(_PUBLIC)
 
@@ -38,4 +37,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC})
+    return __all__

@@ -8,14 +8,9 @@ from .asv.galleries import singling_out as singling_out
 from .asv.model_folder import load_backend as load_backend
 from .asv.trials import score as score
 from .asv.voice_similarity import voice_similarity as voice_similarity
-from .attackers.alignment import align as align
-from .attackers.alignment import unit_vectors as unit_vectors
 from .attackers.attributes import infer_attribute as infer_attribute
 from .attackers.fusion import fuse_scores as fuse_scores
-from .attackers.normalization import Cohorts as Cohorts
-from .attackers.normalization import aligned_scores as aligned_scores
 from .attackers.strongest import strongest as strongest
-from .attackers.words import words_scores as words_scores
 from .errors import PrivacyEvalError as PrivacyEvalError
 from .io.scores import read_scores as read_scores
 from .io.scores import read_trials as read_trials
@@ -52,5 +47,3 @@ from .stages.collect import collect as collect
 from .stages.privacy_metrics import evaluate_tree as evaluate_tree
 from .tree.discovery import find_systems as find_systems
 from .version import __version__ as __version__
-
-load = read_results

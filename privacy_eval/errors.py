@@ -22,6 +22,14 @@ class PrivacyEvalError(Exception):
     """Invalid input. The message names the file, the line and what was expected.
 
     The command line prints it without a traceback and ends with exit code 1.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise PrivacyEvalError("scores:3: not a number: x")
+    ... except PrivacyEvalError as error:
+    ...     print(error)
+    scores:3: not a number: x
     """
 
 

@@ -26,8 +26,9 @@ def run(
     vectors = generator.normal(size=(speakers, DIMENSION))[own]
     vectors = vectors + generator.normal(size=vectors.shape)
     names = [f"s{speaker:03d}" for speaker in own]
-    bootstrap = replicates, int(generator.integers(1 << 30))
-    (result,) = infer_attribute(vectors, labels[own], names, bootstrap=bootstrap).values()
+    seed = int(generator.integers(1 << 30))
+    found = infer_attribute(vectors, labels[own], names, bootstrap=replicates, seed=seed)
+    (result,) = found.values()
     low, high = result.interval
     return result.uar, low <= 0.5 <= high, result.risk.low > 0
 

@@ -84,17 +84,31 @@ def test_sections_match_signatures() -> None:
     assert not {where: missing for where, missing in faults_of.items() if missing}
 
 
-#: What a notebook computes with or reads; the stages have trees for input.
+#: What has a docstring of its own among the public names, and the functions of the metrics.
+PUBLIC = sorted({*pe.__all__} - {"METRICS", "__version__"})
 EXAMPLES = sorted(
     {name for name, of in vars(metrics).items() if inspect.isfunction(of)} - {"zebra_tag"}
-    | {
-        *("evaluate", "pair", "read_scores", "read_trials", "read_vectors"),
-        *("score_matrix", "train_backend", "signature"),
-    }
+    | {*PUBLIC}
 )
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_public_functions_have_an_example(name: str) -> None:
+    """Which runs, as doctests of all modules do."""
     function = getattr(pe, name, None) or getattr(metrics, name)
     assert ">>>" in sections(function.__doc__ or "")["Examples"]
+
+
+#: Where anything goes: they stand for `Any`, and say what is meant.
+ALIASES = {"Table", "Values"}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_signatures_say_what_they_take(name: str) -> None:
+    value = getattr(pe, name)
+    source = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
+    methods = [source] if isinstance(source, ast.FunctionDef) else source.body  # type: ignore[attr-defined]
+    for node in methods:
+        if isinstance(node, ast.FunctionDef) and node.name in (name, "__init__"):
+            given = ast.dump(node.args) + ast.dump(node.returns or ast.Constant(None))
+            assert "id='Any'" not in given, ast.unparse(node)

@@ -66,6 +66,14 @@ class PldaBackend:
         `mean.vec`, subtracted from every x-vector.
     transform : float32 array, shape (d, D) or (d, D + 1), or None
         `transform.mat` (LDA); a last column beyond D is added.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> vectors = generator.normal(size=(6, 3)).astype(np.float32)
+    >>> model = train_backend(vectors, ["a", "a", "b", "b", "c", "c"])
+    >>> score_matrix(vectors[:2], 1, vectors[2:], model=model).shape
+    (2, 4)
     """
 
     plda: Plda

@@ -34,7 +34,7 @@ from ..metrics.identification import (
 )
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
-from ..metrics.trials import Trials
+from ..metrics.trials import Table, Trials
 from .backend import (
     BackendName,
     FloatMatrix,
@@ -271,8 +271,8 @@ class Identification(Printed, RankedTests):
 
 
 def identify(
-    trials: Trials,
-    gallery: Sequence[int] | None = None,
+    trials: Table,
+    gallery: Sequence[int] | int | None = None,
     *,
     rank: int = 1,
     bootstrap: int = 1000,
@@ -282,10 +282,10 @@ def identify(
 
     Parameters
     ----------
-    trials : Trials
+    trials : Trials, or what they are made of
         Scores of every test utterance with every enrolled speaker, with labels. A test without
         target trial is left out: its speaker is not enrolled.
-    gallery : sequence of int, optional
+    gallery : sequence of int, or int, optional
         Numbers of enrolled speakers among whom one is found; by default 2, 5, 10, 20, 50, ... and
         all of them.
     rank : int
@@ -313,6 +313,8 @@ def identify(
     >>> identify(trials, [2], bootstrap=0).linkage.tolist()
     [0.5]
     """
+    trials = Trials.of(trials)
+    gallery = None if gallery is None else np.atleast_1d(gallery).tolist()
     names, scores, own = _tests_of(trials)
     tested, speaker = np.unique(own, return_inverse=True)
     curve = singling_out_curve(
@@ -330,7 +332,7 @@ def identify(
 
 
 def singling_out(
-    trials: Trials, sizes: Sequence[int] | None = None, *, bootstrap: int = 1000, seed: int = 0
+    trials: Table, sizes: Sequence[int] | None = None, *, bootstrap: int = 1000, seed: int = 0
 ) -> SinglingOutCurve:
     """Compute how often a decision for an enrolled speaker holds for exactly one test speaker.
 

@@ -52,6 +52,14 @@ def load_backend(folder: Path, load: Callable[[Path], Loaded] = load) -> StoredB
     ------
     PrivacyEvalError
         No `plda`, a damaged file, inconsistent dimensions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "plda").write_bytes(Path("tests/data/golden/plda/plda.bin").read_bytes())
+    >>> load_backend(folder).model.mean is None
+    True
     """
     files = {name: load(folder / name) for name in BACKEND_FILES if (folder / name).is_file()}
     if "plda" not in files:

@@ -16,7 +16,7 @@ from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
 from ..io.scp import Vectors
 from ..metrics.arguments import as_names, as_numbers
-from ..metrics.trials import Ids, Trials
+from ..metrics.trials import Ids, Table, Trials
 from .backend import BackendName, FloatMatrix, IntArray, PldaBackend, score_matrix, speaker_means
 from .enrollment import Enrollment
 
@@ -39,7 +39,7 @@ def score(
     utterance: ArrayLike | None = None,
     backend: BackendName | Callable[[FloatMatrix, FloatMatrix], ArrayLike] = "cosine",
     model: PldaBackend | None = None,
-    trials: Any = None,
+    trials: Table = None,
 ) -> Trials:
     """Compare speakers with utterances by their vectors.
 
@@ -100,7 +100,7 @@ def score(
         first,
         Enrollment(first.path, members),
         second,
-        trials if isinstance(trials, Trials) else Trials(trials),
+        Trials.of(trials),
         backend=_of_means(backend, model),
     )
     for text in remarks:
@@ -253,7 +253,8 @@ def as_vectors(
     if isinstance(values, Vectors):
         return values
     ids = [*values] if isinstance(values, Mapping) else ids
-    rows: ArrayLike = [*values.values()] if isinstance(values, Mapping) else values
+    rows = [*values.values()] if isinstance(values, Mapping) else values
+    rows = rows.to_list() if hasattr(rows, "to_list") else rows  # a column of vectors
     try:
         matrix = as_numbers(rows, f"{what} vectors")
     except ValueError as error:

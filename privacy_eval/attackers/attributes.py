@@ -87,6 +87,9 @@ class Inferences(Printed, dict[str, AttributeInference]):
     label_of_speaker : dict of str to str
     """
 
+    __getitem__ = dict.__getitem__
+    __missing__ = Printed.__getitem__
+
     def __init__(
         self, results: Mapping[str, AttributeInference], label_of_speaker: dict[str, str]
     ) -> None:
@@ -118,13 +121,14 @@ class Inferences(Printed, dict[str, AttributeInference]):
 
 
 def infer_attribute(
-    orig: ArrayLike,
+    original: ArrayLike,
     labels: Sequence[str],
     speakers: Sequence[str],
     *,
-    anon: ArrayLike | None = None,
+    anonymized: ArrayLike | None = None,
     folds: int = ATTRIBUTE_FOLDS,
-    bootstrap: tuple[int, int] = (1000, 0),
+    bootstrap: int = 1000,
+    seed: int = 0,
 ) -> Inferences:
     """Infer an attribute of speakers from vectors of their utterances, over folds of speakers.
 
@@ -133,21 +137,21 @@ def infer_attribute(
 
     Parameters
     ----------
-    orig : array_like, shape (U, D)
+    original : array_like, shape (U, D)
         Vectors of original speech.
     labels, speakers : sequence of str, length U
-    anon : array_like, shape (U, D'), optional
+    anonymized : array_like, shape (U, D'), optional
         Vectors of the same utterances, anonymized.
     folds : int
         Of speakers: sorted by label and name, the i-th is in fold i mod `folds`.
-    bootstrap : (int, int)
-        Number of replicates, and seed.
+    bootstrap, seed : int
+        Number of replicates, and their seed.
 
     Returns
     -------
     Inferences
         By situation: `orig_to_orig` (learned from original, tested on original speech: what there
-        is to protect); with `anon` also `orig_to_anon` (an ignorant attacker) and
+        is to protect); with `anonymized` also `orig_to_anon` (an ignorant attacker) and
         `anon_to_anon` (an informed one).
 
     Raises
@@ -170,13 +174,13 @@ def infer_attribute(
     >>> infer_attribute(vectors, labels, speakers)["orig_to_orig"].uar
     1.0
     """
-    first = as_numbers(orig, "vectors")
+    first = as_numbers(original, "vectors")
     people = _people(labels, speakers, folds)
     if first.ndim != 2 or len(first) != people.speaker.size:
         raise ValueError(f"{len(first)} vectors for {people.speaker.size} labels")
     data: Situations = {"orig_to_orig": (first, first)}
-    if anon is not None:
-        second = as_numbers(anon, "anonymized vectors")
+    if anonymized is not None:
+        second = as_numbers(anonymized, "anonymized vectors")
         if second.shape != first.shape:
             raise PrivacyEvalError(
                 "original and anonymized vectors differ in number or dimension: "
@@ -193,7 +197,7 @@ def infer_attribute(
         }
         for name, (learned, test) in data.items():
             predicted[name][tested] = models[id(learned)].predict(test[tested])
-    results = {name: people.result(found, bootstrap) for name, found in predicted.items()}
+    results = {name: people.result(found, (bootstrap, seed)) for name, found in predicted.items()}
     labelled = dict(zip(people.names.tolist(), people.classes[people.label].tolist(), strict=True))
     return Inferences(results, labelled)
 

@@ -20,7 +20,7 @@ from ..metrics.eer import kaldi_eer
 from ..metrics.identification import average_ranks
 from ..metrics.pav import FloatArray
 from ..metrics.printed import Printed
-from ..metrics.trials import Trials
+from ..metrics.trials import Table, Trials
 
 #: EER below which the interval covers the truth less often than it says.
 LOW_EER = 0.10
@@ -96,7 +96,7 @@ class Strongest(Printed):
 
 
 def strongest(
-    attackers: Mapping[str, Trials] | ArrayLike,
+    attackers: Mapping[str, Table] | ArrayLike,
     replicates: ArrayLike = (),
     *,
     bootstrap: int = 1000,
@@ -141,7 +141,8 @@ def strongest(
     (0, (0, 1), True)
     """
     if isinstance(attackers, Mapping):
-        eers, drawn_eers = _bootstrapped(attackers, bootstrap, seed)
+        trials = {name: Trials.of(of) for name, of in attackers.items()}
+        eers, drawn_eers = _bootstrapped(trials, bootstrap, seed)
         return replace(strongest(eers, drawn_eers), eers=dict(zip(attackers, eers, strict=True)))
     given, drawn = (as_array(x, "estimates", np.float64) for x in (attackers, replicates))
     if given.ndim != 1 or drawn.ndim != 2 or len(given) != len(drawn) or not len(given):

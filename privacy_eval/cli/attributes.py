@@ -116,9 +116,10 @@ def _files(arguments: argparse.Namespace) -> int:
             matrices[0],
             [label_of[speaker] for speaker in speakers],
             speakers,
-            anon=matrices[1] if len(matrices) > 1 else None,
+            anonymized=matrices[1] if len(matrices) > 1 else None,
             folds=arguments.folds,
-            bootstrap=(arguments.bootstrap, arguments.seed),
+            bootstrap=arguments.bootstrap,
+            seed=arguments.seed,
         )
     if arguments.out:
         _write_predictions(arguments, results, utterances, label_of, utt2spk)

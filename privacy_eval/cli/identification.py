@@ -310,7 +310,7 @@ def _scores(arguments: argparse.Namespace) -> int:
     trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
     with located(arguments.scores):
         trials = _known(arguments).beside(with_speakers(trials, arguments.utt2spk))
-        drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
+        drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
         curve = amounts(trials, arguments.sentences, **drawn)
     _plot(arguments, curve)
     if arguments.format == "json":

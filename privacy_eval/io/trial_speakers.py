@@ -48,6 +48,14 @@ def with_speakers(
     PrivacyEvalError
         As `read_utt2spk`; an utterance or model without a speaker; labels that contradict the
         speakers: how the speakers of the first such trial were read.
+
+    Examples
+    --------
+    >>> trials = Trials(
+    ...     enrolled=["id1", "id1"], utterance=["id1/x/1.wav", "id2/y/1.wav"], label=[1, 0]
+    ... )
+    >>> with_speakers(trials, None).trial_speaker.tolist()
+    ['id1', 'id2']
     """
     by_column = "trial_speaker" in trials, "enrolled_speaker" in trials
     utterance = trials.trial_speaker if by_column[0] else trials.utterance

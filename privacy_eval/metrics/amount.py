@@ -26,7 +26,7 @@ from .identification import rate_interval
 from .pav import FloatArray, IntArray
 from .printed import Printed
 from .registry import METRICS
-from .trials import Ids, Trials
+from .trials import Ids, Table, Trials
 from .wer import ratio_bootstrap
 
 #: Numbers of utterances per test.
@@ -221,7 +221,7 @@ def amount_curve(
 
 
 def amounts(
-    trials: Trials, lengths: Iterable[int], *, replicates: int = 0, seed: int = 0
+    trials: Table, lengths: Iterable[int], *, bootstrap: int = 0, seed: int = 0
 ) -> AmountCurve:
     """Compute error rates of tests of several numbers of utterances, whose scores are averaged.
 
@@ -236,7 +236,7 @@ def amounts(
         much speech tests have, and which are of one session.
     lengths : iterable of int
         Utterances per test.
-    replicates, seed : int
+    bootstrap, seed : int
         See `amount_curve`.
 
     Returns
@@ -261,6 +261,7 @@ def amounts(
     >>> [(a.conversations, a.rank1) for a in amounts(trials, [1, 2]).all]
     [(3, 1.0), (1, 1.0)]
     """
+    trials = Trials.of(trials)
     sides = trials.speakers
     names = sides[0].used
     if "enrolled" in trials and (ids := len(trials.enrolled.used)) > len(names):
@@ -288,7 +289,7 @@ def amounts(
         both = zip(sides[1].take(of_row), trials["session"].take(of_row), strict=True)
         texts = [f"{speaker} {session}" for speaker, session in both]
         within = averaged(np.unique(texts, return_inverse=True)[1])
-    drawn = {"replicates": replicates, "seed": seed}
+    drawn = {"replicates": bootstrap, "seed": seed}
     return amount_curve(averaged(own), names, within_sessions=within, **drawn)
 
 

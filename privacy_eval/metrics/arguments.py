@@ -64,7 +64,7 @@ def as_array(values: ArrayLike, name: str, dtype: DTypeLike | None = None) -> ND
         if not hasattr(parts[0], "detach"):
             raise
         raise PrivacyEvalError(
-            f"{name} are a tensor that NumPy cannot read ({error}): give "
+            f"{name} are a tensor that NumPy cannot read: give "
             "tensor.detach().float().cpu().numpy()"
         ) from error
 

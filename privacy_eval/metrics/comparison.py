@@ -36,7 +36,7 @@ from .pav import FloatArray
 from .printed import Printed
 from .registry import METRICS
 from .trial_scores import Variant
-from .trials import Trials
+from .trials import Table, Trials
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Comparison(Printed):
 
 
 def compare(
-    systems: Mapping[str, Trials],
+    systems: Mapping[str, Table],
     *,
     variant: Variant = "exact",
     bootstrap: int = 1000,
@@ -182,7 +182,7 @@ def compare(
 
     Parameters
     ----------
-    systems : mapping of str to Trials
+    systems : mapping of str to Trials, or to what they are made of
         By name, the first one to compare the others with. Its trials have the speakers of both
         sides; those of the others are matched by enrolled id and utterance, in any order, or, of
         trials without ids, by their order.
@@ -220,9 +220,9 @@ def compare(
     >>> difference.value, difference.difference
     (0.125, 0.125)
     """
-    if len(systems) < 2:
-        raise PrivacyEvalError("nothing to compare with: name another system")
-    (name, first), *others = systems.items()
+    if not isinstance(systems, Mapping) or len(systems) < 2:
+        raise PrivacyEvalError('nothing to compare with: name another system, {"B1": trials, ...}')
+    (name, first), *others = ((name, Trials.of(of)) for name, of in systems.items())
     warn_of_utterances(first)
     enrolled, trial = first.speakers
     evaluated = {}

@@ -161,6 +161,7 @@ def speaker_bootstrap(
     """
     if replicates < 2:
         raise ValueError(f"replicates must be at least 2, not {replicates}")
+    trials = Trials.of(trials)
     scores = trials.scores
     _, labels, order = scores.in_score_order
     names, sides, strata = _speakers(trials.counted)

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..errors import located
+from ..errors import UsageError, located
 from .caveats import (
     CAVEATS,
     NOT_AVAILABLE,
@@ -21,11 +21,12 @@ from .caveats import (
     withholding_key,
 )
 from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
+from .frames import is_table
 from .groups import trials_by
-from .printed import CHANCE_OF_ZEBRA, Printed, bias_notes
+from .printed import CHANCE_OF_ZEBRA, Printed, bias_notes, latex_table
 from .registry import METRICS, score_metrics, zebra_tag
 from .trial_scores import VARIANTS, TrialScores, Variant
-from .trials import Trials
+from .trials import Table, Trials
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +81,7 @@ class Evaluation(Printed):
         return replace(self, values=values, caveats={key: self.caveats[key] for key in concerned})
 
     def __getitem__(self, metric: str) -> float:
-        return self.values[metric]
+        return float(super().__getitem__(metric)[self.variant])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """List the metrics as numbers: value, bounds of the interval, key of the caveat."""
@@ -95,10 +96,10 @@ class Evaluation(Printed):
     def cells(self) -> list[dict[str, str]]:
         """Format the metrics as rows: metric, value with unit, interval."""
         rows = []
-        for key, value in self.values.items():
+        for key in self.values:
             metric = METRICS[key]
             caveat = withholding_caveat(self.caveats, key)
-            text = marked_text(metric.format(value, detailed=True), caveat)
+            text = self.text(key, detailed=True)
             if text != NOT_AVAILABLE:
                 text = f"{text} {metric.printed_unit}".rstrip()
             if key == "cllr":
@@ -115,6 +116,11 @@ class Evaluation(Printed):
             rows.append(row)
         return rows
 
+    def text(self, metric: str, *, detailed: bool = False) -> str:
+        """Format a value, marked or replaced as its caveat demands."""
+        text = METRICS[metric].format(self[metric], detailed=detailed)
+        return marked_text(text, withholding_caveat(self.caveats, metric))
+
     @property
     def heading(self) -> str:
         """Numbers of trials, and the variant."""
@@ -124,7 +130,7 @@ class Evaluation(Printed):
     @property
     def reasons(self) -> list[str]:
         """Why values are withheld or depend on ties."""
-        withheld = (withholding_caveat(self.caveats, key) for key in METRICS)
+        withheld = (withholding_caveat(self.caveats, key) for key in self.values)
         ranked = (why for key, why in self.caveats.items() if CAVEATS[key].ranked)
         return [*dict.fromkeys([*(c.reason for c in withheld if c is not None), *ranked])]
 
@@ -136,7 +142,11 @@ class Evaluation(Printed):
 
 
 class Evaluations(Printed, dict[str, Evaluation]):
-    """Evaluations by the value of a column, printed as one table."""
+    """Evaluations by system or by the value of a column, printed as one table; a metric, such as
+    `result["eer"]`, is its values by their names."""
+
+    __getitem__ = dict.__getitem__
+    __missing__ = Printed.__getitem__
 
     def __init__(self, column: str, evaluations: Mapping[str, Evaluation]) -> None:
         super().__init__(evaluations)
@@ -150,6 +160,29 @@ class Evaluations(Printed, dict[str, Evaluation]):
         """Format the metrics of every value."""
         return [{self.column: name, **row} for name, of in self.items() for row in of.cells()]
 
+    def to_latex(self, metrics: Sequence[str] = ("eer", "cllr_min")) -> str:
+        r"""Write a tabular of LaTeX: a row per name, a column per metric; comments below it say why
+        values are marked.
+
+        Parameters
+        ----------
+        metrics : sequence of str
+            In `METRICS`.
+
+        Examples
+        --------
+        >>> trials = Trials(score=[3, 5, 7, 8, 1, 2, 4, 6], label=[1, 1, 1, 1, 0, 0, 0, 0])
+        >>> print(evaluate({"B_1": trials}).to_latex(["eer"]).splitlines()[4])
+        B\_1 & 25.00? \\
+        """
+        rows, part = [], Evaluations(self.column, {})
+        for name, of in self.items():
+            part[name] = replace(of.only(metrics), replicates=None)
+            texts = {METRICS[key].column.title: of.text(key) for key in metrics}
+            rows.append({self.column: name, **texts})
+        notes = (f"% {' '.join(note.split())}" for note in part.notes)
+        return "\n".join([latex_table(rows, "tabular"), *notes])
+
     @property
     def notes(self) -> list[str]:
         """Caveats, with the values that they are of."""
@@ -161,7 +194,7 @@ class Evaluations(Printed, dict[str, Evaluation]):
 
 
 def evaluate(
-    target: Any = None,
+    target: Table = None,
     nontarget: ArrayLike | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -175,10 +208,11 @@ def evaluate(
 
     Parameters
     ----------
-    target : Trials, data frame or array_like, shape (T,)
-        Trials with scores and labels, or what `Trials` makes them of; or, if `nontarget` is given,
-        the scores of target trials. A higher score supports the same speaker. Cllr takes scores for
-        natural-log likelihood ratios: multiply decimal ones (log10) by ln 10.
+    target : Trials, data frame, mapping or array_like, shape (T,)
+        Trials with scores and labels, or what `Trials` makes them of; those of several systems by
+        name; or, if `nontarget` is given, the scores of target trials. A higher score supports the
+        same speaker. Cllr takes scores for natural-log likelihood ratios: multiply decimal ones
+        (log10) by ln 10.
     nontarget : array_like, shape (N,), optional
         Scores of trials between two speakers.
     scores, labels : array_like, shape (P,), optional
@@ -200,13 +234,15 @@ def evaluate(
     Returns
     -------
     Evaluation, or Evaluations
-        The latter, by value, with `by`.
+        The latter of several systems, by name, and with `by`, by value.
 
     Raises
     ------
     PrivacyEvalError
         A class without trials; a score that is NaN or infinite; speakers that contradict the
         labels; target trials of fewer than two speakers.
+    UsageError
+        `by` with several systems.
 
     See Also
     --------
@@ -230,15 +266,19 @@ def evaluate(
     """
     if nontarget is not None:
         return _evaluation(TrialScores(target, nontarget), variant)
-    if isinstance(target, Trials):
-        trials = target
+    if isinstance(target, Mapping) and any(map(is_table, target.values())):
+        if by is not None:
+            raise UsageError(f"by={by!r} takes the trials of one system")
+        by, where, parts = "system", "", {name: Trials.of(t) for name, t in target.items()}
     else:
-        trials = Trials(target, score=scores, label=labels)
-    if by is None:
-        return _evaluation(trials, variant, bootstrap, seed)
+        is_made = isinstance(target, Trials)
+        trials = target if is_made else Trials(target, score=scores, label=labels)
+        if by is None:
+            return _evaluation(trials, variant, bootstrap, seed)
+        where, parts = f"{trials.name}, ", trials_by(trials, by)
     evaluations = {}
-    for value, part in trials_by(trials, by).items():
-        with located(f"{trials.name}, {by} {value}"):
+    for value, part in parts.items():
+        with located(f"{where}{by} {value}"):
             several = part.knows_speakers and len(part.take(part.is_target).trial_speaker.used) > 1
             evaluations[value] = _evaluation(part, variant, bootstrap if several else 0, seed)
     return Evaluations(by, evaluations)

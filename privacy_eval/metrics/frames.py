@@ -71,6 +71,20 @@ def open_column(values: Any) -> NDArray[Any] | Coded | None:
     return None
 
 
+def is_table(values: Any) -> bool:
+    """Tell whether anything has named columns.
+
+    Parameters
+    ----------
+    values : object
+
+    Returns
+    -------
+    bool
+    """
+    return isinstance(values, Mapping) or hasattr(values, "columns")
+
+
 def snapshot(values: Any) -> Any:
     """Return a column that stays as it is now, whatever its user changes later: a copy, unless
     nobody can write to it or its library copies before it writes.

@@ -32,7 +32,7 @@ from .printed import Printed
 from .registry import METRICS, batch_metrics
 from .replicates import Replicates
 from .trial_scores import BoolArray, TrialScores
-from .trials import Ids, Trials
+from .trials import IDS, Ids, Table, Trials
 
 #: Kinds of trials of a group.
 Kind = Literal["within", "enrolled_against_all", "tested_against_all"]
@@ -89,7 +89,7 @@ def grouped(trials: Trials, by: str | Mapping[str, str]) -> Trials:
     >>> grouped(trials, {"a": "f", "b": "m"})["trial_group"].tolist()
     ['f', 'm']
     """
-    trials = trials.counted
+    trials = Trials.of(trials).counted
     sides = trials.speakers
     if isinstance(by, str):
         if several := _several(trials, by):
@@ -135,7 +135,7 @@ def trials_by(trials: Trials, column: str) -> dict[str, Trials]:
     Returns
     -------
     dict of str to Trials
-        By value, sorted.
+        By value, sorted; of ids, such as the trial speaker, those that have it.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def trials_by(trials: Trials, column: str) -> dict[str, Trials]:
     >>> [len(of_session) for of_session in trials_by(trials, "session").values()]
     [1, 1]
     """
-    if trials.knows_speakers and not _several(trials, column):
+    if column not in IDS and trials.knows_speakers and not _several(trials, column):
         of_both = grouped(trials, column)
         return {
             name: of_both.take(group_rows(of_both, "within", place))
@@ -342,7 +342,8 @@ class GroupReport(Printed):
             for kind, of in kinds.items():
                 bounds = self.intervals.get(name, {}).get(kind, {})
                 intervals = {f"{metric}_interval": ends for metric, ends in bounds.items()}
-                rows.append({"group": name, "trials": kind, **vars(of), **intervals})
+                caveat = {"caveat": ", ".join(of.caveats) or None}
+                rows.append({"group": name, "trials": kind, **vars(of), **intervals, **caveat})
         return rows
 
     def cells(self) -> list[dict[str, str]]:
@@ -387,14 +388,14 @@ def few_speakers(speakers: Mapping[str, int]) -> list[str]:
 
 
 def groups(
-    trials: Trials, by: str | Mapping[str, str], *, bootstrap: int = 0, seed: int = 0
+    trials: Table, by: str | Mapping[str, str], *, bootstrap: int = 0, seed: int = 0
 ) -> GroupReport:
     """Compute the metrics of every group of speakers, their disparities, and the test of
     differences.
 
     Parameters
     ----------
-    trials : Trials
+    trials : Trials, or what they are made of
         With scores, labels, utterances and the speakers of both sides.
     by : str or mapping of str to str
         A column of speakers, or their groups, see `grouped`.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..choices import ID_RULES, grouped
 from ..errors import InputWarning, PrivacyEvalError
-from .trials import IDS, Trials, match
+from .trials import IDS, Table, Trials, match
 
 #: Remedy for trials and scores that do not match.
 ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
@@ -26,8 +26,8 @@ _EXTENSION = re.compile(r"(?<=[^/])\.[A-Za-z]\w{1,4}$")
 
 
 def pair(
-    scores: Trials,
-    trials: Trials | None = None,
+    scores: Table,
+    trials: Table = None,
     *,
     allow_missing: bool = False,
     hint: str = ALLOW_MISSING,
@@ -38,9 +38,9 @@ def pair(
 
     Parameters
     ----------
-    scores : Trials
+    scores : Trials, or what they are made of
         With scores.
-    trials : Trials, optional
+    trials : Trials, or what they are made of, optional
         With labels and what else is known of the trials; without them, the scores have labels.
     allow_missing : bool
         Leave out trials without a score and scores without a trial, and count them in `missing`
@@ -75,7 +75,8 @@ def pair(
     >>> pair(scores, key, ids=["strip-extension"]).is_target
     array([ True, False])
     """
-    trials = _labels(scores, trials)
+    scores = Trials.of(scores)
+    trials = _labels(scores, None if trials is None else Trials.of(trials))
     matched = _bridged(scores, trials, ids)
     rows = _rows(*matched)
     if (rows[0].size < len(scores) or rows[1].size < len(trials)) and not allow_missing:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import missing_library
+from ..errors import PrivacyEvalError, missing_library
+from .latex_text import escape_latex, latex_cell
 from .registry import METRICS
 
 if TYPE_CHECKING:
@@ -52,6 +53,18 @@ class Printed:
         """What must be known about the values."""
         return []
 
+    def __getitem__(self, metric: str) -> Any:
+        """Return the values of a metric by what they are of: size, variant, attacker."""
+        found: dict[str, dict[Any, Any]] = {}
+        for row in self.to_rows():
+            by = next(row[name] for name in row if name not in ("metric", "value"))
+            of_row = {row["metric"]: row["value"]} if "metric" in row else dict([*row.items()][1:])
+            for name, value in of_row.items():
+                found.setdefault(name, {})[by] = value
+        if metric not in found:
+            raise PrivacyEvalError(f"no metric {metric}, only {', '.join(found)}")
+        return found[metric]
+
     def to_rows(self) -> list[dict[str, Any]]:
         """List the values as numbers in their units: rates are fractions."""
         raise NotImplementedError
@@ -64,11 +77,7 @@ class Printed:
 
     def to_frame(self) -> pd.DataFrame:
         """Make a data frame of pandas, which must be installed, of `to_rows`."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise missing_library("data frames", "pandas") from error
-        return pd.DataFrame(self.to_rows())
+        return frame_of(self.to_rows())
 
     def __repr__(self) -> str:
         return "\n".join(filter(None, (self.heading, self._table("plain"), *self.notes)))
@@ -78,12 +87,64 @@ class Printed:
         return f"<p>{html.escape(self.heading)}</p>{self._table('html')}<ul>{notes}</ul>"
 
     def _repr_latex_(self) -> str:
-        return self._table("latex_longtable")
+        notes = [escape_latex(note) for note in (self.heading, *self.notes) if note]
+        return "\n\n".join([latex_table(self.cells(), "longtable"), *notes])
 
     def _table(self, form: str) -> str:
         from tabulate import tabulate
 
         return tabulate(self.cells(), headers="keys", tablefmt=form, disable_numparse=True)
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Make a data frame of pandas, in which blanks are missing and counts integers.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Values by column.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    PrivacyEvalError
+        pandas, an optional package, is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise missing_library("data frames", "pandas") from error
+    columns: dict[str, list[Any]] = {name: [] for row in rows for name in row}
+    for name, values in columns.items():
+        values += [None if row.get(name) == "" else row.get(name) for row in rows]
+    found = {name: {*map(type, of)} - {type(None)} for name, of in columns.items()}
+    kinds = {name: "Int64" if of else "float64" for name, of in found.items() if of <= {int}}
+    return pd.DataFrame(columns).astype(kinds)
+
+
+def latex_table(rows: Sequence[Mapping[str, str]], environment: str) -> str:
+    """Write rows as a table of LaTeX, with escaped cells.
+
+    Parameters
+    ----------
+    rows : sequence of mapping of str to str
+        Cells by title; titles that a row lacks are blank.
+    environment : str
+        Such as tabular.
+
+    Returns
+    -------
+    str
+    """
+    heads = dict.fromkeys(title for row in rows for title in row)
+    cells = [heads, *([row.get(title, "") for title in heads] for row in rows)]
+    head, *lines = (" & ".join(map(latex_cell, of)) + r" \\" for of in cells)
+    begin = rf"\begin{{{environment}}}{{{'l' * len(heads) or 'l'}}}"
+    end = rf"\end{{{environment}}}"
+    return "\n".join([begin, r"\hline", head, r"\hline", *lines, r"\hline", end])
 
 
 def _text(value: object) -> str:

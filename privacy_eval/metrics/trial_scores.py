@@ -67,7 +67,8 @@ def check_scores(scores: object, variant: str = "exact") -> None:
     """
     if not isinstance(scores, TrialScores):
         kind = type(scores).__name__
-        raise TypeError(f"expected scores as TrialScores(target, nontarget), not {kind}")
+        of = "TrialScores(target, nontarget) or trials.scores"
+        raise TypeError(f"expected scores as {of}, not {kind}")
     check_variant(variant)
 
 

@@ -25,6 +25,11 @@ from .trial_scores import BoolArray, TrialScores
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Anything with named columns: trials, a data frame of any library, a dict of lists, a structured
+#: array.
+Table = Any
+#: One value of each row: a list, an array, or a column of a data frame.
+Values = Any
 #: Columns of ids.
 IDS = ("enrolled", "utterance", "enrolled_speaker", "trial_speaker")
 #: Pairs of ids are looked up in a table of all pairs if that has at most so many cells per trial.
@@ -173,18 +178,18 @@ class Trials:
 
     def __init__(
         self,
-        table: Any = None,
+        table: Table = None,
         /,
         *,
-        score: Any = None,
-        label: Any = None,
-        enrolled: Any = None,
-        utterance: Any = None,
-        enrolled_speaker: Any = None,
-        trial_speaker: Any = None,
-        weight: Any = None,
+        score: Values = None,
+        label: Values = None,
+        enrolled: Values = None,
+        utterance: Values = None,
+        enrolled_speaker: Values = None,
+        trial_speaker: Values = None,
+        weight: Values = None,
         origins: tuple[Origin, ...] = (),
-        **columns: Any,
+        **columns: Values,
     ) -> None:
         given = {
             **{"score": score, "label": label, "enrolled": enrolled, "utterance": utterance},
@@ -203,6 +208,11 @@ class Trials:
         if not self._length:
             raise PrivacyEvalError(f"{self.name}: no trials, as the table is empty")
         self._add(found)
+
+    @classmethod
+    def of(cls, table: Table) -> Trials:
+        """Return the trials of a table, or themselves."""
+        return table if isinstance(table, Trials) else cls(table)
 
     def _add(self, found: Mapping[str, tuple[str, Any]]) -> None:
         """Add columns by field: fields are converted now, other columns once they are asked for."""
@@ -244,7 +254,7 @@ class Trials:
             option = "label" if name == _TRUTH else name
             raise PrivacyEvalError(
                 f"{self.name}: no column {option}, only {', '.join(self._columns)}: name it, "
-                f"{option}=..."
+                f"Trials(table, {option}=...)"
             )
         if callable(self._columns[name]):
             self._columns[name] = self._columns[name]()

@@ -25,7 +25,7 @@ from .caveats import NOT_AVAILABLE
 from .pav import FloatArray
 from .printed import Printed
 from .trial_scores import TrialScores, check_scores
-from .trials import Trials
+from .trials import Table, Trials
 from .zebra import individual_disclosure
 
 #: Fewest scores of a class that a Student t is fitted to: three have one of any spread.
@@ -146,7 +146,7 @@ class WorstCase(Printed):
 
 
 def worst_case(
-    trials: Trials | TrialScores,
+    trials: Table,
     *,
     permutations: int = PERMUTATIONS,
     seed: int = 0,
@@ -155,7 +155,7 @@ def worst_case(
 
     Parameters
     ----------
-    trials : Trials or TrialScores
+    trials : Trials, what they are made of, or TrialScores
         There are no ranks without the utterances of the tests.
     permutations : int
         Of the labels among all trials.
@@ -180,7 +180,7 @@ def worst_case(
     """
     if isinstance(trials, TrialScores):
         trials = Trials(dict(zip(("score", "label"), trials.in_file_order, strict=True)))
-    trials = trials.counted
+    trials = Trials.of(trials).counted
     values = trials.score
     if values.size:  # estimates do not depend on the scale, squares of huge scores overflow
         values = np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))

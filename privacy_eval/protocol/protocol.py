@@ -676,6 +676,11 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
     ------
     PrivacyEvalError
         Unknown name, unreadable file, invalid YAML, a missing, unknown or wrong entry.
+
+    Examples
+    --------
+    >>> [attack.id for attack in load_protocol("vpc2020").attack_models]
+    ['original', 'ignorant', 'lazy-informed', 'semi-informed']
     """
     values, where = read_yaml_values(name, base=base, bundled=bundled())
     return protocol_from_dict(values, where)

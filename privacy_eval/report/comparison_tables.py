@@ -18,13 +18,13 @@ from ..errors import enumerated
 from ..io.files import file_names
 from ..metrics import CAVEATS, METRICS, Label, Metric
 from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
+from ..metrics.latex_text import escape_latex
 from ..metrics.printed import CHANCE_OF_ZEBRA
 from ..metrics.zebra import categorical_tag
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
 from ..numbers.means import Means
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, PublishedSystems
-from .latex_text import escape_latex
 from .notes import OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 

@@ -63,6 +63,19 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     ------
     PrivacyEvalError
         Unreadable, not JSON, another format, a missing, unknown or wrong entry.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from privacy_eval.protocol.protocol import load_protocol
+    >>> from privacy_eval.results.challenge_text import import_results_txt
+    >>> source = Path("tests/data/golden/results/vpc2020_B1_RESULTS_baseline")
+    >>> protocol = load_protocol("vpc2020")
+    >>> results = import_results_txt(source.read_text(), str(source), protocol, system="B1")
+    >>> path = Path(tempfile.mkdtemp(), "results.json")
+    >>> _ = path.write_text(to_json(results))
+    >>> read_results(path)
+    Results(vpc2020: B1; records: 36 verification, 16 recognition)
     """
     path = Path(path)
     plain = load_json(path)

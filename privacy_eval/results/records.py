@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from ..choices import MOST_REPLICATES, SITUATIONS
-from ..errors import InputWarning, PrivacyEvalError, abbreviate, missing_library, printable
+from ..errors import InputWarning, PrivacyEvalError, abbreviate, printable
 from ..io.names import check_name
 from ..io.schema import INLINED, SPARSE
 from ..io.wer import WerLine
@@ -52,7 +52,7 @@ from ..metrics.groups import (
     TargetStratum,
 )
 from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
-from ..metrics.printed import Printed
+from ..metrics.printed import Printed, frame_of
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
@@ -1381,14 +1381,8 @@ class Results(Printed):
         PrivacyEvalError
             pandas, an optional package, is not installed.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise missing_library("data frames", "pandas") from error
-        rows = [{k: None if v == "" else v for k, v in row.items()} for row in self.to_rows()]
-        return pandas.DataFrame(rows, columns=list(CSV_COLUMNS)).astype(
-            dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
-        )
+        frame = frame_of(self.to_rows()).reindex(columns=list(CSV_COLUMNS))
+        return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
 
     def __repr__(self) -> str:
         numbers = {kind: len(getattr(self, kind)) for kind in RECORD_KINDS}
@@ -1428,7 +1422,6 @@ CSV_COLUMNS = tuple(
 )
 
 _COUNTS = ("n_target", "n_nontarget", "trials_without_score", "scores_without_trial")
-_NUMBERS = ("value", "low_95", "high_95")
 
 #: Kinds of records by the field of `Results` that holds them.
 RECORD_KINDS: Mapping[str, type[AnyRecord]] = {

@@ -254,7 +254,7 @@ class _Amounts:
         from ..metrics.amount import amounts
 
         options = self.options
-        drawn = {"replicates": options.bootstrap, "seed": options.seed}
+        drawn = {"bootstrap": options.bootstrap, "seed": options.seed}
         with located(scores):
             trials = known.beside(with_speakers(paired, utt2spk))
             return amounts(trials, options.sentences, **drawn)

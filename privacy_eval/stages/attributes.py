@@ -224,9 +224,10 @@ class _Attribute:
                 np.array([both[0][u] for u in utterances]),
                 [label_of[s] for s in speakers],
                 speakers,
-                anon=np.array([both[1][u] for u in utterances]),
+                anonymized=np.array([both[1][u] for u in utterances]),
                 folds=self.options.folds,
-                bootstrap=(self.options.bootstrap, self.options.seed),
+                bootstrap=self.options.bootstrap,
+                seed=self.options.seed,
             )
         tested = {s: label_of[s] for s in speakers}
         record = self._record(results, tested, made_of, (len(utterances), without, lacking))

@@ -91,6 +91,18 @@ def collect(
     Results
         `not_evaluated` lists the conditions without a record of the current score file and
         trial key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from privacy_eval import evaluate_tree, find_systems, load_protocol
+    >>> from privacy_eval.simulate import write_demo_tree
+    >>> protocol, tree = load_protocol("vpc2024"), Path(tempfile.mkdtemp(), "tree")
+    >>> _ = write_demo_tree(tree, protocol, speakers=3, utterances=4, systems=1)
+    >>> systems = find_systems(tree, tree, protocol)
+    >>> _ = evaluate_tree(systems, tree / "results", tree=tree)
+    >>> collect(systems, tree / "results", protocol, tree=tree)
+    Results(vpc2024: B1; records: 16 verification, 8 recognition, 4 emotion)
     """
     from ..results.arrays import StoredArrays, with_differences
     from ..results.records import Results

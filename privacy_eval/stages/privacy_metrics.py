@@ -118,6 +118,18 @@ def evaluate_tree(
     -------
     Outcome
         Conditions by what became of them: made, current, missing or failed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from privacy_eval import find_systems, load_protocol
+    >>> from privacy_eval.simulate import write_demo_tree
+    >>> protocol, tree = load_protocol("vpc2024"), Path(tempfile.mkdtemp(), "tree")
+    >>> _ = write_demo_tree(tree, protocol, speakers=3, utterances=4, systems=1)
+    >>> systems = find_systems(tree, tree, protocol)
+    >>> outcome = evaluate_tree(systems, tree / "results", tree=tree)
+    >>> len(outcome.made), len(outcome.failed)
+    (24, 0)
     """
     systems = list(systems)
     products = condition_products(systems, out, tree, options)

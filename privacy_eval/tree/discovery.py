@@ -86,6 +86,16 @@ def find_systems(
     PrivacyEvalError
         No such folder; no system of that name; a folder with conditions and, below it, results
         of other systems.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from privacy_eval import load_protocol
+    >>> from privacy_eval.simulate import write_demo_tree
+    >>> protocol, tree = load_protocol("vpc2024"), Path(tempfile.mkdtemp(), "tree")
+    >>> _ = write_demo_tree(tree, protocol, speakers=3, utterances=4, systems=1)
+    >>> [system.name for system in find_systems(tree, tree, protocol)]
+    ['B1']
     """
     for folder, what in ((tree, "experiment tree"), (results, "results folder"), (keys, "keys")):
         if folder is not None and not folder.is_dir():

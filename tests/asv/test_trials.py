@@ -662,3 +662,12 @@ def test_similarity_of_real_speech(name: str, variant: Variant) -> None:
     assert len(keys) == (5 if variant == "exact" else 2)
     for key in keys:
         assert actual[key] == pytest.approx(want[key], abs=1e-4), key
+
+
+def test_a_column_of_vectors_is_a_matrix() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    vectors, names = np.random.default_rng(2).normal(size=(2, 6, 4)), list("aabbcc")
+    expected = pe.score(*vectors, enrolled=names, trial_speaker=names)
+    columns = (pandas.Series([*of]) for of in vectors)
+    found = pe.score(*columns, enrolled=names, trial_speaker=names)
+    assert found.score.tolist() == expected.score.tolist()

@@ -129,7 +129,7 @@ def test_labels_permuted_over_speakers_leave_nothing() -> None:
         labels = generator.permutation(np.repeat(["f", "m"], 10))[own]
         vectors = generator.normal(size=(20, 8))[own] + generator.normal(size=(120, 8))
         names = [f"s{speaker:02d}" for speaker in own]
-        results += infer_attribute(vectors, labels, names, bootstrap=(99, 0)).values()
+        results += infer_attribute(vectors, labels, names, bootstrap=99).values()
     assert np.mean([r.uar for r in results]) == pytest.approx(0.5, abs=0.06)
     assert sum(r.interval[0] <= 0.5 <= r.interval[1] for r in results) >= 18
     assert sum(r.risk.low > 0 for r in results) <= 3
@@ -260,14 +260,14 @@ def test_options_that_compute_nothing(option: tuple, options: list) -> None:
 
 def test_dimensions_that_differ() -> None:
     with pytest.raises(PrivacyEvalError, match="differ"):
-        infer_attribute(np.eye(8), list("ffffmmmm"), list("abcdefgh"), anon=np.eye(8)[:, :4])
+        infer_attribute(np.eye(8), list("ffffmmmm"), list("abcdefgh"), anonymized=np.eye(8)[:, :4])
 
 
 def test_results_are_a_table_with_the_caveat_of_the_command_line() -> None:
     rng = np.random.default_rng(0)
     speakers = [f"s{n}" for n in range(12) for _ in range(4)]
     labels = ["f" if int(name[1:]) < 5 else "m" for name in speakers]
-    results = pe.infer_attribute(rng.normal(size=(48, 3)), labels, speakers, bootstrap=(20, 0))
+    results = pe.infer_attribute(rng.normal(size=(48, 3)), labels, speakers, bootstrap=20)
     (row,) = results.to_rows()
     of = results["orig_to_orig"]
     assert (row["situation"], row["uar"]) == ("orig_to_orig", of.uar)

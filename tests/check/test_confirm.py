@@ -135,7 +135,7 @@ def test_scores_of_another_team(tree: SpeechTree, edited: Callable[[list[str]], 
     for verb in ("privacy-metrics", "collect"):
         run = tree.run(verb, "--allow-missing", "--out", "out")
         assert run.code == 0, run.err
-    results = pe.load(str(tree.root / "out/results.json"))
+    results = pe.read_results(str(tree.root / "out/results.json"))
     marked = {r.condition.system for r in results.verification if SAME_SCORES in r.caveats}
     assert len(marked) == 2 and "other/x" in marked
 

@@ -74,7 +74,7 @@ def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) 
         **{"percent": True, "counted": True, "decimals": 2, "detail": 3},
         **{"repeats_matter": False, "chance": "50 %"},
     }
-    results = pe.load(collected)
+    results = pe.read_results(collected)
     assert to_json(results) == collected.read_text()
     values = {r.condition.name: r.metrics["exact"]["spread"] for r in results.verification}
     rows = [row for row in results.to_rows() if row["metric"] == "spread"]
@@ -148,7 +148,7 @@ def test_metrics_described_differently_are_refused(
 ) -> None:
     paths = [stored(tmp_path, 1.0), stored(tmp_path, 1.0, system="B2", unit="dB")]
     with pytest.raises(PrivacyEvalError, match="'later'.*B1.*B2"):
-        merge([pe.load(path) for path in paths])
+        merge([pe.read_results(path) for path in paths])
     assert main(["tables", "--results", *map(str, paths), "--out", str(tmp_path / "t")]) == 1
     assert "metric 'later': the results of B1 describe it otherwise" in capsys.readouterr().err
 
@@ -186,7 +186,7 @@ def test_hostile_descriptions_are_refused(
 ) -> None:
     path = stored(tmp_path, 1.0, **entries)
     with pytest.raises(PrivacyEvalError, match=message) as caught:
-        pe.load(path)
+        pe.read_results(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -195,7 +195,7 @@ def test_descriptions_within_records_are_checked_too(tmp_path: Path) -> None:
     plain["verification"][0]["described"] = {"eer": LATER}
     (tmp_path / "r.json").write_text(json.dumps(plain))
     with pytest.raises(PrivacyEvalError, match="later|reads like the built-in metric eer"):
-        pe.load(tmp_path / "r.json")
+        pe.read_results(tmp_path / "r.json")
 
 
 def test_a_metric_that_fails_names_itself(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import privacy_eval as pe
+from privacy_eval.attackers.alignment import align, unit_vectors
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import Trials, TrialScores, similarity_matrix
 from privacy_eval.metrics.counts import count_scores
@@ -52,8 +53,8 @@ TAKE_NAMES: dict[str, Callable[[Any], object]] = {
     "enrolled": lambda names: Trials(enrolled_speaker=names(ENROLLED)),
     "tested": lambda names: Trials(trial_speaker=names(TRIAL)),
     "fuse_scores": lambda names: pe.fuse_scores(SCORES[:, None], SAME, ENROLLED, names(TRIAL)),
-    "labels": lambda names: pe.infer_attribute(VECTORS, names(SEX), SPEAKER, bootstrap=(5, 0)),
-    "speakers": lambda names: pe.infer_attribute(VECTORS, SEX, names(SPEAKER), bootstrap=(5, 0)),
+    "labels": lambda names: pe.infer_attribute(VECTORS, names(SEX), SPEAKER, bootstrap=5),
+    "speakers": lambda names: pe.infer_attribute(VECTORS, SEX, names(SPEAKER), bootstrap=5),
     "train_backend": lambda names: pe.train_backend(VECTORS, names(SPEAKER), lda_dim=2),
     "references": lambda names: recalls(names(SEX), SEX),
     "predictions": lambda names: recalls(SEX, names(SEX)),
@@ -110,9 +111,7 @@ def test_groups_of_whole_floats() -> None:
 TAKE_NUMBERS: dict[str, Callable[[Any], object]] = {
     "evaluate": lambda mask: pe.evaluate(mask(SCORES[SAME]), SCORES[~SAME]),
     "nontarget": lambda mask: pe.evaluate(SCORES[SAME], mask(SCORES[~SAME])),
-    "lists of masked rows": lambda mask: pe.align(
-        "shift", [mask(SCORES), mask(SCORES)], [SCORES] * 2
-    ),
+    "lists of masked rows": lambda mask: align("shift", [mask(SCORES), mask(SCORES)], [SCORES] * 2),
     "from_labels": lambda mask: TrialScores.from_labels(mask(SCORES), SAME),
     "labels": lambda mask: TrialScores.from_labels(SCORES, mask(SAME)),
     "fusion": lambda mask: pe.fuse_scores(mask(SCORES[:, None]), SAME, ENROLLED, TRIAL),
@@ -134,7 +133,7 @@ TAKE_NUMBERS: dict[str, Callable[[Any], object]] = {
     "train_backend": lambda mask: pe.train_backend(mask(VECTORS), SPEAKER.tolist(), lda_dim=2),
     "score_matrix": lambda mask: pe.score_matrix(mask(VECTORS), 1, VECTORS, backend="cosine"),
     "trial vectors": lambda mask: pe.score_matrix(VECTORS, 1, mask(VECTORS), backend="cosine"),
-    "unit_vectors": lambda mask: pe.unit_vectors(mask(VECTORS)),
+    "unit_vectors": lambda mask: unit_vectors(mask(VECTORS)),
     "strongest": lambda mask: pe.strongest(mask(SCORES[:2]), np.ones((2, 3))),
     "ratings": lambda mask: mean_opinion(mask(SCORES), ENROLLED, TRIAL),
 }

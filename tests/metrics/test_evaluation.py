@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from latex_support import compiled, needs_latex
 
 import privacy_eval as pe
 from privacy_eval.metrics import Evaluation, Trials
@@ -88,7 +93,7 @@ RESULTS = {
         {"one": TRIALS, "two": TRIALS.with_columns(score=SCORES**3)}, bootstrap=9
     ),
     GroupReport: lambda: pe.groups(TRIALS, by="sex", bootstrap=9),
-    AmountCurve: lambda: pe.amounts(TRIALS, [1, 2], replicates=9),
+    AmountCurve: lambda: pe.amounts(TRIALS, [1, 2], bootstrap=9),
     WorstCase: lambda: pe.worst_case(TRIALS, permutations=9),
 }
 
@@ -120,3 +125,97 @@ def test_results_tell_what_the_command_line_tells() -> None:
     assert worst["gauss"] == worst.gauss and "without intervals" in repr(worst)
     comparison = RESULTS[Comparison]()
     assert comparison["eer"]["two"].difference == 0 and "8 speakers" in repr(comparison)
+
+
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
+def test_results_of_a_metric_are_found_by_its_name(kind: type[Printed]) -> None:
+    result = RESULTS[kind]()
+    assert result["pav_exact" if kind is WorstCase else "eer"] is not None
+    if kind in (Evaluation, Evaluations):
+        with pytest.raises(pe.PrivacyEvalError, match="no metric EER, only eer"):
+            result["EER"]
+
+
+def test_indices_of_results_without_a_class_of_their_own() -> None:
+    found = pe.identify(TRIALS, gallery=4, bootstrap=0)
+    assert found["rank1"] == {4: float(found.linkage[0])}
+    strongest = pe.strongest(
+        {"one": TRIALS, "two": TRIALS.with_columns(score=-SCORES)}, bootstrap=9
+    )
+    assert strongest["eer"] == strongest.eers
+    inferred = pe.infer_attribute(np.eye(8), list("ffffmmmm"), list("abcdefgh"), bootstrap=9)
+    assert inferred["uar"] == {name: of.uar for name, of in inferred.items()}
+    with pytest.raises(pe.PrivacyEvalError, match="no metric eer, only uar"):
+        inferred["eer"]
+
+
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
+def test_frames_count_in_integers_and_have_one_kind_of_blank(kind: type[Printed]) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    result = RESULTS[kind]()
+    frame, rows = result.to_frame(), result.to_rows()
+    for name, column in frame.items():
+        assert [*column.isna()] == [row.get(name) in (None, "") for row in rows], name
+        if {*(type(row.get(name)) for row in rows)} - {type(None)} == {int}:
+            assert column.dtype == pandas.Int64Dtype(), name
+
+
+def test_trial_speakers_are_judged_by_all_their_trials() -> None:
+    by_speaker = pe.evaluate(TRIALS, by="trial_speaker", bootstrap=0)
+    for speaker, of in by_speaker.items():
+        assert of.values == pe.evaluate(TRIALS.select(trial_speaker=speaker), bootstrap=0).values
+
+
+@needs_latex
+def test_tables_of_latex_compile(tmp_path: Path) -> None:
+    """What nbconvert puts into a PDF, with any names."""
+    names = ("a_b%&#$^~<\\", "é{|}\"'`±")
+    systems = dict(zip(names, (TRIALS, TRIALS.with_columns(score=SCORES**3)), strict=True))
+    results = [of() for of in RESULTS.values()] + [
+        pe.evaluate(systems, bootstrap=9),
+        pe.compare(systems, bootstrap=9),
+        pe.strongest(systems, bootstrap=9),
+        pe.identify(TRIALS, [2], bootstrap=9),
+        pe.singling_out(TRIALS, [2], bootstrap=9),
+    ]
+    parts = [result._repr_latex_() for result in results]
+    parts += [of.to_latex() for of in results if isinstance(of, Evaluations)]
+    packages = r"\usepackage[T1]{fontenc}\usepackage{textcomp,longtable}"
+    body = "\n\n".join(parts)
+    text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}" + "\n\\end{document}\n"
+    (tmp_path / "notebook.tex").write_text(text, encoding="utf-8")
+    compiled(tmp_path, "notebook.tex")
+
+
+TABLE = {
+    **{"enroll": ENROLLED, "utt": [f"{s}-{n % 2}" for n, s in enumerate(SPOKEN)], "spk": SPOKEN},
+    **{"llr": SCORES, "mated": SAME, "sex": [SEX[speaker] for speaker in SPOKEN]},
+    "session": [f"{n % 2}" for n in range(SAME.size)],
+}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table: pe.evaluate(table, bootstrap=9),
+        lambda table: pe.compare({"one": table, "two": table}, bootstrap=9),
+        lambda table: pe.groups(table, by="sex"),
+        lambda table: pe.amounts(table, [1, 2]),
+        lambda table: pe.worst_case(table, permutations=9),
+        lambda table: pe.identify(table, 4, bootstrap=9),
+        lambda table: pe.strongest({"one": table, "two": table}, bootstrap=9),
+        lambda table: pe.speaker_bootstrap(table, replicates=9, seed=0).interval("exact eer"),
+        lambda table: pe.evaluate(pe.pair(table, table), bootstrap=0),
+    ],
+)
+def test_what_trials_are_made_of_does_as_well(call: Callable[[Any], Any]) -> None:
+    assert repr(call(TABLE)) == repr(call(TRIALS))
+
+
+def test_several_systems_are_evaluated_by_name() -> None:
+    result = pe.evaluate({"one": TABLE, "two": TRIALS}, bootstrap=0)
+    assert result["one"] == result["two"] == pe.evaluate(TRIALS, bootstrap=0)
+    with pytest.raises(pe.PrivacyEvalError, match="one system"):
+        pe.evaluate({"one": TABLE}, by="sex")
+    with pytest.raises(pe.PrivacyEvalError, match="name another system"):
+        pe.compare([TRIALS, TRIALS])  # type: ignore[arg-type]

@@ -171,7 +171,7 @@ WRONG: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: Trials(score=[1, 0, 0, 1], label=SCORE), ["label", "'0.5'", "4 of 4", "scores?"]
     ),
     "huge": (lambda: Trials(score=[1, 2**53 + 1, 2, 3]), ["score", "index 1", "2^53"]),
-    "gradient": (lambda: Trials(score=Tensor()), ["score", "grad", "detach()"]),
+    "gradient": (lambda: Trials(score=Tensor()), ["score", "tensor", "detach()"]),
     "three labels": (
         lambda: Trials(without(1, "target", "maybe")), ["target", "'maybe'", "1 of 4", "index 1"]
     ),

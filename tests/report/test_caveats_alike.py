@@ -219,14 +219,42 @@ def test_outputs_mark_the_same_values(key: str, tmp_path: Path) -> None:
     assert "PASS" not in run.out and "UNDECIDED" in run.out and reason in run.out, run.out
 
 
+def tables(result: Any) -> Iterator[list[list[str]]]:
+    """Yield the cells of a result as they are printed: as text, HTML and LaTeX, unescaped."""
+    text, found, latex = repr(result), result._repr_html_(), result._repr_latex_()
+    n_rows = len(result.cells())
+    rule = next(n for n, line in enumerate(text.splitlines()) if line.startswith("metric "))
+    yield [re.split(r" {2,}", line) for line in text.splitlines()[rule + 1 :][:n_rows]]
+    yield [
+        [html.unescape(cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
+        for row in re.findall(r"<tr>(.*?)</tr>", found, flags=re.S)[1:]
+    ]
+    rows = [line.removesuffix(r" \\") for line in latex.splitlines() if line.endswith(r" \\")][1:]
+    yield [[cell.strip().replace(r"\%", "%") for cell in row.split(" & ")] for row in rows]
+
+
 @pytest.mark.parametrize("key", [key for key, case in CASES.items() if case.scores is not None])
 def test_python_says_the_same(key: str) -> None:
-    target, nontarget = CASES[key].scores or ((), ())
+    """Text, HTML, LaTeX, rows of numbers and rows of a paper."""
+    caveat, (target, nontarget) = CAVEATS[key], CASES[key].scores or ((), ())
     evaluated = pe.evaluate(target, nontarget)
     assert key in evaluated.caveats
+    marked = [row["caveat"] is not None for row in evaluated.to_rows()]
+    for table in tables(evaluated):
+        found = [cells[1].startswith("n/a") or caveat.mark in cells[1] for cells in table]
+        assert found == marked
     for row, metric in zip(evaluated.cells(), evaluated.values, strict=True):
-        if CAVEATS[key].concerns(metric):
-            expected = {"n/a"} | ({CAVEATS[key].mark} if CAVEATS[key].printed else set())
+        if caveat.concerns(metric):
+            expected = {"n/a"} | ({caveat.mark} if caveat.printed else set())
             assert any(mark in row["value"] for mark in expected), row
-    assert CAVEATS[key].reason in repr(evaluated)
-    assert CAVEATS[key].reason in evaluated._repr_html_()
+    reason = caveat.reason.partition("%")[0]
+    for text in (repr(evaluated), evaluated._repr_html_(), evaluated._repr_latex_()):
+        assert reason in html.unescape(text)
+    trials = pe.Trials(
+        score=np.append(target, nontarget), label=np.repeat([1, 0], [len(target), len(nontarget)])
+    )
+    shown = [metric for metric in evaluated.values if caveat.concerns(metric)][:1]
+    lines = pe.evaluate({"mine": trials}).to_latex(shown).splitlines()
+    assert any(mark in lines[4] for mark in ("n/a", caveat.mark)) and caveat.reason in "\n".join(
+        lines
+    )

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ...errors import PrivacyEvalError, abbreviate
 from ...metrics import Evaluation, TrialScores, evaluate, score_curves, withholding_caveat
 from ...metrics.caveats import IMPLAUSIBLE_MARK
+from ...metrics.frames import is_table
 from ...metrics.pav import FloatArray
 from ...metrics.trials import Trials
 from . import style
@@ -130,7 +131,7 @@ def _systems(scores: Scores | Mapping[str, Scores], name: str) -> _Systems:
     given = scores if isinstance(scores, Mapping) else {name: scores}
     systems = {}
     for key, of in given.items():
-        of_system: object = of.scores if isinstance(of, Trials) else of
+        of_system: object = Trials.of(of).scores if is_table(of) else of
         if isinstance(of_system, tuple | list) and [*map(np.ndim, of_system)] == [1, 1]:
             of_system = TrialScores(*of_system)
         if isinstance(of_system, TrialScores):

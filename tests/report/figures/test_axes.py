@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import TrialScores, evaluate
+from privacy_eval.metrics.latex_text import escape_latex
 from privacy_eval.metrics.trials import Trials
 from privacy_eval.report.figures.axes import plot_det, plot_ece, plot_scores
-from privacy_eval.report.latex_text import escape_latex
 
 RANDOM = np.random.default_rng(1)
 WEAK = TrialScores(RANDOM.normal(1.0, 1, 400), RANDOM.normal(0, 1, 2000))

@@ -9,6 +9,14 @@ def escape_latex(text: str) -> str:
     """Escape any text for LaTeX; characters without a glyph in pdflatex become their code
     points.
 
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> escape_latex("50%_team & Co")
@@ -63,6 +71,14 @@ def _typesettable(character: str) -> bool:
 
 def latex_cell(cell: str) -> str:
     """Escape a cell; minus signs and infinity of numbers are set as mathematics.
+
+    Parameters
+    ----------
+    cell : str
+
+    Returns
+    -------
+    str
 
     Examples
     --------
