@@ -42,7 +42,7 @@ from .score_formats import (
     read_named,
     split_format,
 )
-from .text_table import Column, decimals, distinct, is_number, split_columns
+from .text_table import Coder, Column, column_of, decimals, is_number, split_columns
 
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32
@@ -275,23 +275,27 @@ def _gathered(
         tables = format.blocks(file)
     else:
         tables = [split_format(b"".join(hashed()), file, format)]
-    places: dict[str, dict[str, int]] = defaultdict(dict)
-    parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
+    numbers: dict[str, list[NDArray[Any]]] = defaultdict(list)
+    coders: dict[str, Coder] = defaultdict(Coder)
     lines: list[tuple[int, int, NDArray[np.int64] | None]] = []
     for table in tables:
         first = next(iter(table.values()))
         lines.append((len(first), *first.lines))
         for field in table.keys() & set(wanted or table):
             if field in ("score", "weight"):
-                parts[field].append(parse_scores(table[field], file))
+                numbers[field].append(parse_scores(table[field], file))
             else:
-                parts[field].append(_codes(table[field], places[field]))
+                numbers[field].append(_codes(table[field], coders[field]))
     for _ in hashed():  # what a format that reads the file has left
         pass
     if not lines:
         raise PrivacyEvalError(f"{file}: no rows")
-    columns: dict[str, Any] = {field: _joined(of) for field, of in parts.items()}
-    columns |= {field: Ids(columns[field], [*place]) for field, place in places.items()}
+    columns: dict[str, Any] = {}
+    for field, of in numbers.items():
+        columns[field] = of[0] if len(of) == 1 else np.concatenate(of)
+        columns[field].setflags(write=False)
+        of.clear()  # not needed any more
+    columns |= {field: Ids(columns[field], coder.names) for field, coder in coders.items()}
     is_open = ends_open(b"".join(ends))
     origin = Origin(file, sha256.hexdigest(), name, is_open, _line_numbers(lines))
     if "label" in columns:
@@ -299,25 +303,15 @@ def _gathered(
     return columns, origin
 
 
-def _codes(column: Column, place: dict[str, int]) -> NDArray[Any]:
+def _codes(column: Column, coder: Coder) -> NDArray[Any]:
     """Code the texts of a column as they first occur, in this block or one before."""
     if isinstance(column, NumberColumn):
         values, numbers = np.unique(column.values, return_inverse=True)
         texts = NumberColumn.of(values).tolist()
+        codes = coder.codes(column_of(texts, range(1, len(texts) + 1)))[numbers.reshape(-1)]
     else:
-        rows, numbers = distinct(column)
-        texts = column.take(rows).tolist()
-    codes = [place.setdefault(text, len(place)) for text in texts]
-    few = len(place) <= np.iinfo(np.int16).max
-    return np.array(codes, dtype=np.int16 if few else np.int32)[numbers.reshape(-1)]
-
-
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Join the parts of a column, which are not needed any more."""
-    whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    parts.clear()
-    whole.setflags(write=False)
-    return whole
+        codes = coder.codes(column)
+    return np.asarray(codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0)))))
 
 
 def _line_numbers(

@@ -31,16 +31,17 @@ _SPACE, _TAB, _NEWLINE, _RETURN = 32, 9, 10, 13
 PADDING = MAX_FIELD_BYTES + 16
 # Bytes split at a time; they fit in the cache of a processor.
 _BLOCK = 1 << 18
-#: Words that are compared at once: ids of challenges have up to 32 bytes.
-_WORDS_OF_ALL = 4
+#: Words that are compared at once; ids of challenges have up to 4.
+_WORDS_OF_ALL = 16
+_ALL_WORDS = MAX_FIELD_BYTES // 8
 _HASH_FACTOR = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 #: Digits of whole numbers that floats hold all, and powers of ten up to them.
 _EXACT_DIGITS = 15
 _POWERS = 10.0 ** np.arange(_EXACT_DIGITS + 1)
 #: Texts that repeat in runs of so many rows, on average, are compared once a run.
 _LONG_RUNS = 6
-#: Texts are found in a table of so many bits, which a cache holds.
-_SLOT_BITS = 16
+#: Texts are found in a table of so many bits, at least and at most.
+_FEWEST_SLOT_BITS, _MOST_SLOT_BITS = 12, 22
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
 
@@ -97,11 +98,15 @@ class Column:
 
     @cached_property
     def first_words(self) -> WordArray:
-        """The first four words of 8 bytes of each field, or as many as the longest has, zero
-        behind its end; shape (rows, words)."""
+        """The first words of 8 bytes of each field, as many as the longest has, but not too many,
+        zero behind its end; shape (rows, words)."""
+        return self.words(_WORDS_OF_ALL)
+
+    def words(self, most: int) -> WordArray:
+        """Return `first_words`, at most as many."""
         longest = int(self.size.max(initial=0))
         shortest = int(self.size.min(initial=longest))
-        words = self._words(self.start, min(-(-longest // 8), _WORDS_OF_ALL))
+        words = self._words(self.start, min(-(-longest // 8), most))
         sizes = self.size if shortest < longest else np.int64(longest)  # mostly equal ones
         for number in range(shortest // 8, words.shape[1]):
             words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
@@ -172,34 +177,110 @@ def distinct(column: Column) -> tuple[IndexArray, IndexArray]:
     numbers : int array, shape (rows,)
         Index into `rows` of the text of each row.
     """
-    words, n = column.first_words, len(column)
-    if column.size.max(initial=0) <= 8 * _WORDS_OF_ALL and words.shape[1]:
-        begins = np.flatnonzero(np.append(True, _differ(words[1:], words[:-1])))
-        if begins.size <= n // _LONG_RUNS:
-            rows, numbers = distinct(column.take(begins))
-            return begins[rows], np.repeat(numbers, np.diff(np.append(begins, n)))
-        factors = np.uint64(_HASH_FACTOR) ** np.arange(1, words.shape[1] + 1, dtype=np.uint64)
-        with np.errstate(over="ignore"):  # products and sums wrap
-            hashes = words[:, 0] * factors[0]
-            for number in range(1, words.shape[1]):
-                hashes += words[:, number] * factors[number]
-        slot = hashes >> np.uint64(64 - _SLOT_BITS)
-        first_in, every = np.empty(1 << _SLOT_BITS, dtype=np.int64), np.arange(n)
-        first_in[slot[::-1]] = every[::-1]  # the last one assigned stays
-        first = first_in[slot]
-        others = np.flatnonzero(_differ(words, words.take(first, axis=0)))
-        _, at, of = np.unique(hashes[others], return_index=True, return_inverse=True)
-        first[others] = others[at][of.reshape(-1)]
-        if not _differ(words[others], words[first[others]]).any():
-            rows = np.flatnonzero(first == every)
-            numbers = np.empty(n, dtype=np.int64)
-            numbers[rows] = every[: rows.size]
-            return rows, numbers[first]
-    texts = column.tolist()
-    place = {text: row for row, text in zip(range(n - 1, -1, -1), reversed(texts), strict=True)}
-    rows = np.sort(np.fromiter(place.values(), np.int64, len(place)))
-    first = np.fromiter(map(place.__getitem__, texts), np.int64, n)
-    return rows, np.searchsorted(rows, first)
+    if column.size.max(initial=0) > 8 * _WORDS_OF_ALL:
+        return _distinct_items(column.tolist())
+    return distinct_rows(column.first_words)
+
+
+class Coder:
+    """Codes of texts, in the order in which they first occur, of one block after the other."""
+
+    def __init__(self) -> None:
+        self._place: dict[bytes, int] = {}
+        self._words = np.zeros((1, 1), dtype=np.uint64)
+        self._slots = np.full(1 << _FEWEST_SLOT_BITS, -1, dtype=np.int64)
+
+    @property
+    def names(self) -> list[str]:
+        """The texts."""
+        return [text.decode() for text in self._place]
+
+    def codes(self, column: Column) -> IndexArray:
+        """Code a block, shape (rows,)."""
+        if column.size.max(initial=0) > 8 * _WORDS_OF_ALL:
+            rows, numbers = distinct(column)
+            return self._added(_as_bytes(column.take(rows).words(_ALL_WORDS)))[numbers]
+        words = column.first_words
+        begins = _begins(words)
+        if begins.size <= len(words) // _LONG_RUNS:
+            runs = np.diff(np.append(begins, len(words)))
+            return np.repeat(self.codes(column.take(begins)), runs)
+        width = max(words.shape[1], self._words.shape[1])
+        words, self._words = (_widened(of, width) for of in (words, self._words))
+        codes = self._slots[_slots(words, self._slots.size)]
+        unknown = np.flatnonzero((codes < 0) | _differ(words, self._words.take(codes, axis=0)))
+        if unknown.size:
+            rows, numbers = distinct_rows(words[unknown])
+            new, before = words[unknown[rows]], len(self._place)
+            found = self._added(_as_bytes(new))
+            codes[unknown] = found[numbers]
+            self._remember(new[found >= before])
+        return codes
+
+    def _added(self, texts: Sequence[bytes]) -> IndexArray:
+        place = self._place
+        return np.array([place.setdefault(text, len(place)) for text in texts], dtype=np.int64)
+
+    def _remember(self, words: WordArray) -> None:
+        """Keep the words of new texts, in a larger table where it gets crowded."""
+        n = len(self._place)
+        if n > len(self._words):
+            more = np.zeros((2 * n - len(self._words), self._words.shape[1]), dtype=np.uint64)
+            self._words = np.concatenate([self._words, more])
+        self._words[n - len(words) : n] = words
+        first = n - len(words)
+        if 4 * n > self._slots.size and n < 1 << _MOST_SLOT_BITS:
+            first, self._slots = 0, np.full(8 << n.bit_length(), -1, dtype=np.int64)
+        slots, codes = _slots(self._words[first:n], self._slots.size), np.arange(first, n)
+        free = self._slots[slots] < 0
+        self._slots[slots[free]] = codes[free]
+
+
+def _widened(words: WordArray, width: int) -> WordArray:
+    return np.pad(words, ((0, 0), (0, width - words.shape[1]))) if words.shape[1] < width else words
+
+
+def _as_bytes(words: WordArray) -> list[bytes]:
+    texts: list[bytes] = np.ascontiguousarray(words).view(f"S{8 * words.shape[1]}").ravel().tolist()
+    return texts
+
+
+def distinct_rows(words: WordArray) -> tuple[IndexArray, IndexArray]:
+    """Find the different rows of an array of words, as `distinct`."""
+    n = len(words)
+    every = np.arange(n)
+    first_in = np.empty(2 << min(n.bit_length(), _MOST_SLOT_BITS), dtype=np.int64)
+    slots = _slots(words, first_in.size)
+    first_in[slots[::-1]] = every[::-1]  # the last one assigned stays
+    first = first_in[slots]
+    if (others := np.flatnonzero(_differ(words, words.take(first, axis=0)))).size:
+        rows, numbers = _distinct_items(_as_bytes(words[others]))
+        first[others] = others[rows][numbers]
+    rows = np.flatnonzero(first == every)
+    numbers = np.empty(n, dtype=np.int64)
+    numbers[rows] = every[: rows.size]
+    return rows, numbers[first]
+
+
+def _slots(words: WordArray, number: int) -> IndexArray:
+    """Hash rows of words to a number of slots, a power of two."""
+    factors = np.uint64(_HASH_FACTOR) ** np.arange(1, words.shape[1] + 1, dtype=np.uint64)
+    hashes = words[:, 0] * factors[0]  # products and sums wrap
+    for column in range(1, words.shape[1]):
+        hashes += words[:, column] * factors[column]
+    return np.asarray((hashes >> np.uint64(65 - number.bit_length())).astype(np.int64))
+
+
+def _begins(words: WordArray) -> IndexArray:
+    """Return the rows that differ from the one before."""
+    return np.flatnonzero(np.append(True, _differ(words[1:], words[:-1])))
+
+
+def _distinct_items(items: Sequence[str] | Sequence[bytes]) -> tuple[IndexArray, IndexArray]:
+    """Find the different items, as `distinct`."""
+    place: dict[str | bytes, int] = {}
+    numbers = np.array([place.setdefault(item, len(place)) for item in items], dtype=np.int64)
+    return np.unique(numbers, return_index=True)[1], numbers
 
 
 def _differ(a: WordArray, b: WordArray) -> NDArray[np.bool_]:

@@ -162,6 +162,30 @@ def test_distinct_texts_in_the_order_of_their_first_rows(factor: int, texts: lis
     assert [names[number] for number in numbers] == texts
 
 
+@pytest.mark.parametrize("factor", [text_table._HASH_FACTOR, 0, 1 << 56])
+@pytest.mark.parametrize("bits", [1, 12])
+@given(
+    blocks=st.lists(
+        st.lists(
+            st.sampled_from([*"abcdefghij", "é" * 9, "x" * 40, "y" * 200, "y" * 201]), min_size=1
+        )
+    )
+)
+def test_codes_of_blocks_are_those_of_a_dictionary(
+    factor: int, bits: int, blocks: list[list[str]]
+) -> None:
+    """Also where texts collide, in tables that grow, and of texts of any length."""
+    place: dict[str, int] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_table, "_HASH_FACTOR", factor)
+        patch.setattr(text_table, "_FEWEST_SLOT_BITS", bits)
+        coder = text_table.Coder()
+        for texts in blocks:
+            (column,) = split_columns("\n".join(texts).encode(), ("id",), NAME)
+            assert coder.codes(column).tolist() == [place.setdefault(t, len(place)) for t in texts]
+    assert coder.names == list(place)
+
+
 @given(
     texts=st.lists(
         st.from_regex(r"[-+]?[0-9]{0,9}\.?[0-9]{0,9}(e-[0-9])?", fullmatch=True).filter(len),
