@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +52,9 @@ def rows(scale: int) -> Iterator[Row]:
             partial(whole_command, lines, is_shuffled),
             packages=("polars", "sklearn"),
         )
+    for library in GROUPED:
+        work = f"a frame of {library}, {lines:.0e} rows"
+        yield Row(work, "its groupby", (1.5,), partial(frame, library, lines), packages=(library,))
     work = "privacy-eval metrics, 10000 lines, same order"
     yield Row(work, "import numpy", (3.0, 1.8), small_command)
     yield Row(
@@ -123,6 +128,31 @@ def whole_command(lines: int, is_shuffled: bool, folder: Path) -> tuple[Measure,
     key = shuffled(key) if is_shuffled else key
     ours = program("metrics", "--scores", scores, "--trials", key)
     return process(ours), process([sys.executable, str(SCRIPT), str(scores), str(key)])
+
+
+#: The number of rows of each pair of ids, by the frame's own library.
+GROUPED: dict[str, Callable[[Any], object]] = {
+    "pandas": lambda frame: frame.groupby(["enrolled", "utterance"]).size(),
+    "polars": lambda frame: frame.group_by(["enrolled", "utterance"]).len(),
+    "pyarrow": lambda table: table.group_by(["enrolled", "utterance"]).aggregate(
+        [([], "count_all")]
+    ),
+}
+
+
+def frame(library: str, rows: int, _: Path) -> tuple[Measure, Measure]:
+    """Make trials of a data frame against its groupby of both ids."""
+    block = crossed(rows)
+    lines = [line.split() for line in block.key().decode().splitlines()]
+    columns = {
+        "enrolled": [line[0] for line in lines],
+        "utterance": [line[1] for line in lines],
+        "score": block.score,
+        "label": block.is_target,
+    }
+    module = importlib.import_module(library)
+    table = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    return processor(lambda: Trials(table)), processor(lambda: GROUPED[library](table))
 
 
 def small_command(folder: Path) -> tuple[Measure, Measure]:
