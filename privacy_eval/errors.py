@@ -7,8 +7,9 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 #: Environment variable: how progress is shown, `lines` in the log of a job.
 PROGRESS = "PRIVACY_EVAL_PROGRESS"
@@ -69,6 +70,13 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def check_values(checks: Mapping[str, bool]) -> None:
+    """Raise a `ValueError` with the first message whose condition does not hold."""
+    for message, holds in checks.items():
+        if not holds:
+            raise ValueError(message)
+
+
 @contextmanager
 def located(where: object) -> Iterator[None]:
     """Begin the message of an error with where it is: a file, or a part of it.
@@ -100,6 +108,22 @@ def missing_library(what: str, package: str, why: object = "") -> MissingLibrary
     """
     command = f"{shlex.quote(sys.executable)} -m pip install {package}"
     return MissingLibraryError(f"{what} need {package}: {command}{f' ({why})' if why else ''}")
+
+
+def library(module: str, what: str, package: str = "") -> Any:
+    """Import an optional library; the error says how to install what is missing, or broken.
+
+    Examples
+    --------
+    >>> library("no_such", "tables")
+    Traceback (most recent call last):
+    ...
+    privacy_eval.errors.MissingLibraryError: tables need no_such: ... (No module named 'no_such')
+    """
+    try:
+        return importlib.import_module(module)
+    except (ImportError, OSError) as error:
+        raise missing_library(what, package or module, error) from error
 
 
 #: What no run needs, and what is left out where it is missing or broken.

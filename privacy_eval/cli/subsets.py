@@ -61,7 +61,7 @@ def _not_made(
     """
     from collections import Counter
 
-    folders = {folder.name: folder for folder in protocol.folders()}
+    folders = {folder.name: folder for folder in protocol.folders}
     data_sets: Counter[str] = Counter()
     items = []
     for name, suffix in itertools.product(folders, suffixes):

@@ -179,13 +179,13 @@ def _encoder(arguments: argparse.Namespace) -> EncoderChoice | None:
 
 def _with_kaldi(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the network and the vectors of the utterances."""
-    from ..speech.xvector import load_extractor, utterance_vectors
+    from ..speech.xvector import assumed_sizes, load_extractor, utterance_vectors
     from .audio import feature_options, iterate_features
 
     options, vad = feature_options(arguments)
     extractor = load_extractor(arguments.model, network=arguments.network)
-    if arguments.model is not None and extractor.assumption:
-        log(f"privacy-eval: {arguments.model}: {extractor.assumption}")
+    if arguments.model is not None and (assumption := assumed_sizes(extractor.sha256)):
+        log(f"privacy-eval: {arguments.model}: {assumption}")
     features = iterate_features(arguments, reader, options)
     return extractor.sha256["final.raw"], utterance_vectors(extractor, reader, features, vad)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, missing_library
+from ..errors import PrivacyEvalError, library
 from .files import max_unpacked_bytes
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -43,10 +43,7 @@ def parse_hdf5(
         h5py is not installed; damaged, an archive bomb; links to other places or files, other
         values than numbers and texts of a fixed length.
     """
-    try:
-        import h5py
-    except ImportError:
-        raise missing_library(f"{path}: HDF5 files", "h5py") from None
+    h5py = library("h5py", f"{path}: HDF5 files")
     left = max_unpacked_bytes(len(content))
     arrays: dict[str, NDArray[Any]] = {}
     try:

@@ -355,14 +355,13 @@ class ListeningTestCurves:
         Normalized ratings from 0 to 1 at which densities are given.
     densities : tuple of float arrays, shape (P,)
         Density of each distribution, 0 outside the range of its ratings.
-    miss, false_alarm : tuples of float arrays
-        DET curve of each detection, see `metrics.curves.Det`.
+    det : tuple of Det
+        Curve of each detection.
     """
 
     at: FloatArray
     densities: tuple[FloatArray, ...]
-    miss: tuple[FloatArray, ...]
-    false_alarm: tuple[FloatArray, ...]
+    det: tuple[Det, ...]
 
 
 def normalized_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
@@ -500,8 +499,7 @@ def evaluate_ratings(
     return test, ListeningTestCurves(
         points,
         tuple(density for _, density in distributions),
-        tuple(curve.miss for _, curve in detections),
-        tuple(curve.false_alarm for _, curve in detections),
+        tuple(curve for _, curve in detections),
     )
 
 

@@ -239,14 +239,12 @@ def _lines(
     return [
         det.Line(
             listening_column(d.system),
-            miss,
-            false_alarm,
+            curve.miss,
+            curve.false_alarm,
             d.metrics[VARIANT]["eer"],
             text=format_metric("eer", d.metrics[VARIANT]["eer"]),
         )
-        for d, miss, false_alarm in zip(
-            subjective.detections, curves.miss, curves.false_alarm, strict=True
-        )
+        for d, curve in zip(subjective.detections, curves.det, strict=True)
         if (d.quantity, d.data_set, d.gender) == (quantity, data_set, None)
     ]
 

@@ -20,6 +20,7 @@ from ..io.json_text import load_json
 from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, to_plain
 from ..metrics import VARIANTS
+from ..metrics.curves import Det
 from ..protocol.protocol import protocol_from_dict
 from .evaluation import (
     QUANTITIES,
@@ -60,9 +61,11 @@ def listening_files(test: ListeningTest, curves: ListeningTestCurves) -> tuple[b
     arrays: dict[str, Any] = {
         "at": curves.at,
         "densities": np.array(curves.densities).reshape(-1, curves.at.size),
-        "det_points": np.array([m.size for m in curves.miss], dtype=np.int64),
-        "det_miss": np.concatenate([*curves.miss, np.zeros(0)]),
-        "det_false_alarm": np.concatenate([*curves.false_alarm, np.zeros(0)]),
+        "det_points": np.array([curve.miss.size for curve in curves.det], dtype=np.int64),
+        "det_miss": np.concatenate([*(curve.miss for curve in curves.det), np.zeros(0)]),
+        "det_false_alarm": np.concatenate(
+            [*(curve.false_alarm for curve in curves.det), np.zeros(0)]
+        ),
     }
     file = io.BytesIO()
     np.savez(file, **arrays)
@@ -133,15 +136,13 @@ def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     arrays = parse_arrays(content, path)
     try:
         ends = np.cumsum(arrays["det_points"])[:-1]
-        miss, false_alarm = (
-            tuple(np.split(arrays[name], ends)) if len(test.detections) else ()
-            for name in ("det_miss", "det_false_alarm")
-        )
-        densities = tuple(arrays["densities"])
-        curves = ListeningTestCurves(arrays["at"], densities, miss, false_alarm)
+        rates = (np.split(arrays[name], ends) for name in ("det_miss", "det_false_alarm"))
+        det = tuple(itertools.starmap(Det, zip(*rates, strict=True))) if test.detections else ()
+        curves = ListeningTestCurves(arrays["at"], tuple(arrays["densities"]), det)
     except (ValueError, KeyError) as error:
         raise PrivacyEvalError(f"{path}: damaged ({error})") from error
-    if len(densities) != len(test.distributions) or len(miss) != len(test.detections):
+    numbers = (len(curves.densities), len(curves.det))
+    if numbers != (len(test.distributions), len(test.detections)):
         raise PrivacyEvalError(f"{path}: the number of arrays differs from {_STEM}.json")
     return curves
 

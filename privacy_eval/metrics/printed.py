@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, missing_library
+from ..errors import PrivacyEvalError, library
 from .latex_text import escape_latex, latex_cell
 from .registry import METRICS
 
@@ -113,10 +113,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
     PrivacyEvalError
         pandas, an optional package, is not installed.
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise missing_library("data frames", "pandas") from error
+    pd = library("pandas", "data frames")
     columns: dict[str, list[Any]] = {name: [] for row in rows for name in row}
     for name, values in columns.items():
         values += [None if row.get(name) == "" else row.get(name) for row in rows]

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..choices import NORMALIZATIONS as NORMALIZATIONS
 from ..choices import VARIANTS, Variant, grouped
 from ..choices import Normalization as Normalization
-from ..errors import PrivacyEvalError, missing_library
+from ..errors import PrivacyEvalError, library
 from .arguments import as_array, as_names
 from .confidence import (
     BootstrapReplicates,
@@ -245,11 +245,7 @@ def align_symbols(reference: list[str], hypothesis: list[str], *, purpose: str) 
     >>> align_symbols(["k", "a", "t"], ["k", "t", "s"], purpose="phone error rates").errors
     2
     """
-    try:
-        from kaldialign import edit_distance
-    except ImportError as error:
-        raise missing_library(purpose, "kaldialign") from error
-    counts = edit_distance(reference, hypothesis)
+    counts = library("kaldialign", purpose).edit_distance(reference, hypothesis)
     return WordErrors(len(reference), counts["ins"], counts["del"], counts["sub"])
 
 

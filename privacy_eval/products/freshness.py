@@ -264,10 +264,6 @@ class Outcome:
             (own.update if isinstance(own, dict) else own.extend)(theirs)
 
 
-def _same_cost() -> float:
-    return 1.0
-
-
 @dataclass(frozen=True)
 class Product:
     """Files that are made together.
@@ -313,7 +309,7 @@ class Product:
     subject: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     revision: int = 1
-    cost: Callable[[], float] = _same_cost
+    cost: Callable[[], float] = functools.partial(float, 1.0)
     guarded: bool = False
     rivals: tuple[Path, ...] = ()
     within: Path | None = None

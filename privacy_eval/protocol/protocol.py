@@ -570,8 +570,9 @@ class Protocol:
             if part.asv_model == trained_on and within
         ]
 
+    @cached_property
     def folders(self) -> tuple[DataFolder, ...]:
-        """List all data folders to create, with expanded names, each after its parts.
+        """All data folders to create, with expanded names, each after its parts.
 
         Raises
         ------
@@ -579,17 +580,13 @@ class Protocol:
             A folder of both or neither kind, a duplicate name, a circular dependency, an
             unknown part.
         """
-        return self._folders
-
-    @cached_property
-    def _folders(self) -> tuple[DataFolder, ...]:
         expanded = (_expand(template, self) for template in self.data_folders)
         trial_sets = {t.trials_name for t in self.trial_sets()}
         return _sort_by_dependency(list(itertools.chain.from_iterable(expanded)), trial_sets)
 
     def supersets(self, name: str) -> tuple[str, ...]:
         """List the combined data folders that contain a data folder, the nearest first."""
-        folders = self.folders()
+        folders = self.folders
         names: list[str] = []
         nearest = {name}
         while nearest:
@@ -603,7 +600,7 @@ class Protocol:
         one gender, as in the challenge, otherwise the trial set itself; not those that combine
         others, which stage 5 does after them."""
         sets = {t.trials_name: t for t in self.trial_sets()}
-        parts = {f.name: f.combine for f in self.folders()}
+        parts = {f.name: f.combine for f in self.folders}
         together: dict[str, list[TrialSet]] = {}
         for name, trial_set in sets.items():
             supersets = (
@@ -698,7 +695,7 @@ def check_protocol(protocol: Protocol, where: str) -> None:
     with located(where):
         _check_entries(protocol)
         _check_file_names(protocol)
-        protocol.folders()
+        _ = protocol.folders
 
 
 def read_yaml_values(

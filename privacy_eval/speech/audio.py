@@ -22,13 +22,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate, missing_library, shorten
+from ..errors import PrivacyEvalError, abbreviate, library, shorten
 from ..io.confine import check_inside
 from ..io.data_dir import read_utt2dur
 from ..io.files import command_output, load, opened, reading
@@ -410,7 +409,7 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
         yield name, _Segment(line, f"{where} ({shorten(line.target)})", *times, of)
 
 
-def soundfile() -> ModuleType:
+def soundfile() -> Any:
     """Import the library that reads and writes audio, an extra of the package.
 
     Returns
@@ -422,12 +421,7 @@ def soundfile() -> ModuleType:
     PrivacyEvalError
         How to install it.
     """
-    try:
-        import soundfile as module
-    except (ImportError, OSError) as error:
-        raise missing_library("audio files", "soundfile", error) from error
-    checked: ModuleType = module
-    return checked
+    return library("soundfile", "audio files")
 
 
 def kind_of_audio(head: bytes) -> str:
@@ -517,16 +511,16 @@ def _converted(file: BinaryIO, whole: _Segment, conversion: dict[str, int]) -> b
 @contextlib.contextmanager
 def _sound(file: BinaryIO, where: str) -> Iterator[tuple[Any, _Header]]:
     """Open an audio file by the library, after its header and format are checked."""
-    library = soundfile()
+    module = soundfile()
     with reading(where):
         header = _read_header(file, where)
         file.seek(0)
         target = file if isinstance(file, io.BytesIO) else file.fileno()
         try:
-            with library.SoundFile(target, closefd=False) as audio:
+            with module.SoundFile(target, closefd=False) as audio:
                 _check_format(audio, header, where)
                 yield audio, header
-        except (library.SoundFileError, RuntimeError) as error:
+        except (module.SoundFileError, RuntimeError) as error:
             detail = str(error).rpartition(": ")[2]
             raise PrivacyEvalError(f"{where}: damaged or not supported ({detail})") from error
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ..choices import ENCODERS
 from ..errors import PrivacyEvalError, UsageError, located, missing_library
 from ..io.files import digest, read_bytes
-from .audio import Audio, AudioReader
+from .audio import AudioReader
 from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
-from .ge2e import read_ge2e
+from .ge2e import Ge2e, read_ge2e
 from .models import LIBRARIES, MODELS, load_model, missing_model, missing_packages, model_path
-from .onnx_encoder import open_onnx
+from .onnx_encoder import OnnxEncoder, open_onnx
 
 _MAX_ONNX_BYTES = 2 << 30
 #: A key of `AudioReader.remarks`.
@@ -27,23 +27,8 @@ _NARROWBAND = "sampled below the rate of the encoder, so without upper frequenci
 _ONNX = {"onnxruntime": "onnxruntime"}
 
 
-class Encoder(Protocol):
-    """A speaker encoder."""
-
-    @property
-    def sha256(self) -> str:
-        """Digest of the model's file."""
-
-    @property
-    def rate(self) -> int:
-        """Sampling rate of the speech that it takes, in Hz."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What vectors depend on beside the file."""
-
-    def encode(self, audio: Audio) -> NDArray[np.float32]:
-        """Compute the vector of an utterance."""
+#: A speaker encoder.
+Encoder = Ge2e | OnnxEncoder
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, check_values
 from .audio import Audio, AudioReader, Samples, resample
 
 Features = NDArray[np.float32]
@@ -105,9 +105,7 @@ class MfccOptions:
             <= nyquist,
             "htk-compat is not supported": not self.htk_compat,
         }
-        for message, fine in checks.items():
-            if not fine:
-                raise ValueError(message)
+        check_values(checks)
 
     @property
     def rate(self) -> int:
@@ -162,12 +160,13 @@ class VadOptions:
     vad_frames_context: int = 0
 
     def __post_init__(self) -> None:
-        if self.vad_energy_mean_scale < 0:
-            raise ValueError("vad-energy-mean-scale must not be negative")
-        if self.vad_frames_context < 0:
-            raise ValueError("vad-frames-context must not be negative")
-        if not 0 < self.vad_proportion_threshold < 1:
-            raise ValueError("vad-proportion-threshold must be between 0 and 1")
+        share = self.vad_proportion_threshold
+        checks = {
+            "vad-energy-mean-scale must not be negative": self.vad_energy_mean_scale >= 0,
+            "vad-frames-context must not be negative": self.vad_frames_context >= 0,
+            "vad-proportion-threshold must be between 0 and 1": 0 < share < 1,
+        }
+        check_values(checks)
 
 
 #: conf/mfcc.conf and conf/vad.conf of the challenges of 2020 and 2022.
@@ -271,7 +270,8 @@ def mfcc(
     (100, 30)
     """
     noise = _noise(seed, utterance) if options.dither else None
-    return _by_blocks(samples, options, options.num_ceps, partial(_cepstra, noise=noise))
+    compute = partial(_cepstra, options=options, noise=noise)
+    return by_blocks(_frames(samples, options), options.num_ceps, compute)
 
 
 def fbank(samples: Samples, options: MfccOptions) -> Features:
@@ -295,20 +295,18 @@ def fbank(samples: Samples, options: MfccOptions) -> Features:
     >>> fbank(np.zeros(16000), MfccOptions(num_mel_bins=80)).shape
     (98, 80)
     """
-    return _by_blocks(samples, options, options.num_mel_bins, lambda *f: _log_mel(*f)[0])
-
-
-def _by_blocks(
-    samples: Samples,
-    options: MfccOptions,
-    columns: int,
-    compute: Callable[[NDArray[np.float64], MfccOptions], NDArray[np.float64]],
-) -> Features:
     frames = _frames(samples, options)
+    return by_blocks(frames, options.num_mel_bins, lambda block: _log_mel(block, options)[0])
+
+
+def by_blocks(
+    frames: Samples, columns: int, compute: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> Features:
+    """Compute the features of frames, shape (T, window), in float64 and in blocks."""
     result = np.empty((len(frames), columns), np.float32)
     for first in range(0, len(frames), _BLOCK_FRAMES):
         block = frames[first : first + _BLOCK_FRAMES].astype(np.float64)
-        result[first : first + len(block)] = compute(block, options)
+        result[first : first + len(block)] = compute(block)
     return result
 
 

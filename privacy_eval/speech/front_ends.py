@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, missing_library
+from ..errors import PrivacyEvalError, check_values, library
 from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
@@ -89,9 +89,7 @@ class FrontEnd:
             "edges must be snip or zeros": self.input != "mel" or self.edges != "mirror",
             "floor must be from 0": 0 <= self.floor < math.inf,
         }
-        for message, fine in checks.items():
-            if not fine:
-                raise ValueError(message)
+        check_values(checks)
         if self.input != "waveform":
             _ = self.options
 
@@ -220,10 +218,7 @@ def soxr_at(audio: Audio, rate: int) -> NDArray[np.float32]:
     samples = fractions_at(audio, audio.rate)
     if audio.rate == rate:
         return samples
-    try:
-        import soxr
-    except ImportError as error:
-        raise missing_library(f"recordings of another rate than {rate} Hz", "soxr") from error
+    soxr = library("soxr", f"recordings of another rate than {rate} Hz")
     resampled: NDArray[np.float32] = soxr.resample(samples, audio.rate, rate, "HQ")
     return resampled
 

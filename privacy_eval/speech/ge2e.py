@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, missing_library
+from ..errors import PrivacyEvalError, library
 from ..io.files import digest
 from ..io.torch_files import TensorView, read_torch
 from .audio import Audio
@@ -247,10 +247,7 @@ def speech_flags(windows: NDArray[np.float32]) -> NDArray[np.bool_]:
     PrivacyEvalError
         webrtcvad is not installed.
     """
-    try:
-        import webrtcvad
-    except ImportError as error:
-        raise missing_library("vectors of ge2e", "webrtcvad-wheels") from error
+    webrtcvad = library("webrtcvad", "vectors of ge2e", "webrtcvad-wheels")
     # Louder than full scale, integers overflow, as in Resemblyzer.
     integers = np.round(windows * _INT16).astype(np.int32).astype("<i2")
     detector = webrtcvad.Vad(mode=3)

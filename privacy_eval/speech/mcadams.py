@@ -173,7 +173,8 @@ def _pieces(
             signal = (block.astype(np.float32) / np.float32(32768)) + np.float32(_EPSILON)
         else:
             signal = block / 32768.0 + _EPSILON
-        converted = _convert_frames(signal * shape, coefficient, _is_constant(block))
+        is_constant = (block[:, 0] != 0) & (block == block[:, :1]).all(axis=1)
+        converted = _convert_frames(signal * shape, coefficient, is_constant)
         piece = np.concatenate([overlap, np.zeros(len(block) * shift)])
         _overlap_add(piece, converted * shape, shift)
         yield piece[: len(block) * shift]
@@ -208,13 +209,6 @@ def to_int16(samples: NDArray[np.float64], variant: str = "2022") -> NDArray[np.
     samples *= 32768
     np.rint(samples, out=samples)
     return np.minimum(samples, 32767, out=samples).astype(np.int16)
-
-
-def _is_constant(frames: Samples) -> NDArray[np.bool_]:
-    """Mark frames of equal, nonzero samples."""
-    first = frames[:, :1]
-    constant: NDArray[np.bool_] = (first[:, 0] != 0) & (frames == first).all(axis=1)
-    return constant
 
 
 def _convert_frames(

@@ -15,7 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-_BLOCK_FRAMES = 128
+from ..errors import check_values
+from .features import by_blocks
+
 _COSINES = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46)}
 
 
@@ -67,9 +69,7 @@ class MelOptions:
             < (self.high_freq or self.rate / 2)
             <= self.rate / 2,
         }
-        for message, fine in checks.items():
-            if not fine:
-                raise ValueError(message)
+        check_values(checks)
 
 
 def mel_spectrogram(
@@ -95,18 +95,17 @@ def mel_spectrogram(
     """
     size = options.fft_size
     padded = np.pad(np.asarray(samples, np.float32), size // 2 if options.center else 0)
-    count = 1 + (padded.size - size) // options.shift if padded.size >= size else 0
-    result = np.empty((count, options.num_mel_bins), np.float32)
-    if not count:
-        return result
+    if padded.size < size:
+        return np.empty((0, options.num_mel_bins), np.float32)
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[:: options.shift]
-    window, weights = _window(options), _weights(options)
-    for first in range(0, count, _BLOCK_FRAMES):
+
+    def compute(block: NDArray[np.float64]) -> NDArray[np.float64]:
         # In float64, as a logarithm would show rounding errors of the bands without power.
-        spectrum = scipy.fft.rfft(frames[first : first + _BLOCK_FRAMES] * window)
-        power = spectrum.real**2 + spectrum.imag**2
-        result[first : first + len(power)] = power @ weights
-    return result
+        spectrum = scipy.fft.rfft(block * _window(options))
+        power: NDArray[np.float64] = spectrum.real**2 + spectrum.imag**2
+        return power @ _weights(options)
+
+    return by_blocks(frames, options.num_mel_bins, compute)
 
 
 @lru_cache(maxsize=8)

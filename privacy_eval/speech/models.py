@@ -149,18 +149,6 @@ _AUDIO = {"soundfile": "soundfile"}
 _INSTALLED = ("phones",)
 
 
-def default_cache() -> Path:
-    """Return the folder of models in the user's cache.
-
-    Returns
-    -------
-    Path
-    """
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
-    return folder / "privacy_eval" / "models"
-
-
 def model_path(name: str, number: int = 0, *, cache: Path | None = None) -> Path:
     """Return where the cache keeps a file of a model, whether it is there or not.
 
@@ -177,7 +165,10 @@ def model_path(name: str, number: int = 0, *, cache: Path | None = None) -> Path
     -------
     Path
     """
-    return (cache or default_cache()) / name / MODELS[name].files[number].name
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    caches = base if base.is_absolute() else Path.home() / ".cache"
+    folder = cache or caches / "privacy_eval" / "models"
+    return folder / name / MODELS[name].files[number].name
 
 
 def load_model(name: str, number: int = 0, *, cache: Path | None = None) -> bytes:

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .nnet3_descriptors import Descriptor, Matrix, Times, is_contiguous, members
-from .nnet3_file import Component, ModelFile, Node
-from .nnet3_layers import MAX_COLUMNS, Layer, make_layer
+from .nnet3_file import ModelFile, Node
+from .nnet3_layers import EXTRACTION, MAX_COLUMNS, POOLING, Component, Layer, make_layer
 
 #: Frames that are computed at once.
 BLOCK = 512
@@ -197,11 +197,11 @@ class Network:
         if node.kind == "component-node":
             if component is None:
                 raise PrivacyEvalError(f"{node.where}: no component {node.component}")
-            if component.type == "StatisticsPoolingComponent":
+            if component.type == POOLING:
                 pooling, self.terms[name] = self._pooling(node, component)
                 self.works[name], self.columns[name] = pooling, pooling.output_columns
                 return
-            if component.type == "StatisticsExtractionComponent":
+            if component.type == EXTRACTION:
                 self.columns[name] = -1
                 return
             if component.type == "TdnnComponent":
@@ -234,7 +234,7 @@ class Network:
             source is None
             or extraction is None
             or len(node.terms) > 1
-            or extraction.type != "StatisticsExtractionComponent"
+            or extraction.type != EXTRACTION
         ):
             raise component.error("reads something else than the output of a statistics extraction")
         steps = (

@@ -25,6 +25,7 @@ from ..io.kaldi_objects import (
     to_float32,
 )
 from .nnet3_descriptors import MAX_PARTS, Descriptor, parse_descriptor
+from .nnet3_layers import EXTRACTION, LAYERS, POOLING, Component
 
 #: Limit for the nodes of a model.
 MAX_NODES = 10_000
@@ -46,12 +47,7 @@ FIELDS = {
     "TimeOffsets": "integers",
 }
 #: Supported components; others are skipped, and refused if the output needs them.
-COMPONENT_TYPES = frozenset(
-    f"{name}Component"
-    for name in """NaturalGradientAffine Affine FixedAffine Linear Tdnn RectifiedLinear Sigmoid
-    Tanh Softmax LogSoftmax BatchNorm StatisticsExtraction StatisticsPooling Normalize NoOp
-    Dropout GeneralDropout ScaleAndOffset""".split()
-)
+COMPONENT_TYPES = {*LAYERS, EXTRACTION, POOLING}
 
 _INTEGER = re.compile(r"[+-]?\d{1,10}", re.ASCII)
 _REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -95,42 +91,6 @@ class Node:
     component: str = ""
     dim: int = 0
     offset: int = 0
-
-
-@dataclass(frozen=True)
-class Component:
-    """A component of a network.
-
-    Attributes
-    ----------
-    type : str
-        Such as "AffineComponent".
-    where : str
-        Path, name and type, for messages.
-    fields : mapping
-        Those of `FIELDS` that the file has.
-    """
-
-    type: str
-    where: str
-    fields: Mapping[str, Any]
-
-    def error(self, message: str) -> PrivacyEvalError:
-        """Return an error that names the component."""
-        return PrivacyEvalError(f"{self.where}: {message}")
-
-    def field(self, name: str) -> Any:
-        """Return a required field."""
-        if name not in self.fields:
-            raise self.error(f"no field <{name}>")
-        return self.fields[name]
-
-    def positive(self, name: str, default: int | None = None) -> int:
-        """Return a positive whole number."""
-        value = self.fields.get(name, default) if default is not None else self.field(name)
-        if value < 1:
-            raise self.error(f"<{name}> is {value}, expected at least 1")
-        return int(value)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,54 @@ from typing import Any
 import numpy as np
 import scipy
 
+from ..errors import PrivacyEvalError
 from .nnet3_descriptors import Matrix
-from .nnet3_file import Component
 
 #: Limit for the columns of a node.
 MAX_COLUMNS = 1 << 16
 _NORM_FLOOR = 2.0**-66
 
+#: Types of the components that pool over time, which are no layers.
+EXTRACTION, POOLING = "StatisticsExtractionComponent", "StatisticsPoolingComponent"
+
 #: The matrix of a node, and where it may be written over, else None.
 Apply = Callable[[Matrix, Matrix | None], Matrix]
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component of a network.
+
+    Attributes
+    ----------
+    type : str
+        Such as "AffineComponent".
+    where : str
+        Path, name and type, for messages.
+    fields : mapping
+        Those of `nnet3_file.FIELDS` that the file has.
+    """
+
+    type: str
+    where: str
+    fields: Mapping[str, Any]
+
+    def error(self, message: str) -> PrivacyEvalError:
+        """Return an error that names the component."""
+        return PrivacyEvalError(f"{self.where}: {message}")
+
+    def field(self, name: str) -> Any:
+        """Return a required field."""
+        if name not in self.fields:
+            raise self.error(f"no field <{name}>")
+        return self.fields[name]
+
+    def positive(self, name: str, default: int | None = None) -> int:
+        """Return a positive whole number."""
+        value = self.fields.get(name, default) if default is not None else self.field(name)
+        if value < 1:
+            raise self.error(f"<{name}> is {value}, expected at least 1")
+        return int(value)
 
 
 @dataclass(frozen=True)
@@ -57,7 +96,7 @@ def make_layer(component: Component, columns: int) -> Layer:
     PrivacyEvalError
         An unsupported component, a missing or inconsistent field, another number of columns.
     """
-    make = _LAYERS.get(component.type)
+    make = LAYERS.get(component.type)
     if make is None:
         raise component.error("unsupported component")
     layer = make(component, columns)
@@ -182,4 +221,5 @@ _MAKERS: Mapping[Callable[[Component, int], Layer], str] = {
     _rowwise(lambda x, out: x, is_new=False): "NoOp GeneralDropout",
     _dropout: "Dropout",
 }
-_LAYERS = {f"{name}Component": make for make, names in _MAKERS.items() for name in names.split()}
+#: Makers of layers by type of component.
+LAYERS = {f"{name}Component": make for make, names in _MAKERS.items() for name in names.split()}

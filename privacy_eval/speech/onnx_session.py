@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import json
@@ -107,11 +108,9 @@ class OnnxSession:
 
     def _ask(self, content: bytes, what: str) -> bytes:
         assert self._process.stdin is not None and self._process.stdout is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(struct.pack("<q", len(content)) + content)
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
         if not select.select([self._process.stdout], [], [], _SECONDS)[0]:
             self._process.kill()
         head = self._process.stdout.read(8)
@@ -130,9 +129,7 @@ class OnnxSession:
 def _end(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass
     process.kill()
     process.wait()

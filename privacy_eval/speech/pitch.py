@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputWarning, PrivacyEvalError, missing_library
+from ..errors import InputWarning, PrivacyEvalError, library, located
 from ..io.confine import check_inside
 from ..io.files import read_text
 from ..io.text_table import is_number
@@ -41,10 +41,7 @@ def praat_track(audio: Audio) -> Track:
     PrivacyEvalError
         praat-parselmouth is not installed; the utterance is too short.
     """
-    try:
-        import parselmouth
-    except ImportError as error:
-        raise missing_library("pitch tracks of audio", "praat-parselmouth") from error
+    parselmouth = library("parselmouth", "pitch tracks of audio", "praat-parselmouth")
     samples = np.asarray(audio.samples, dtype=np.float64) / 32768
     try:
         sound = parselmouth.Sound(samples, sampling_frequency=audio.rate)
@@ -124,12 +121,9 @@ def tracks_of(
         )
 
         def track_of(utterance: str) -> Track:
-            try:
-                track = praat_track(reader.read(utterance))
-            except PrivacyEvalError as error:
-                if str(error).startswith("Praat"):
-                    raise PrivacyEvalError(f"{reader.where(utterance)}: {error}") from error
-                raise
+            audio = reader.read(utterance)
+            with located(reader.where(utterance)):
+                track = praat_track(audio)
             for remark in reader.remarks:
                 warnings.warn(f"{folder}: {remark}", InputWarning, stacklevel=2)
             return track

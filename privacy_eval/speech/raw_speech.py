@@ -99,7 +99,7 @@ def find_raw_speech(original: ArrayLike, anonymized: ArrayLike, rate: int) -> Ra
     x, y = x - x.mean(), y - y.mean()  # of windows again: sums of small numbers are exact
     raw = np.zeros(y.size + 1, dtype=np.int64)
     best = (0, 0, 0.0)
-    for delay in _delays(x, y):
+    for delay in dict.fromkeys([0, _delay_of_whole(x, y), *_delays_of_shapes(x, y)]):
         first, correlations, is_raw = _correlations(x, y, delay, width, step)
         starts = first + step * np.flatnonzero(is_raw)
         np.add.at(raw, starts, 1)
@@ -111,13 +111,8 @@ def find_raw_speech(original: ArrayLike, anonymized: ArrayLike, rate: int) -> Ra
     return RawSpeech(seconds, seconds * rate / y.size, best[1] / rate, best[2])
 
 
-def _delays(x: FloatArray, y: FloatArray) -> list[int]:
-    """List candidates for the samples by which y is later than x."""
-    return list(dict.fromkeys([0, _delay_of_whole(x, y), *_delays_of_shapes(x, y)]))
-
-
 def _delay_of_whole(x: FloatArray, y: FloatArray) -> int:
-    """Find the largest absolute value of the whitened cross-correlation."""
+    """Find by how many samples y is later: the largest whitened cross-correlation, of any sign."""
     size = scipy.fft.next_fast_len(x.size + y.size, real=True)
     cross = np.conj(scipy.fft.rfft(x.astype(np.float32), size))
     cross *= scipy.fft.rfft(y.astype(np.float32), size)
@@ -127,7 +122,7 @@ def _delay_of_whole(x: FloatArray, y: FloatArray) -> int:
 
 
 def _delays_of_shapes(x: FloatArray, y: FloatArray) -> list[int]:
-    """Find delays of stretches whose extremes are at the same samples, the most frequent first."""
+    """Find delays by stretches whose extremes are at the same samples, the most frequent first."""
     of_x, of_y = _shapes(x, 1), _shapes(y, 4)
     if not (of_x[0].size and of_y[0].size):
         return []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import PrivacyEvalError, describe
+from ..errors import describe
 from ..io.files import digest
 from .audio import CHANNELS, CONVERTED, MIXED, Audio, read_recording, resample
 from .audit import CLIPPED, LEAST_CLIPPED, SILENT, clipped_share
@@ -90,10 +90,8 @@ def look_at(
             or (extracted and _no_x_vector(first))
             or ""
         )
-    except PrivacyEvalError as error:
-        return Recording(path, str(error).removeprefix(f"{path}: "))
-    except Exception as error:  # of a library, on a file that nobody foresaw
-        return Recording(path, describe(error))
+    except Exception as error:  # also of a library, on a file that nobody foresaw
+        return Recording(path, describe(error).removeprefix(f"{path}: "))
     samples = averaged.samples
     marks = {
         MIXED if encoders else CHANNELS: first is not averaged,

@@ -49,11 +49,6 @@ class Extractor:
     pad_input: bool = True
     sha256: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def assumption(self) -> str:
-        """Which chunk sizes are defaults, as no file of the folder gives them; else empty."""
-        return assumed_sizes(self.sha256)
-
     def extract(self, features: NDArray[np.float32]) -> Vector | None:
         """Compute the x-vector of an utterance: the mean over its chunks, weighted by length.
 
@@ -171,32 +166,6 @@ def assumed_sizes(files: Container[str]) -> str:
     return f"no file {' or '.join(absent)}, {holds}: {frames} frames"
 
 
-def utterance_vector(
-    extractor: Extractor, features: Features, vad: VadOptions = CHALLENGE_VAD
-) -> Vector | None:
-    """Compute the x-vector of an utterance from its MFCC.
-
-    Parameters
-    ----------
-    extractor : Extractor
-    features : float32 array, shape (T, D)
-        All frames; they are normalized first, then the voiced ones are selected.
-    vad : VadOptions
-
-    Returns
-    -------
-    float32 array, shape (E,), or None
-        None without voiced frames.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `Extractor.extract`.
-    """
-    voiced = voice_activity(features, vad)
-    return extractor.extract(sliding_cmvn(features)[voiced]) if voiced.any() else None
-
-
 def utterance_vectors(
     extractor: Extractor,
     reader: AudioReader,
@@ -223,8 +192,9 @@ def utterance_vectors(
         With the utterance: as `Extractor.extract`.
     """
     for name, of_frames in features:
+        voiced = voice_activity(of_frames, vad)
         with located(reader.where(name)):
-            vector = utterance_vector(extractor, of_frames, vad)
+            vector = extractor.extract(sliding_cmvn(of_frames)[voiced])
         if vector is None:
             reader.remarks.setdefault(UNVOICED, []).append(name)
         yield name, vector

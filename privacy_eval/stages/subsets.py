@@ -96,7 +96,7 @@ def make_subsets(
     tree, data = access.tree, access.tree / "data"
     if not tree.is_dir():
         raise PrivacyEvalError(f"{tree}: no such folder (experiment tree)")
-    folders = protocol.folders()
+    folders = protocol.folders
     _check_suffixes(suffixes, {folder.name for folder in folders})
     if os.path.lexists(data) and not data.is_dir():
         raise PrivacyEvalError(f"{data}: is not a folder")
@@ -118,7 +118,7 @@ def creatable_folders(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
     """Return the missing data folders of the protocol that `make_subsets` could make, judging by
     file names only."""
     creatable: set[str] = set()
-    for folder in protocol.folders():
+    for folder in protocol.folders:
         name = folder.name + suffix
         possible = all(
             part + suffix in creatable or _usable(tree / "data" / (part + suffix))

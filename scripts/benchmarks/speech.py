@@ -14,8 +14,9 @@ from privacy_eval.speech.features import mfcc, sliding_cmvn, voice_activity
 from privacy_eval.speech.mcadams import convert, to_int16
 from privacy_eval.speech.nnet3 import Network
 from privacy_eval.speech.nnet3_descriptors import parse_descriptor
-from privacy_eval.speech.nnet3_file import Component, ModelFile, Node
-from privacy_eval.speech.xvector import Extractor, utterance_vector
+from privacy_eval.speech.nnet3_file import ModelFile, Node
+from privacy_eval.speech.nnet3_layers import Component
+from privacy_eval.speech.xvector import Extractor
 
 from .measuring import Measure, Row, constant, processor
 
@@ -74,7 +75,7 @@ def network(from_features: bool, number: int, _: Path) -> tuple[Measure, Measure
     def extract() -> object:
         if from_features:
             return extractor.extract(voiced)
-        return utterance_vector(extractor, mfcc(samples))
+        return extractor.extract(features(samples))
 
     return (
         processor(lambda: [extract() for _ in range(number)]),

@@ -248,9 +248,8 @@ def test_curve_eer_is_where_the_det_curve_meets_the_diagonal(
     evaluated: Evaluated,
 ) -> None:
     result, curves = evaluated
-    for d, miss, false_alarm in zip(
-        result.detections, curves.miss, curves.false_alarm, strict=True
-    ):
+    for d, curve in zip(result.detections, curves.det, strict=True):
+        miss, false_alarm = curve.miss, curve.false_alarm
         # Between the ends of a straight piece, and in line with them.
         to_left, to_right = d.curve_eer - miss[:-1], miss[1:] - d.curve_eer
         above, below = false_alarm[:-1] - d.curve_eer, d.curve_eer - false_alarm[1:]
@@ -352,9 +351,11 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
     read, curves = read_listening_test(tmp_path / "subjective.json")
     sha256 = digest((tmp_path / "subjective.npz").read_bytes())
     assert read == replace(evaluated[0], curves_sha256=sha256)
-    for name in ("densities", "miss", "false_alarm"):
-        pairs = zip(getattr(curves, name), getattr(evaluated[1], name), strict=True)
-        assert all(np.array_equal(*pair) for pair in pairs)
+    arrays = [
+        [*one.densities, *(rates for curve in one.det for rates in vars(curve).values())]
+        for one in (curves, evaluated[1])
+    ]
+    assert all(np.array_equal(*pair) for pair in zip(*arrays, strict=True))
     write(tmp_path, evaluated)
     assert snapshot(tmp_path) == before
 

@@ -77,11 +77,11 @@ def test_protocol_of_2022_is_that_of_2020_with_two_results_folders() -> None:
 
 def test_data_folders_come_after_their_parts() -> None:
     protocol = load_protocol("vpc2022")
-    names = [f.name for f in protocol.folders()]
+    names = [f.name for f in protocol.folders]
     assert len(names) == len(set(names)) == 28
-    for place, folder in enumerate(protocol.folders()):
+    for place, folder in enumerate(protocol.folders):
         assert set(folder.combine) <= set(names[:place])
-    by_name = {f.name: f for f in protocol.folders()}
+    by_name = {f.name: f for f in protocol.folders}
     common = by_name["vctk_test_trials_m_common"]
     assert (common.cut_from, common.list, common.list_as) == (
         "vctk_test",
@@ -109,7 +109,7 @@ def test_supersets_of_a_data_folder() -> None:
 def test_protocol_without_data_folders_loads() -> None:
     plain = load_protocol("vpc2020").to_dict()
     del plain["data_folders"]
-    assert protocol_from_dict(plain, "x").folders() == ()
+    assert protocol_from_dict(plain, "x").folders == ()
 
 
 GONE = object()

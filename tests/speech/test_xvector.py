@@ -18,7 +18,7 @@ from support import REAL_SPEECH, ROOT, needs_real_speech
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.speech.nnet3 import Network
 from privacy_eval.speech.nnet3_file import read_model
-from privacy_eval.speech.xvector import Extractor, load_extractor
+from privacy_eval.speech.xvector import Extractor, assumed_sizes, load_extractor
 
 GOLDEN = ROOT / "tests" / "data" / "speech" / "networks"
 CONFIG = GOLDEN / "extract.config"
@@ -144,13 +144,13 @@ def test_folder_of_an_extractor(tmp_path: Path) -> None:
     (tmp_path / "final.raw").symlink_to(GOLDEN / "small.final.raw")
     plain = load_extractor(tmp_path)
     assert plain.network.output == "output" and (plain.min_chunk_size == 25)
-    assert "25 and 10000 frames" in plain.assumption
+    assert "25 and 10000 frames" in assumed_sizes(plain.sha256)
     (tmp_path / "extract.config").write_bytes(CONFIG.read_bytes())
     (tmp_path / "min_chunk_size").write_text("30\n")
     (tmp_path / "max_chunk_size").write_text("-1\n")
     actual = load_extractor(tmp_path)
     assert (actual.min_chunk_size, actual.max_chunk_size) == (30, -1)
-    assert actual.network.output_columns == 64 and not actual.assumption
+    assert actual.network.output_columns == 64 and not assumed_sizes(actual.sha256)
     assert set(actual.sha256) == {"final.raw", "extract.config", "min_chunk_size", "max_chunk_size"}
     other = load_extractor(tmp_path, network=GOLDEN / "small2.oldstyle.txt.gz")
     assert other.sha256["final.raw"] != actual.sha256["final.raw"]

@@ -85,7 +85,7 @@ def test_trials_are_within_a_gender_and_across(corpus: Path) -> None:
     assert len(pairs["all"]) == 4 * len(utterances(tree, "speech_trials_all"))
     protocol = load_protocol(PROTOCOL, base=tree)
     assert protocol.gender_weights == {"f": 0, "m": 0}
-    assert [f.name for f in protocol.folders()] == ["speech_trials_all"]
+    assert [f.name for f in protocol.folders] == ["speech_trials_all"]
     assert "carry no claim" in protocol.remarks[0]
     assert (tree / "data/speech_trials_f/text").is_file()
 
@@ -106,7 +106,7 @@ def test_a_lone_speaker_of_a_gender_is_tried_against_all(corpus: Path) -> None:
     assert run.code == 0, run.err
     names = {path.name for path in (corpus.parent / "tree/data").iterdir()}
     assert names == {"speech_enrolls", "speech_trials_f", "speech_trials_all"}
-    assert not load_protocol(PROTOCOL, base=corpus.parent / "tree").folders()
+    assert not load_protocol(PROTOCOL, base=corpus.parent / "tree").folders
 
 
 @pytest.mark.parametrize(
