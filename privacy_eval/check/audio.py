@@ -91,11 +91,8 @@ def audit_tree(
 def _findings(
     team: str, pair: AudioFolders, audited: Sequence[AuditedUtterance]
 ) -> Iterator[Finding]:
-    by_problem: dict[str, list[AuditedUtterance]] = {}
-    for one in audited:
-        for problem in one.problems:
-            by_problem.setdefault(problem, []).append(one)
-    for problem, concerned in by_problem.items():
+    for problem in dict.fromkeys(problem for one in audited for problem in one.problems):
+        concerned = [one for one in audited if problem in one.problems]
         names = [f"{one.utterance} {one.problems[problem]}".strip() for one in concerned]
         yield Finding(
             RAW_SPEECH if problem == RAW else f"{AUDIO}: {problem}",

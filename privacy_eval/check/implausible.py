@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import grouped
 from ..errors import counted
 from ..io.files import OPEN_END, digest
 from ..io.score_formats import line_limit
@@ -66,18 +67,18 @@ def check_scores(
         As of `pair`.
     """
     readable = [c for c in conditions if c.outside or c.scores is None or c.trials is not None]
-    trial_sets: dict[tuple[str, str, str], dict[str, list[ConditionFiles]]] = {}
-    for c in sorted(readable, key=lambda c: (c.condition.system, c.condition.label)):
-        cell = (c.condition.data_set, c.condition.split, c.condition.gender)
-        trial_sets.setdefault(cell, {}).setdefault(c.condition.system, []).append(c)
+    readable.sort(key=lambda c: (c.condition.system, c.condition.label))
+    trial_sets = grouped(
+        readable, lambda c: (c.condition.data_set, c.condition.split, c.condition.gender)
+    )
     errors: dict[ConditionFiles, Exception] = {}
     findings: list[Finding] = []
     digests: dict[ConditionFiles, str] = {}
     done = 0
-    for systems in trial_sets.values():
+    for of_set in trial_sets.values():
         keys: dict[Path, Trials] = {}
         first_with: dict[str, ConditionFiles] = {}
-        for group in systems.values():
+        for group in grouped(of_set, lambda c: c.condition.system).values():
             scores: list[_Scores] = []
             for c in group:
                 done += 1

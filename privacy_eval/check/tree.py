@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,8 @@ from ..results.record_caveats import described, names_of
 from ..results.records import MeasureRecord, Results, VerificationRecord
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, Experiment, SystemUnderTest
+from ..stages.audits import owners_of
 from ..stages.collect import (
-    compare_with_transcripts,
     current_records,
     read_emotion,
     read_recognition,
@@ -37,7 +36,6 @@ from ..tree.conditions import (
     original_trial_sets,
 )
 from ..tree.discovery import (
-    results_folders,
     sibling_results_folders,
     suffix_hint,
     unmatched_folders,
@@ -106,18 +104,9 @@ def check_tree(
         As of `Results.confirm`.
     """
     access, protocol = asv.access, asv.protocol
-    teams = [
-        SystemUnderTest(
-            s.name,
-            s.anon_suffix,
-            tuple(
-                results_folders(s, access.results, protocol, name=None, anon_suffix=s.anon_suffix)
-            ),
-        )
-        for s in systems
-    ] or [new]
-    suffixes = Counter(team.anon_suffix for team in teams)
-    remedies = Remedies(asv, {suffix for suffix, number in suffixes.items() if number > 1})
+    teams = [SystemUnderTest.of(s, access.results, protocol) for s in systems] or [new]
+    owners = owners_of((team.anon_suffix, team.name) for team in teams)
+    remedies = Remedies(asv, {suffix for suffix, owner in owners.items() if not owner})
     present = {c.condition: c for system in systems for c in system.conditions}
     errors, findings, digests = check_scores(
         present.values(), access, read=read, ids=protocol.ids, progress=progress
@@ -144,10 +133,9 @@ def check_tree(
         results = Results(protocol, tuple(scores), measures=tuple(measures[0]), **found)
         findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
-    owners = {t.anon_suffix: t.name if suffixes[t.anon_suffix] == 1 else "" for t in teams}
     findings += DataSets(asv).mismatches(owners, genders)
     findings += _folders(systems, asv)
-    hint = suffix_hint(access.tree, protocol, [*suffixes])
+    hint = suffix_hint(access.tree, protocol, [*owners])
     if hint is not None and any(f.status == INCOMPLETE for f in findings):
         findings.append(Finding(SUFFIX, hint))
     return Report(counts, findings)
@@ -210,8 +198,8 @@ def _conditions(
         elif c in errors:
             file = c.scores or c.folder
             error = failure(UNUSABLE, errors[c], item=condition.label, team=team.name, file=file)
-            is_outdated = error.file == c.scores and not _is_external(c, asv.access.inputs)
-            if is_outdated and remedy == CREATABLE:
+            is_ours = asv_scores.has_computed_scores(c.folder, asv.access.inputs)
+            if error.file == c.scores and is_ours and remedy == CREATABLE:
                 error = Finding(
                     OUTDATED, condition.label, team.name, INCOMPLETE, file, remedy=remedy
                 )
@@ -248,11 +236,8 @@ def _recognition(
     for system in systems:
         for folder in system.recognition:
             try:
-                lines, _, refused = read_recognition(folder, access.inputs)
                 counts = rated_words(folder, access.inputs, allow_missing=access.allow_missing)
-                if counts is not None:
-                    lines, contradictions = compare_with_transcripts(lines, counts, folder)
-                    refused += contradictions
+                lines, _, refused = read_recognition(folder, access.inputs, counts)
             except Exception as error:
                 yield failure(WORD_ERRORS, error, team=system.name, file=folder.folder)
             else:
@@ -313,14 +298,6 @@ def _fewer_than_others(systems: Sequence[System]) -> Iterator[Finding]:
         for system in systems:
             if not system.emotion:
                 yield Finding(NO_EMOTIONS, system.name, system.name)
-
-
-def _is_external(c: ConditionFiles, inputs: Inputs) -> bool:
-    """Whether scores were written by another tool, or cannot be read."""
-    try:
-        return not asv_scores.has_computed_scores(c.folder, inputs)
-    except PrivacyEvalError:
-        return True
 
 
 def _folders(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:

@@ -31,21 +31,16 @@ def to_json(results: Results) -> str:
     del body["protocol"]
     for record in itertools.chain.from_iterable(body.get(kind, ()) for kind in RECORD_KINDS):
         del record["described"]
+    keys = {key for record in results.records() for key in record.keys()}
+    registered = {key: m.description for key, m in METRICS.items() if key in keys}
     plain = {
         "format": FORMAT,
         "version": __version__,
-        "metrics": to_plain(_descriptions(results)),
+        "metrics": to_plain(registered | results.described),
         **body,
         "protocol": results.protocol.to_dict(),
     }
     return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _descriptions(results: Results) -> dict[str, MetricDescription]:
-    """Describe every metric that has values."""
-    keys = {key for record in results.records() for key in record.keys()}
-    registered = {key: m.description for key, m in METRICS.items() if key in keys}
-    return registered | results.described
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:

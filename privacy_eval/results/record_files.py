@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,8 @@ from ..io.files import Loaded, digest
 from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
-from ..products.freshness import NOTE, file_set
+from ..products.freshness import NOTE, Product, file_set
+from .definitions import fields_digest
 
 if TYPE_CHECKING:
     from . import records
@@ -29,6 +30,17 @@ WithArrays = TypeVar(
 
 #: The fingerprint of results.json and the files beside it.
 RESULTS_NOTE = f".results{NOTE}"
+
+
+def record_product(
+    one: Any, tree: Path, name: str, subject: Mapping[str, Any] | None = None, **more: Any
+) -> Product:
+    """Return the product of a stage's record, `one` with `condition`, `path`, `find` and `make`;
+    `more` are further attributes of the product."""
+    path: Path = one.path
+    about = {**asdict(one.condition), "fields": fields_digest(), **(subject or {})}
+    made: dict[str, Any] = {"files": (path,), "find": one.find, "make": one.make, "subject": about}
+    return Product(name, tree, path.with_name(f".{path.stem}{NOTE}"), **made | more)
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:
@@ -54,7 +66,7 @@ def record_content(path: Path, record: WithArrays, arrays: Mapping[str, Any]) ->
     return {stored: file.getvalue(), path: record_text(record)}
 
 
-def record_text(record: Record) -> bytes:
+def record_text(record: object) -> bytes:
     """Return the JSON file of a record."""
     text = json.dumps(to_plain(record), indent=1, ensure_ascii=False, allow_nan=False)
     return f"{text}\n".encode()

@@ -71,7 +71,6 @@ from .record_caveats import held_back, names_of, today, utility_caveats, with_fo
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
-Attributed = TypeVar("Attributed", "VerificationRecord", "IdentificationRecord", "AmountRecord")
 
 # Approximations of the released scripts, and rounded numbers.
 _SLACK = 1e-3
@@ -551,23 +550,21 @@ class RecognitionRecord(Record):
         if self.speaker_interval:
             _check_bounds([self.speaker_interval], where)
         if self.speakers is not None:
-            self._check_speakers(self.speakers, f"{where}: speakers")
+            sums, of_speakers = self.speakers.sums, f"{where}: speakers"
+            _check_speaker_sums(sums, of_speakers)
+            for count in self.speakers.errors:
+                _check_count(count, 0, of_speakers)
+            if abs(sums.rate - self.line.wer) > MAX_DIFFERENCE + _SLACK:
+                raise PrivacyEvalError(
+                    f"{of_speakers}: their rate {sums.rate:.4f} contradicts the word error rate "
+                    f"{self.line.wer:.4f}"
+                )
         for column, groups in self.groups.items():
             for of in groups.values():
                 _check_bounds([of.interval] if of.interval else [], f"{where}: {column}")
                 for number in (of.count, of.n_speakers, of.rate or 0, *of.interval):
                     if not 0 <= number < float("inf"):
                         raise PrivacyEvalError(f"{where}: {column}: {number} is not 0 or more")
-
-    def _check_speakers(self, of: SpeakerErrors, where: str) -> None:
-        _check_speaker_sums(of.sums, where)
-        for count in of.errors:
-            _check_count(count, 0, where)
-        if abs(of.sums.rate - self.line.wer) > MAX_DIFFERENCE + _SLACK:
-            raise PrivacyEvalError(
-                f"{where}: their rate {of.sums.rate:.4f} contradicts the word error rate "
-                f"{self.line.wer:.4f}"
-            )
 
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         return self.speaker_interval or (None, None)
@@ -1169,8 +1166,11 @@ class Results(Printed):
         """Name the attacker in records of before there were several, and add the caveats of records
         that follow from others, unless they are confirmed."""
         for kind in ("verification", "identification", "amounts"):
-            records = tuple(_with_attacker(r, self.protocol) for r in getattr(self, kind))
-            object.__setattr__(self, kind, records)
+            own, named = {"attacker": self.protocol.own_attacker}, []
+            for r in getattr(self, kind):
+                c = r.condition
+                named.append(r if c.attacker else replace(r, condition=replace(c, **own)))
+            object.__setattr__(self, kind, tuple(named))
         inverted = {
             r.condition.system
             for r in self.verification
@@ -1439,14 +1439,6 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
-
-
-def _with_attacker(record: Attributed, protocol: Protocol) -> Attributed:
-    """Return a record that names its attacker: the challenge's own where it names none."""
-    if record.condition.attacker:
-        return record
-    condition = replace(record.condition, attacker=protocol.own_attacker)
-    return replace(record, condition=condition)
 
 
 def _check_count(count: int | None, least: int, where: str) -> None:

@@ -198,7 +198,7 @@ class AudioReader:
         allow_outside: bool = False,
     ) -> None:
         self.remarks: dict[str, list[str]] = {}
-        self._data, self._base, self._mix = data, base, mix
+        self.data, self._base, self._mix = data, base, mix
         self._roots = [] if allow_outside else [Path() if base is None else base, data]
         scp = data / "wav.scp"
         lines = {line.id: line for line in read_scp(scp, "<file>")}
@@ -249,6 +249,11 @@ class AudioReader:
             if not path.is_file():
                 raise PrivacyEvalError(f"{self.where(name)}: no such regular file")
         return files
+
+    def size(self, utterances: Iterable[str]) -> int:
+        """Return the bytes of the audio files of utterances, each file counted once."""
+        paths = set(self.files(utterances).values())
+        return sum(path.stat().st_size for path in paths if path.is_file())
 
     def target(self, utterance: str) -> str:
         """Return an utterance's entries of wav.scp and segments."""
@@ -329,7 +334,7 @@ class AudioReader:
                     return _Source(None)
                 refused = f"{where}: a command, which runs with --allow-pipes only"
                 raise PrivacyEvalError(f"{refused} ({error})") from None
-        bases = [Path(), self._data] if self._base is None else [self._base]
+        bases = [Path(), self.data] if self._base is None else [self._base]
         forms = [name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))]  # of macOS
         paths = (base / form for form in forms for base in bases)
         path = next(filter(os.path.exists, paths), bases[-1] / name)

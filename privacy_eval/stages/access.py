@@ -17,7 +17,7 @@ from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
-from ..products.freshness import MissingInput, Source
+from ..products.freshness import MissingInput, Outcome, Product, Run, Source, bring_up_to_date
 from ..products.jobs import estimate_lines, scoring_cost
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AsvModel, Attacker, Protocol, ResultsFolder
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
@@ -128,10 +128,6 @@ class TreeAccess:
                 return (speakers, enrolls) if enrolls.is_file() else (speakers,)
         raise MissingInput(ENROLLMENT, f"data/{name}{suffix}/spk2utt", name)
 
-    def find_genders(self, enrollment: tuple[Path, ...]) -> Path | None:
-        """spk2gender beside the files of an enrollment set, if there is one."""
-        return first_file([enrollment[0].with_name("spk2gender")])
-
     def find_utt2spk(self, name: str) -> Path:
         """utt2spk of a trial set.
 
@@ -151,6 +147,22 @@ class TreeAccess:
         self.check_inside(data / "wav.scp")
         options = {"allow_pipes": self.allow_pipes, "allow_outside": self.allow_outside}
         return AudioReader(data, base=self.tree, mix=mix, **options)
+
+    def existing(self, kind: str, path: Path, name: str = "") -> Path:
+        """Return a file of the tree, which must be there, and not lead out of it.
+
+        Raises
+        ------
+        MissingInput
+        """
+        if not path.is_file():
+            raise MissingInput(kind, relative(path, self.tree), name)
+        self.check_inside(path)
+        return path
+
+    def bring_up_to_date(self, products: Iterable[Product], run: Run) -> Outcome:
+        """Make the products that are not current; leave out what is missing if that is allowed."""
+        return bring_up_to_date(products, self.inputs, run, allow_missing=self.allow_missing)
 
     def check_in_tree(self, *paths: Path) -> None:
         """Refuse symbolic links out of the tree, including links into the results folder."""
@@ -189,9 +201,7 @@ class SystemUnderTest:
     original_exps: tuple[Path, ...] = ()
 
     @classmethod
-    def of(
-        cls, system: System, folders: Iterable[tuple[Path, ResultsFolder]], protocol: Protocol
-    ) -> SystemUnderTest:
+    def of(cls, system: System, results: Path, protocol: Protocol) -> SystemUnderTest:
         """Take a system of the results folder."""
         left = tuple(
             (files.folder, files.condition)
@@ -203,8 +213,9 @@ class SystemUnderTest:
             c = heard.condition
             if heard.transcripts is not None and c.speech == ANONYMIZED and not heard.outside:
                 recognized[c.data_set, c.split] = (heard.transcripts.hypothesis,)
-        exps = system.exps, system.original_exps
-        return cls(system.name, system.anon_suffix, tuple(folders), left, recognized, *exps)
+        folders, exps = results_folders(system, results, protocol), system.exps
+        of_system = system.name, system.anon_suffix, tuple(folders)
+        return cls(*of_system, left, recognized, exps, system.original_exps)
 
     def scored_conditions(self, protocol: Protocol) -> Iterable[tuple[Path, TrialCondition]]:
         """The conditions that the challenge's own attacker scores, here or elsewhere, each with its
@@ -294,12 +305,8 @@ def systems_under_test(
         if len(several) > 1
     ]
     notes += [str(system.problem) for system in unnamed]
-    under_test = []
-    for system in (s for (s, *others) in sharing.values() if not others):
-        suffix = system.anon_suffix
-        folders = results_folders(system, results, protocol, name=None, anon_suffix=suffix)
-        under_test.append(SystemUnderTest.of(system, folders, protocol))
-    return under_test, notes
+    alone = (system for (system, *others) in sharing.values() if not others)
+    return [SystemUnderTest.of(system, results, protocol) for system in alone], notes
 
 
 def new_system(

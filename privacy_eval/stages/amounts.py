@@ -17,7 +17,6 @@ from ..io.files import Loaded
 from ..io.ids import sessions_of
 from ..io.inputs import Inputs
 from ..products.freshness import (
-    NOTE,
     Content,
     Fingerprint,
     MissingInput,
@@ -27,11 +26,9 @@ from ..products.freshness import (
     Run,
     Source,
     Sources,
-    bring_up_to_date,
 )
 from ..protocol.protocol import ORIGINAL
-from ..results.definitions import fields_digest
-from ..results.record_files import record_text
+from ..results.record_files import record_product, record_text
 from ..tree.conditions import ConditionFiles, TrialCondition, original_sets
 from ..tree.keys import first_file
 from ..version import __version__
@@ -74,8 +71,7 @@ class AmountOptions:
 def make_amounts(experiment: Experiment, run: Run, options: AmountOptions) -> Outcome:
     """Compute the records of all conditions with scores that are not current."""
     products = [one.product() for one in _amounts(experiment, options)]
-    access = experiment.asv.access
-    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    return experiment.asv.access.bring_up_to_date(products, run)
 
 
 def amount_products(experiment: Experiment) -> list[Product]:
@@ -119,14 +115,10 @@ class _Amounts:
 
     def product(self) -> Product:
         options = self.options
-        return Product(
-            f"{self.condition.system} {self.condition.label}",
+        return record_product(
+            self,
             self.asv.access.tree,
-            self.path.with_name(f".{self.path.stem}{NOTE}"),
-            (self.path,),
-            self.find,
-            self.make,
-            subject={**asdict(self.condition), "fields": fields_digest()},
+            f"{self.condition.system} {self.condition.label}",
             options={
                 **asdict(options),
                 "seed": options.seed if options.bootstrap else 0,

@@ -8,7 +8,6 @@ data folder as a whole. External data folders are kept.
 from __future__ import annotations
 
 import io
-import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +36,7 @@ from ..protocol.protocol import ANONYMIZED, Protocol
 from ..speech.audio import AudioReader, Samples, soundfile
 from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
 from .access import TreeAccess
-from .user_command import FOLDERS, UserCommand
+from .user_command import UserCommand
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
 COPIED = ("utt2spk", "spk2utt", "spk2gender", "text", "utt2lang", "enrolls")
@@ -319,9 +318,7 @@ def _converted_folder(data: Path, out: Path, reader: AudioReader, command: Comma
         out.mkdir(exist_ok=True)
         (out / _RUNNING).touch()
         (out / "wav.scp").unlink(missing_ok=True)
-        folders = (relative(folder, tree) for folder in (data, out))
-        if messages := command.run(dict(zip(FOLDERS, folders, strict=True))):
-            print(messages, file=sys.stderr)
+        command.run_on(data, out)
         if not (out / "wav.scp").is_file():
             raise PrivacyEvalError(f"{out}: the anonymizer wrote no wav.scp")
         _check_converted(out, set(reader.ids), set(AudioReader(out, base=tree).ids))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..asv.tree_vectors import vector_file
+from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
 from ..products.freshness import (
     NOTE,
@@ -23,7 +24,6 @@ from ..products.freshness import (
     Run,
     Sources,
     absent,
-    bring_up_to_date,
 )
 from ..protocol.protocol import ORIGINAL
 from ..tree.conditions import TrialCondition, original_sets
@@ -49,15 +49,10 @@ def make_scores(
     and those that were computed before.
     A run without jobs fuses the scores that are there then.
     """
-    access = asv.access
-    products = _chosen(asv, attackers)
-    outcome = bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    outcome = asv.access.bring_up_to_date(_chosen(asv, attackers), run)
     fused = _named(fused_products(asv), attackers) if run.job == (1, 1) else []
     if fused:
-        alone = replace(run, start_jobs=None)
-        outcome.add(
-            bring_up_to_date(fused, access.inputs, alone, allow_missing=access.allow_missing)
-        )
+        outcome.add(asv.access.bring_up_to_date(fused, replace(run, start_jobs=None)))
     return outcome
 
 
@@ -168,10 +163,13 @@ def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
 
 
 def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
-    """Whether the scores in a condition's folder were computed by this toolkit."""
+    """Whether the scores in a condition's folder were computed by this toolkit, and can be read."""
     scores = folder / "scores"
     product = Product("", folder, folder / NOTE, (scores,), lambda _: {}, lambda *_: Content({}))
-    return scores.is_file() and not product.is_foreign(inputs)
+    try:
+        return scores.is_file() and not product.is_foreign(inputs)
+    except PrivacyEvalError:
+        return False
 
 
 def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:

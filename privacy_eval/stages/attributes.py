@@ -28,10 +28,8 @@ from ..products.freshness import (
     Product,
     Run,
     Sources,
-    bring_up_to_date,
 )
-from ..results.definitions import fields_digest
-from ..results.record_files import record_text
+from ..results.record_files import record_product, record_text
 from ..tree.conditions import AttributeCondition, System
 from ..version import __version__
 from .access import AsvSystems, Experiment
@@ -83,8 +81,7 @@ def make_attributes(
         for text in labels
         for one in _attributes(experiment, system, text, options)
     ]
-    access = experiment.asv.access
-    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    return experiment.asv.access.bring_up_to_date(products, run)
 
 
 def attribute_products(experiment: Experiment) -> list[Product]:
@@ -122,14 +119,10 @@ class _Attribute:
     options: AttributeOptions
 
     def product(self) -> Product:
-        return Product(
-            f"{self.condition.system} {self.condition.name}",
+        return record_product(
+            self,
             self.asv.access.tree,
-            self.path.with_name(f".{self.path.stem}{NOTE}"),
-            (self.path,),
-            self.find,
-            self.make,
-            subject={**asdict(self.condition), "fields": fields_digest()},
+            f"{self.condition.system} {self.condition.name}",
             options={"labels": self.labels, **asdict(self.options)},
             revision=_REVISION,
         )
@@ -144,13 +137,9 @@ class _Attribute:
         if sum(counts.count(label) > 1 for label in set(counts)) < 2:
             where = " and ".join(relative(p, access.tree) for p in self._label_files().values())
             raise MissingInput(CLASSES, f"{where} ({self.condition.name})", self.condition.name)
-        sets = {f"{n}{suffix}": (n, suffix) for suffix in self._suffixes for n in self.sets}
+        sets = {f"{n}{s}": (n, s) for s in ("", self.anon_suffix) for n in self.sets}
         model = self.condition.asv_model, self.anon_suffix
         return asv_sources(self.asv, model, sets, inputs, own, plda=False)
-
-    @property
-    def _suffixes(self) -> tuple[str, str]:
-        return "", self.anon_suffix
 
     def _label_files(self) -> dict[str, Path]:
         """Find the files that name labels, by role."""
@@ -209,7 +198,7 @@ class _Attribute:
         label_of, without = self._label_of_speaker(inputs)
         speaker_of = {u: s for u, s in self._speaker_of(inputs).items() if s in label_of}
         read = partial(self._vectors, paths)
-        sets = [[f"{n}{s}" for n in self.sets] for s in self._suffixes]
+        sets = [[f"{n}{s}" for n in self.sets] for s in ("", self.anon_suffix)]
         both = [dict(chain.from_iterable(map(read, names))) for names in sets]
         lacking = [u for u in speaker_of if any(u not in of for of in both)]
         if lacking and not self.asv.access.allow_missing:

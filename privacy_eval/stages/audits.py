@@ -26,8 +26,7 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..results.definitions import fields_digest
-from ..results.record_files import record_text
+from ..results.record_files import record_product, record_text
 from ..tree.conditions import AudioCondition
 from ..version import __version__
 from .access import AsvSystems, Experiment
@@ -164,18 +163,11 @@ class _Audit:
         return self.folder / f"{_PREFIX}{stem}.json"
 
     def product(self) -> Product:
-        return Product(
-            f"{self.condition.system} {self.condition.name}",
+        return record_product(
+            self,
             self.asv.access.tree,
-            self.folder / f".{self.path.stem}{NOTE}",
-            (self.path,),
-            self.find,
-            self.make,
-            subject={
-                **vars(self.condition),
-                "original": self.original,
-                "fields": fields_digest(),
-            },
+            f"{self.condition.system} {self.condition.name}",
+            {"original": self.original},
             # Of sizes, times and inodes: reading the files takes as long as half of the audit.
             options={"files": digest(json.dumps(_files(self.pair)).encode())},
             revision=_REVISION,

@@ -114,15 +114,15 @@ def collect(
     transcribed, untranscribed = _transcribed(of_transcripts, inputs)
     absent = [*unscored, *untranscribed.values()]
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
-    read = _Reader(protocol, tree)
+    read = _Reader(protocol, tree, inputs)
     recognition = [
         record
         for system in systems
         for folder in system.recognition
         if folder.condition not in untranscribed
-        for record in read.recognition(system, folder, transcribed.get(folder.condition), inputs)
+        for record in read.recognition(system, folder, transcribed.get(folder.condition))
     ]
-    emotion = [record for system in systems for record in read.emotion(system, inputs)]
+    emotion = [record for system in systems for record in read.emotion(system)]
     results = Results(
         protocol,
         tuple(records),
@@ -173,25 +173,20 @@ class _Reader:
 
     protocol: Protocol
     tree: Path
+    inputs: Inputs
     refused: list[str] = field(default_factory=list)
 
     def recognition(
-        self,
-        system: System,
-        folder: RecognitionFiles,
-        transcribed: _Transcribed | None,
-        inputs: Inputs,
+        self, system: System, folder: RecognitionFiles, transcribed: _Transcribed | None
     ) -> list[RecognitionRecord]:
         """Return the records of a folder's `%WER` lines or, if there are none, its transcripts."""
         from ..results.challenge_text import recognition_records
 
-        lines, read, refused = read_recognition(folder, inputs)
+        counts = None if transcribed is None else transcribed[0].counts
+        lines, read, refused = read_recognition(folder, self.inputs, counts)
         sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
         if not lines and not refused and transcribed is not None:
             lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
-        elif transcribed is not None:
-            lines, contradictions = compare_with_transcripts(lines, transcribed[0].counts, folder)
-            refused += contradictions
         self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
         beside = ("speaker_interval", "speakers", "groups")
         return recognition_records(
@@ -202,11 +197,11 @@ class _Reader:
             **({} if transcribed is None else {n: getattr(transcribed[0], n) for n in beside}),
         )
 
-    def emotion(self, system: System, inputs: Inputs) -> Iterator[EmotionRecord]:
+    def emotion(self, system: System) -> Iterator[EmotionRecord]:
         """Yield the emotion recognition records of a system."""
         for table in system.emotion:
             try:
-                yield from read_emotion(table, system, self.protocol, self.tree, inputs)
+                yield from read_emotion(table, system, self.protocol, self.tree, self.inputs)
             except Exception as error:
                 self.refused.append(f"{system.name} {table.path.name} ({describe(error)})")
 
@@ -233,10 +228,10 @@ def read_emotion(
 
 
 def read_recognition(
-    files: RecognitionFiles, inputs: Inputs
+    files: RecognitionFiles, inputs: Inputs, counts: WordErrors | None = None
 ) -> tuple[list[WerLine], dict[Path, str], list[str]]:
-    """Read the valid `%WER` lines of a folder; return them, the SHA-256 of their files, and why
-    others were refused."""
+    """Read the valid `%WER` lines of a folder, which agree with the `counts` of its transcripts;
+    return them, the SHA-256 of their files, and why others were refused."""
     refused: list[str] = []
     try:
         if files.outside:
@@ -246,25 +241,17 @@ def read_recognition(
         lines, sources = read_wer_folder(files.folder, refused=refused, inputs=inputs)
         if files.folder.name != files.condition.name:  # not ASR-*: of one recognizer
             lines = [replace(line, wer=exact_wer(line), decode=_place(files)) for line in lines]
+        if counts is not None:
+            told = format_wer_line(_line(counts, files))
+            wrong = [line for line in lines if _contradicts(line, counts)]
+            refused += [
+                f"{files.folder}: {format_wer_line(line)} contradicts its transcripts: {told}"
+                for line in wrong
+            ]
+            lines = [line for line in lines if line not in wrong]
         return lines, sources, refused
     except Exception as error:
         return [], {}, [*refused, describe(error)]
-
-
-def compare_with_transcripts(
-    lines: Iterable[WerLine], counts: WordErrors, files: RecognitionFiles
-) -> tuple[list[WerLine], list[str]]:
-    """Return the `%WER` lines that agree with the set's transcripts, and why others do not."""
-    agreeing, contradictions = [], []
-    for line in lines:
-        if _contradicts(line, counts):
-            contradictions.append(
-                f"{files.folder}: {format_wer_line(line)} contradicts its transcripts: "
-                f"{format_wer_line(_line(counts, files))}"
-            )
-        else:
-            agreeing.append(line)
-    return agreeing, contradictions
 
 
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:

@@ -7,33 +7,29 @@ stored as the built-in extractor stores them. External x-vectors are kept.
 from __future__ import annotations
 
 import shutil
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from ..asv.tree_vectors import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
-from ..errors import PrivacyEvalError, abbreviate, describe
-from ..io.files import relative
+from ..errors import PrivacyEvalError, describe
 from ..io.inputs import Inputs
 from ..io.scp import Vectors
 from ..products.freshness import (
     Content,
     Fingerprint,
-    MissingInput,
     Outcome,
     Paths,
     Product,
     Run,
     Sources,
-    bring_up_to_date,
 )
 from ..speech.audio import AudioReader
 from .access import AsvSystems
 from .attackers import SECONDS
-from .user_command import FOLDERS, UserCommand
-from .vector_sources import COMMAND, VECTORS_NOTE, command_of, packed_vectors, vector_product
+from .user_command import UserCommand, check_written
+from .vector_sources import COMMAND, VECTORS_NOTE, VectorSet, command_of, packed_vectors
 
 #: What the word for the model folder becomes, beside the folders.
 MODEL = "{model}"
@@ -48,13 +44,12 @@ def extract_by_command(
     """Extract the x-vectors of data sets, pairs of name and model folder, that are not current."""
     products, failed = [], {}
     for name, folder in sets:
-        extraction = _Extraction(name, folder, command, command.sources(), asv)
+        extraction = _Extraction(name, folder, asv, command, command.sources())
         try:
             products.append(extraction.product())
         except PrivacyEvalError as error:
             failed[extraction.name] = describe(error)
-    allow = asv.access.allow_missing
-    outcome = bring_up_to_date(products, asv.access.inputs, run, allow_missing=allow)
+    outcome = asv.access.bring_up_to_date(products, run)
     outcome.failed |= failed
     return outcome
 
@@ -68,7 +63,7 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
         return None
     command = UserCommand(text, asv.access.tree, asv.access.tree)
     programs = command.earlier_sources(stored)
-    product = _Extraction(data_set, model_folder, command, programs, asv).product()
+    product = _Extraction(data_set, model_folder, asv, command, programs).product()
     if product.is_foreign(asv.access.inputs):
         return None
     if product.is_current(asv.access.inputs):
@@ -81,48 +76,27 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
 
 
 @dataclass(frozen=True)
-class _Extraction:
-    """The x-vectors of a data set."""
+class _Extraction(VectorSet):
+    """Those that a command makes."""
 
-    data_set: str
-    model_folder: str
     command: UserCommand
     programs: Mapping[str, Path]
-    asv: AsvSystems
-
-    @property
-    def name(self) -> str:
-        return f"{self.model_folder}/xvect_{self.data_set}"
-
-    @property
-    def folder(self) -> Path:
-        return self.asv.access.tree / self.name
-
-    @property
-    def data(self) -> Path:
-        return self.asv.access.tree / "data" / self.data_set
 
     @cached_property
     def reader(self) -> AudioReader:
         return self.asv.access.audio_reader(self.data)
 
     def product(self) -> Product:
-        speech = self.reader.files(self.reader.ids)
-        sizes = (path.stat().st_size for path in speech.values() if path.is_file())
         targets = {name: self.reader.target(name) for name in self.reader.ids}
-        product = vector_product(self.asv, self.folder, self.find, self.make)
         return replace(
-            product,
+            super().product(),
             options={COMMAND: self.command.text, "targets": targets},
-            cost=partial(float, 1 + sum(sizes)),
+            cost=partial(float, 1 + self.reader.size(self.reader.ids)),
             seconds=self.folder / SECONDS,
         )
 
     def find(self, inputs: Inputs) -> Sources:
-        utt2spk = self.data / "utt2spk"
-        if not utt2spk.is_file():
-            raise MissingInput("speakers", f"data/{self.data_set}/utt2spk")
-        self.asv.access.check_inside(utt2spk)
+        utt2spk = self.asv.access.existing("speakers", self.data / "utt2spk")
         speech = self.reader.existing_files(self.reader.ids)
         return {"utt2spk": utt2spk, **speech, **self.programs}
 
@@ -132,14 +106,12 @@ class _Extraction:
         if written.exists():  # of a killed run, maybe of other speech
             shutil.rmtree(written)
         written.mkdir(parents=True)
-        folders = (relative(folder, tree) for folder in (self.data, written))
-        places = dict(zip(FOLDERS, folders, strict=True)) | {MODEL: self.model_folder}
-        if messages := self.command.run(places):
-            print(messages, file=sys.stderr)
+        self.command.run_on(self.data, written, {MODEL: self.model_folder})
         vectors = self._read(written)
         written_ids = set(vectors.ids)
         ids = [name for name in self.reader.ids if name in written_ids]
-        left_out = self._check(vectors, ids)
+        allow = self.asv.access.allow_missing
+        left_out = check_written(vectors.path, vectors.ids, "x-vector", self.reader, allow)
         matrix = vectors.matrix[vectors.rows(ids, str(self.data))]
         content = packed_vectors(self.folder, ids, matrix, paths["utt2spk"], tree)
         shutil.rmtree(written)
@@ -158,18 +130,3 @@ class _Extraction:
         vectors = TreeVectors(access.tree, self.asv.protocol, written, allow_outside=allow_outside)
         read = vectors.read(file)
         return read.without_zeros() if access.allow_missing else read
-
-    def _check(self, vectors: Vectors, ids: Sequence[str]) -> str:
-        """Check that every utterance has a vector, and nothing else; return what is left out."""
-        if unknown := sorted(set(vectors.ids) - set(ids)):
-            raise PrivacyEvalError(
-                f"{vectors.path}: {len(unknown)} vectors of utterances that are not in "
-                f"{self.data}: {abbreviate(unknown)}"
-            )
-        missing = sorted(set(self.reader.ids) - set(ids))
-        if missing and not self.asv.access.allow_missing:
-            raise PrivacyEvalError(
-                f"{vectors.path}: no vector of {len(missing)} utterances: {abbreviate(missing)} "
-                "(--allow-missing leaves them out)"
-            )
-        return f"{len(missing)} utterances without x-vectors left out" if missing else ""

@@ -17,7 +17,6 @@ from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
 from ..io.inputs import Inputs
 from ..products.freshness import (
-    NOTE,
     Content,
     Fingerprint,
     MissingInput,
@@ -28,10 +27,8 @@ from ..products.freshness import (
     Source,
     Sources,
     absent,
-    bring_up_to_date,
 )
-from ..results.definitions import fields_digest
-from ..results.record_files import record_content, record_paths
+from ..results.record_files import record_content, record_paths, record_product
 from ..tree.conditions import TrialCondition, original_sets, trial_conditions
 from ..version import __version__
 from .access import BACKEND, AsvSystems, Experiment
@@ -76,10 +73,9 @@ def make_identifications(
     experiment: Experiment, run: Run = Run(), options: GalleryOptions = GalleryOptions()
 ) -> Outcome:
     """Compute the identification records of the systems under test that are not current."""
-    names, access = experiment.under_test, experiment.asv.access
-    galleries = _galleries(experiment, options)
+    names, galleries = experiment.under_test, _galleries(experiment, options)
     products = [g.product() for g in galleries if g.condition.system in names]
-    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    return experiment.asv.access.bring_up_to_date(products, run)
 
 
 def identification_products(experiment: Experiment) -> list[Product]:
@@ -106,18 +102,13 @@ class _Galleries:
     options: GalleryOptions
 
     def product(self) -> Product:
-        return Product(
-            f"{self.condition.system} {self.condition.label}",
+        groups = {"groups": list(self.groups)} if self.groups else {}
+        return record_product(
+            self,
             self.asv.access.tree,
-            self.path.with_name(f".{self.path.stem}{NOTE}"),
-            record_paths(self.path),
-            self.find,
-            self.make,
-            subject={**asdict(self.condition), "fields": fields_digest()},
-            options={
-                **asdict(self.options),
-                **({"groups": list(self.groups)} if self.groups else {}),
-            },
+            f"{self.condition.system} {self.condition.label}",
+            files=record_paths(self.path),
+            options={**asdict(self.options), **groups},
             revision=_REVISION,
             cost=partial(self.asv.scoring_cost, self.condition),
         )
@@ -151,8 +142,8 @@ class _Galleries:
         for role, name in galleries.items():
             enrollment = self.asv.enrollment(*name)
             sources[role] = Source(enrollment.path, enrollment.digest)
-            genders = self.asv.access.find_genders(self.asv.access.find_enrollment(*name))
-            if genders is not None:
+            genders = self.asv.access.find_enrollment(*name)[0].with_name("spk2gender")
+            if genders.is_file():
                 self.asv.access.check_inside(genders)
                 sources[f"{role}_genders"] = genders
         sets = {**galleries, "trial": tested}
@@ -194,8 +185,7 @@ class _Galleries:
             n_speakers = n_own + len(attack.not_enrolled)
             remarks += without_group(labels, self.asv.access.tree, without, n_speakers)
         provenance = {"version": __version__, "backend": self.backend, **made_of.provenance()}
-        record = to_record(self.condition, attack, self.options, provenance, genders)
-        record = replace(record, groups=groups)
+        record = replace(self._record(attack, genders), provenance=provenance, groups=groups)
         arrays = {
             "speakers": attack.test_speakers,
             "speaker": attack.speaker,
@@ -207,6 +197,27 @@ class _Galleries:
         notes = (f"no singling out: {refused}",) if refused else ()
         content = record_content(self.path, record, arrays)
         return Content(content, left_out, tuple(remarks), notes)
+
+    def _record(self, found: Identification, genders: Collection[str]) -> IdentificationRecord:
+        """Compose the record of the condition."""
+        from ..results.records import IdentificationRecord
+
+        alike = (
+            *("sizes", "rank", "length", "n_enrolled", "enrollment_utterances"),
+            *("utterances_left_out", "speakers_size", "n_distractors", "singling_out"),
+        )
+        return IdentificationRecord(
+            self.condition,
+            linkage=tuple(found.linkage.tolist()),
+            intervals=tuple((i.low, i.high) for i in found.bounds),
+            n_tests=len(found.speaker),
+            n_test_speakers=len(found.test_speakers),
+            not_enrolled=len(found.not_enrolled),
+            speakers=found.speakers(),
+            distractors=self.options.distractors or "",
+            genders=tuple(sorted(genders)),
+            **{name: getattr(found, name) for name in alike},
+        )
 
     def _gallery(
         self,
@@ -234,39 +245,6 @@ class _Galleries:
         return Gallery(vectors, replace(enrollment, members=members)), {
             gender_of[s] for s in members
         }
-
-
-def to_record(
-    condition: TrialCondition,
-    identified: Identification,
-    options: GalleryOptions,
-    provenance: dict[str, object],
-    genders: Collection[str] = (),
-) -> IdentificationRecord:
-    """Compose the record of a condition."""
-    from ..results.records import IdentificationRecord
-
-    return IdentificationRecord(
-        condition,
-        sizes=identified.sizes,
-        linkage=tuple(identified.linkage.tolist()),
-        intervals=tuple((i.low, i.high) for i in identified.bounds),
-        rank=identified.rank,
-        length=identified.length,
-        n_tests=len(identified.speaker),
-        n_test_speakers=len(identified.test_speakers),
-        n_enrolled=identified.n_enrolled,
-        enrollment_utterances=identified.enrollment_utterances,
-        not_enrolled=len(identified.not_enrolled),
-        utterances_left_out=identified.utterances_left_out,
-        speakers_size=identified.speakers_size,
-        speakers=identified.speakers(),
-        distractors=options.distractors or "",
-        n_distractors=identified.n_distractors,
-        genders=tuple(sorted(genders)),
-        singling_out=identified.singling_out,
-        provenance=provenance,
-    )
 
 
 def missing_inputs(

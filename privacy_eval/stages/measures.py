@@ -8,10 +8,9 @@ killed run resumes; a trial set has a record of each measure, which is made of t
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -36,8 +35,7 @@ from ..products.freshness import (
     bring_up_to_date,
 )
 from ..protocol.protocol import MEASURED, ORIGINAL, Measure
-from ..results.definitions import fields_digest
-from ..results.record_files import record_text
+from ..results.record_files import record_product, record_text
 from ..tree.conditions import MeasureCondition, measure_conditions
 from ..version import __version__
 from .access import Experiment, TreeAccess
@@ -125,11 +123,9 @@ def make_measures(experiment: Experiment, options: Options, run: Run = Run()) ->
     Speech is measured in the jobs of the `run`; the records are made when all jobs are done.
     """
     access = experiment.asv.access
-    speech, outcome = list(_speech_products(experiment, options)), Outcome()
-    for folder, reader in _readable(experiment, options):
-        if isinstance(reader, PrivacyEvalError):
-            outcome.failed[folder] = str(reader)
-    measured = bring_up_to_date(speech, access.inputs, run, allow_missing=access.allow_missing)
+    outcome = Outcome()
+    speech = list(_speech_products(experiment, options, outcome.failed))
+    measured = access.bring_up_to_date(speech, run)
     outcome.failed |= measured.failed
     outcome.left_out |= measured.left_out
     outcome.notes += measured.notes if run.job == (1, 1) else ()
@@ -172,7 +168,6 @@ class _Speech:
 
         targets = {name: self.reader.target(name) for name in self.utterances}
         model = [file.sha256 for file in MODELS[_NETWORKS[self.network]].files]
-        files = set(self.reader.files(self.utterances).values())
         return Product(
             f"{self.network} of {self.folder}, speaker {self.speaker}",
             self.access.tree,
@@ -184,7 +179,7 @@ class _Speech:
             options={"targets": targets},
             revision=_REVISIONS[self.network],
             optional=True,
-            cost=lambda: 1.0 + sum(path.stat().st_size for path in files if path.is_file()),
+            cost=lambda: 1.0 + self.reader.size(self.utterances),
         )
 
     def find(self, inputs: Inputs) -> Sources:
@@ -205,9 +200,8 @@ class _Speech:
                     raise
                 refused.append(name)
         measures = UtteranceMeasures(**{self.network: values}, left_out=len(refused))
-        text = json.dumps(to_plain(measures), indent=1, ensure_ascii=False, allow_nan=False)
         left_out = f"left out: {abbreviate(refused)}" if refused else ""
-        return Content({self.path: f"{text}\n".encode()}, left_out, self.reader.notes())
+        return Content({self.path: record_text(measures)}, left_out, self.reader.notes())
 
 
 @functools.cache
@@ -228,29 +222,10 @@ def _phone_recognizer() -> PhoneRecognizer:
     return load_phone_recognizer()
 
 
-def _reader(access: TreeAccess, folder: str) -> AudioReader:
-    """Return the reader of a data folder.
-
-    Raises
-    ------
-    MissingInput
-        The tree has no speech of it.
-    """
-    data = access.tree / "data" / folder
-    for name in ("wav.scp", "utt2spk"):
-        if not (data / name).is_file():
-            raise MissingInput(SPEECH, f"data/{folder}/{name}", folder)
-        access.check_inside(data / name)
-    return access.audio_reader(data, mix=True)
-
-
 def _speakers(access: TreeAccess, folder: str) -> dict[str, list[str]]:
     """Return the utterances of a data folder by speaker."""
     path = access.tree / "data" / folder / "utt2spk"
-    if not path.is_file():
-        raise MissingInput(SPEECH, f"data/{folder}/utt2spk", folder)
-    access.check_inside(path)
-    speaker_of = read_utt2spk(path)
+    speaker_of = read_utt2spk(access.existing(SPEECH, path, folder))
     return grouped(speaker_of, speaker_of.__getitem__)
 
 
@@ -258,39 +233,28 @@ def _speech_path(out: Path, network: str, folder: str, file_name: str) -> Path:
     return out / "measures" / network / folder / f"{file_name}.json"
 
 
-def _folders(experiment: Experiment) -> list[str]:
-    """List the data folders of the trial sets of systems whose speech the tree has."""
-    protocol = experiment.asv.protocol
-    return list(
-        dict.fromkeys(
-            condition.name
-            for system in experiment.systems
-            if system.name in experiment.under_test
-            for condition, _ in measure_conditions(protocol, system.anon_suffix, system.name)
-        )
+def _speech_products(
+    experiment: Experiment, options: Options, failed: dict[str, str]
+) -> Iterator[Product]:
+    """Yield what networks say of every speaker of the trial sets; `failed` gets the data folders
+    with speech that cannot be read, and why."""
+    access, protocol = experiment.asv.access, experiment.asv.protocol
+    conditions = (
+        condition
+        for system in experiment.systems
+        if options.networks and system.name in experiment.under_test
+        for condition, _ in measure_conditions(protocol, system.anon_suffix, system.name)
     )
-
-
-def _readable(
-    experiment: Experiment, options: Options
-) -> Iterator[tuple[str, AudioReader | PrivacyEvalError]]:
-    """Yield the data folders with speech, and their reader or why there is none."""
-    for folder in _folders(experiment) if options.networks else ():
+    for folder in dict.fromkeys(condition.name for condition in conditions):
+        data = access.tree / "data" / folder
+        if not all((data / name).is_file() for name in ("wav.scp", "utt2spk")):
+            continue  # the record says so
         try:
-            yield folder, _reader(experiment.asv.access, folder)
-        except MissingInput:  # the record says so
-            continue
+            reader, speakers = access.audio_reader(data, mix=True), _speakers(access, folder)
         except PrivacyEvalError as error:
-            yield folder, error
-
-
-def _speech_products(experiment: Experiment, options: Options) -> Iterator[Product]:
-    """Yield what networks say of every speaker of the trial sets."""
-    access = experiment.asv.access
-    for folder, reader in _readable(experiment, options):
-        if isinstance(reader, PrivacyEvalError):
+            failed[folder] = str(error)
             continue
-        speakers, ids = _speakers(access, folder), set(reader.ids)
+        ids = set(reader.ids)
         names = file_names(speakers)
         for network in options.networks:
             for speaker, utterances in speakers.items():
@@ -321,19 +285,12 @@ class _SetRecord:
 
     def product(self) -> Product:
         options = self.options
-        return Product(
-            f"{self.condition.system}: {self.source} of {self.condition.name}",
+        measure = {"measure": to_plain(self.measure)} if self.measure else {}
+        return record_product(
+            self,
             self.access.tree,
-            self.path.with_name(f".{self.path.stem}{NOTE}"),
-            (self.path,),
-            self.find,
-            self.make,
-            subject={
-                **asdict(self.condition),
-                "source": self.source,
-                "fields": fields_digest(),
-                **({"measure": to_plain(self.measure)} if self.measure else {}),
-            },
+            f"{self.condition.system}: {self.source} of {self.condition.name}",
+            {"source": self.source, **measure},
             options={"bootstrap": options.bootstrap, "seed": options.bootstrap and options.seed},
             revision=_RECORD_REVISION,
         )
@@ -356,20 +313,15 @@ class _SetRecord:
         tree, name = self.access.tree, self.condition.name
         if self.measure is not None:
             path = tree / self.measure.file.format(set=name, system=self.condition.system)
-            if not path.is_file():
-                raise MissingInput(FILES, str(path.relative_to(tree)), name)
-            self.access.check_inside(path)
             utt2spk = tree / "data" / self.speakers_folder / "utt2spk"
-            if not utt2spk.is_file():
-                raise MissingInput("speakers", f"data/{name}/utt2spk", name)
-            return {"measure": path, "utt2spk": utt2spk}
+            return {
+                "measure": self.access.existing(FILES, path, name),
+                "utt2spk": self.access.existing("speakers", utt2spk, name),
+            }
         sources = dict(self._speech(name))
         if self.source == PHONES_TEXT:
             text = tree / "data" / self.original / "text"
-            if not text.is_file():
-                raise MissingInput(TRANSCRIPTS, f"data/{self.original}/text", name)
-            self.access.check_inside(text)
-            sources["text"] = text
+            sources["text"] = self.access.existing(TRANSCRIPTS, text, name)
         elif self.source == PHONES:
             sources |= self._speech(self.original, prefix="original ")
         return sources

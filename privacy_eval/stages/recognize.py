@@ -6,31 +6,28 @@ The command is run once per data set and writes Kaldi's `text`. External transcr
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, abbreviate
-from ..io.files import read_bytes, relative
+from ..errors import PrivacyEvalError
+from ..io.files import read_bytes
 from ..io.inputs import Inputs
 from ..io.transcripts import read_transcripts
 from ..products.freshness import (
     NOTE,
     Content,
     Fingerprint,
-    MissingInput,
     Outcome,
     Paths,
     Product,
     Run,
     Sources,
-    bring_up_to_date,
 )
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..tree.conditions import System, recognition_conditions
 from .access import Experiment, TreeAccess
-from .user_command import FOLDERS, UserCommand
+from .user_command import UserCommand, check_written
 
 #: The file that the command writes to its folder, and the transcripts of a set.
 TEXT = "text"
@@ -82,46 +79,27 @@ class Recognition:
 
     def find(self, inputs: Inputs) -> Sources:
         """Return the audio files, and those that the command names."""
-        if not (self.data / "wav.scp").is_file():
-            scp = relative(self.data / "wav.scp", self.access.tree)
-            raise MissingInput("speech", scp, self.data.name)
+        self.access.existing("speech", self.data / "wav.scp", self.data.name)
         reader = self.access.audio_reader(self.data)
         return {**reader.existing_files(reader.ids), **self.command.sources()}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         """Run the command, and check what it wrote."""
-        tree, written = self.access.tree, self.out / _WRITTEN
+        written = self.out / _WRITTEN
         self.access.check_inside(written)
         if written.exists():  # of a killed run, maybe of other speech
             shutil.rmtree(written)
         written.mkdir(parents=True)
-        folders = (relative(folder, tree) for folder in (self.data, written))
-        if messages := self.command.run(dict(zip(FOLDERS, folders, strict=True))):
-            print(messages, file=sys.stderr)
+        self.command.run_on(self.data, written)
         if not (written / TEXT).is_file():
             raise PrivacyEvalError(f"the recognizer wrote no {{out}}/{TEXT}: {self.command.text}")
         self.access.check_inside(written / TEXT)
-        left_out = self._check(written / TEXT)
+        text, reader = written / TEXT, self.access.audio_reader(self.data)
+        recognized, allow = read_transcripts(text), self.access.allow_missing
+        left_out = check_written(text, recognized, "transcript", reader, allow)
         content = read_bytes(written / TEXT)
         shutil.rmtree(written)
         return Content({self.out / TEXT: content}, left_out)
-
-    def _check(self, text: Path) -> str:
-        """Check that every utterance has a transcript, and nothing else; return what is left
-        out."""
-        recognized, ids = read_transcripts(text), set(self.access.audio_reader(self.data).ids)
-        if unknown := [u for u in recognized if u not in ids]:
-            raise PrivacyEvalError(
-                f"{text}: {len(unknown)} transcripts of utterances that are not in {self.data}: "
-                f"{abbreviate(unknown)}"
-            )
-        missing = sorted(ids - recognized.keys())
-        if missing and not self.access.allow_missing:
-            raise PrivacyEvalError(
-                f"{text}: no transcript of {len(missing)} utterances: {abbreviate(missing)} (one "
-                "without words is a line with the id alone; --allow-missing leaves them out)"
-            )
-        return f"{len(missing)} utterances without transcripts left out" if missing else ""
 
 
 def recognize_tree(experiment: Experiment, command: UserCommand, run: Run = Run()) -> Outcome:
@@ -145,8 +123,7 @@ def recognize_tree(experiment: Experiment, command: UserCommand, run: Run = Run(
         for system in experiment.systems
         for product in _of_system(system, protocol, access, command)
     }
-    allow = access.allow_missing
-    return bring_up_to_date(products.values(), access.inputs, run, allow_missing=allow)
+    return access.bring_up_to_date(products.values(), run)
 
 
 def _of_system(

@@ -6,7 +6,7 @@ It is measured for every results folder of a system, with the ASV system used th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
 from ..products.freshness import (
-    NOTE,
     Content,
     Fingerprint,
     MissingInput,
@@ -24,12 +23,11 @@ from ..products.freshness import (
     Run,
     Sources,
     absent,
-    bring_up_to_date,
 )
 from ..products.jobs import similarity_cost
 from ..protocol.protocol import ResultsFolder, TrialSet
-from ..results.definitions import fields_digest, metrics_digest
-from ..results.record_files import record_content, record_paths
+from ..results.definitions import metrics_digest
+from ..results.record_files import record_content, record_paths, record_product
 from ..tree.conditions import SetCondition, set_condition
 from ..version import __version__
 from .access import AsvSystems, Experiment
@@ -44,9 +42,9 @@ _REVISION = 1
 
 def make_similarities(experiment: Experiment, run: Run = Run()) -> Outcome:
     """Compute the similarity records of the systems under test that are not current."""
-    names, access = experiment.under_test, experiment.asv.access
+    names = experiment.under_test
     products = [s.product() for s in _similarities(experiment) if s.condition.system in names]
-    return bring_up_to_date(products, access.inputs, run, allow_missing=access.allow_missing)
+    return experiment.asv.access.bring_up_to_date(products, run)
 
 
 def similarity_products(experiment: Experiment) -> list[Product]:
@@ -80,19 +78,12 @@ class _Similarity:
     def product(self) -> Product:
         condition = self.condition
         suffix = f" ({condition.results_folder})" if condition.results_folder else ""
-        return Product(
-            f"{condition.system} {condition.trial_set}{suffix}",
+        return record_product(
+            self,
             self.asv.access.tree,
-            self.path.with_name(f".{self.path.stem}{NOTE}"),
-            (*(self.folder_2020 / name for name in NAMES_2020), *record_paths(self.path)),
-            self.find,
-            self.make,
-            subject={
-                **asdict(condition),
-                "asv_model": self.part.asv_model,
-                "metrics": metrics_digest(),
-                "fields": fields_digest(),
-            },
+            f"{condition.system} {condition.trial_set}{suffix}",
+            {"asv_model": self.part.asv_model, "metrics": metrics_digest()},
+            files=(*(self.folder_2020 / n for n in NAMES_2020), *record_paths(self.path)),
             options={"variant": self.asv.protocol.variant},
             revision=_REVISION,
             cost=partial(trial_set_cost, self.trial_set, self.asv),

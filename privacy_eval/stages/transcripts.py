@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +12,8 @@ from ..errors import PrivacyEvalError
 from ..io.confine import outside_message
 from ..io.files import file_names
 from ..io.inputs import Inputs
-from ..io.schema import to_plain
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
+from ..results.record_files import record_text
 from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Transcripts
 from .group_trials import label_sources, labels_in_tree, without_group
 
@@ -88,9 +87,8 @@ class _Transcribed:
             if of_groups:
                 record = replace(record, groups={**record.groups, labels.column: of_groups})
             remarks += without_group(labels, self.tree, without, len(errors.speakers))
-        text = json.dumps(to_plain(record), indent=1, allow_nan=False)
         note = f"{record.left_out} transcripts left out" if record.left_out else ""
-        return Content({self.path: f"{text}\n".encode()}, note, tuple(remarks))
+        return Content({self.path: record_text(record)}, note, tuple(remarks))
 
 
 def transcript_products(

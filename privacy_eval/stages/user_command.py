@@ -7,13 +7,16 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, printable, shorten
+from ..errors import PrivacyEvalError, abbreviate, printable, shorten
+from ..io.files import relative
 from ..products.freshness import Fingerprint
+from ..speech.audio import AudioReader
 
 #: What words of a command that is run for a data folder become: that folder, and the one to write.
 FOLDERS = ("{in}", "{out}")
@@ -24,7 +27,29 @@ _LAST_BYTES = 1 << 16
 _ROLE = "program "
 #: Endings of files that a command reads; others it may write, such as a log.
 _READ = (".py", ".sh", ".pl", ".onnx", ".pt", ".yaml", ".yml", ".json")
+#: What to do about what a command did not write, beside leaving it out.
+_HINTS = {"transcript": "one without words is a line with the id alone; "}
 _WORD = re.compile(r"[^\s'\"|&;<>()$`\\{}=]+")
+
+
+def check_written(
+    path: Path, written: Collection[str], what: str, reader: AudioReader, allow_missing: bool
+) -> str:
+    """Check that a command wrote a `what` of every utterance, and nothing else; return what is left
+    out."""
+    ids, hint = set(reader.ids), _HINTS.get(what, "")
+    if unknown := sorted(set(written) - ids):
+        raise PrivacyEvalError(
+            f"{path}: {len(unknown)} {what}s of utterances that are not in {reader.data}: "
+            f"{abbreviate(unknown)}"
+        )
+    missing = sorted(ids.difference(written))
+    if missing and not allow_missing:
+        raise PrivacyEvalError(
+            f"{path}: no {what} of {len(missing)} utterances: {abbreviate(missing)} "
+            f"({hint}--allow-missing leaves them out)"
+        )
+    return f"{len(missing)} utterances without {what}s left out" if missing else ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +108,15 @@ class UserCommand:
                 f"the {self.role} ended with status {status}: {self.text}{cause}"
             )
         return messages
+
+    def run_on(self, data: Path, out: Path, more: Mapping[str, str] | None = None) -> None:
+        """Run the command on a data folder of the tree, and print its messages.
+
+        `out`: the folder to write; `more`: further places.
+        """
+        folders = (relative(folder, self.tree) for folder in (data, out))
+        if messages := self.run({**dict(zip(FOLDERS, folders, strict=True)), **(more or {})}):
+            print(messages, file=sys.stderr)
 
     def sources(self) -> dict[str, Path]:
         """Return the programs, scripts, models and settings that the command names, by role."""

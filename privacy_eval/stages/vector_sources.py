@@ -3,7 +3,8 @@ scores, similarity, identification."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,23 +32,49 @@ COMMAND = "command"
 _FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.scp")
 
 
-def vector_product(
-    asv: AsvSystems,
-    folder: Path,
-    find: Callable[[Inputs], Sources],
-    make: Callable[[Inputs, Paths, Fingerprint], Content],
-) -> Product:
-    """Return the product of a set's x-vectors; external ones, of any format, are kept."""
-    return Product(
-        relative(folder, asv.access.tree),
-        asv.access.tree,
-        folder / VECTORS_NOTE,  # a back end may be there, too
-        tuple(folder / name for name in _FILES),
-        find,
-        make,
-        guarded=True,
-        rivals=tuple(folder / name for name in OTHER_VECTORS),
-    )
+@dataclass(frozen=True)
+class VectorSet:
+    """The x-vectors of a data set, which a subclass finds the inputs of, and makes."""
+
+    data_set: str
+    model_folder: str
+    asv: AsvSystems
+
+    @property
+    def name(self) -> str:
+        """Folder of the x-vectors, relative to the tree."""
+        return f"{self.model_folder}/xvect_{self.data_set}"
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the x-vectors."""
+        return self.asv.access.tree / self.name
+
+    @property
+    def data(self) -> Path:
+        """Folder of the speech."""
+        return self.asv.access.tree / "data" / self.data_set
+
+    def find(self, inputs: Inputs) -> Sources:
+        """Return the inputs by role."""
+        raise NotImplementedError
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        """Make the x-vectors."""
+        raise NotImplementedError
+
+    def product(self) -> Product:
+        """Return the product of the x-vectors; external ones, of any format, are kept."""
+        return Product(
+            self.name,
+            self.asv.access.tree,
+            self.folder / VECTORS_NOTE,  # a back end may be there, too
+            tuple(self.folder / name for name in _FILES),
+            self.find,
+            self.make,
+            guarded=True,
+            rivals=tuple(self.folder / name for name in OTHER_VECTORS),
+        )
 
 
 def packed_vectors(

@@ -55,7 +55,7 @@ from .asv_scores import vector_sets
 from .attackers import SECONDS
 from .extractor_command import earlier_extraction, extract_by_command
 from .user_command import UserCommand
-from .vector_sources import EXTRACTOR_ROLE, packed_vectors, vector_product
+from .vector_sources import EXTRACTOR_ROLE, VectorSet, packed_vectors
 
 #: Kind of `MissingInput`.
 EXTRACTOR = "x-vector extractor"
@@ -99,7 +99,7 @@ def make_vectors(
         own = shared[folder]
         earlier = None if own.encoder else earlier_extraction(asv, name, folder)
         if earlier is None:
-            sets.append(_Set(name, folder, own))
+            sets.append(_Set(name, folder, asv, own))
         elif run.job == (1, 1):
             outcome.add(earlier)
     outcome.add(_extract(sets, asv, run))
@@ -120,7 +120,7 @@ def _encoder_of(asv: AsvSystems, folder: str, cache: Path | None) -> EncoderChoi
 
 def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:
     """Extract the x-vectors of sets by the built-in extractor."""
-    inputs, allow = asv.access.inputs, asv.access.allow_missing
+    inputs = asv.access.inputs
     parts: list[_Part] = []
     outcome = Outcome()
     for one in sets:
@@ -132,7 +132,7 @@ def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:
             outcome.missing[one.name] = error
         except Exception as error:
             outcome.failed[one.name] = describe(error)
-    extracted = bring_up_to_date([p.product() for p in parts], inputs, run, allow_missing=allow)
+    extracted = asv.access.bring_up_to_date([p.product() for p in parts], run)
     if run.job != (1, 1):
         outcome.add(extracted)
         return outcome
@@ -253,24 +253,10 @@ def network_source(files: Mapping[str, Path], inputs: Inputs) -> Source:
 
 
 @dataclass(frozen=True)
-class _Set:
-    """The x-vectors of a data set."""
+class _Set(VectorSet):
+    """Those that are extracted here."""
 
-    data_set: str
-    model_folder: str
     shared: _Shared
-
-    @property
-    def name(self) -> str:
-        return f"{self.model_folder}/xvect_{self.data_set}"
-
-    @property
-    def folder(self) -> Path:
-        return self.shared.tree / self.name
-
-    @property
-    def data(self) -> Path:
-        return self.shared.tree / "data" / self.data_set
 
     @cached_property
     def parts(self) -> list[_Part]:
@@ -278,9 +264,6 @@ class _Set:
         count = -(-len(ids) // _PART_UTTERANCES)
         ranges = (range(n * len(ids) // count, (n + 1) * len(ids) // count) for n in range(count))
         return [_Part(self, n, tuple(ids[i] for i in r)) for n, r in enumerate(ranges, 1)]
-
-    def product(self) -> Product:
-        return vector_product(self.shared.asv, self.folder, self.find, self.make)
 
     def find(self, inputs: Inputs) -> Sources:
         paths = [self.data / "utt2spk", *(part.archive for part in self.parts)]
@@ -321,8 +304,6 @@ class _Part:
 
     def product(self) -> Product:
         reader = self.set.shared.reader(self.set.data)
-        speech = reader.files(self.ids).values()
-        sizes = (path.stat().st_size for path in speech if path.is_file())
         return Product(
             self.name,
             self.set.shared.tree,
@@ -334,7 +315,7 @@ class _Part:
                 **self.set.shared.settings,
                 "targets": {name: reader.target(name) for name in self.ids},
             },
-            cost=partial(float, 0.1 + sum(sizes) / _BYTES_PER_SECOND),
+            cost=partial(float, 0.1 + reader.size(self.ids) / _BYTES_PER_SECOND),
             seconds=self.archive.with_name(f"{self.number}{SECONDS}"),
         )
 

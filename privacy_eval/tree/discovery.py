@@ -133,8 +133,8 @@ def results_folders(
     results: Path,
     protocol: Protocol,
     *,
-    name: str | None,
-    anon_suffix: str,
+    name: str | None = None,
+    anon_suffix: str = "",
 ) -> list[tuple[Path, ResultsFolder]]:
     """List the results folders of a system's scores, existing or not.
 
@@ -144,7 +144,7 @@ def results_folders(
         None for a new one, in `results` if its name is `results-*`, else in a folder
         `results-NAME` in it.
     name : str or None
-        NAME; by default the suffix without its punctuation.
+        NAME of a new one; by default the suffix `anon_suffix` without its punctuation.
     """
     if system is not None:
         base, _ = _split_suffix(system.folders[0], protocol)

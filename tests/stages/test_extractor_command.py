@@ -157,8 +157,8 @@ def test_a_changed_command_or_speech_is_extracted_again(tree: Tree) -> None:
     ("form", "message"),
     [
         ("nothing", "the extractor wrote none of xvector.scp, "),
-        ("fewer", "no vector of 1 utterances"),
-        ("more", "1 vectors of utterances that are not in "),
+        ("fewer", "no x-vector of 1 utterances"),
+        ("more", "1 x-vectors of utterances that are not in "),
         ("two", "expected one: xvector.npz, xvector.h5"),
         ("pickle", "Python objects, which are never read"),
     ],

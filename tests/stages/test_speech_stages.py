@@ -276,7 +276,7 @@ def test_utterances_without_voiced_frames_are_named_and_counted(tree: Tree) -> N
     assert tree.run("train-backend").code == 0
     message = tree.run("asv-scores").err  # the cause with its remedy
     assert "s000-000 (utterances without voiced frames" in message
-    assert "--allow-missing leaves them out" in message
+    assert "--allow-missing" in message
 
 
 def test_x_vectors_need_an_extractor_and_those_of_others_are_kept(tree: Tree) -> None:

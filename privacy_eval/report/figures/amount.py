@@ -14,7 +14,7 @@ from ...numbers.report_data import ReportData
 from ...results.records import AmountRecord
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot, system_curve
+from .plot import Curve, Panel, Plot, log_panel, system_curve
 from .selection import set_title
 
 
@@ -106,15 +106,8 @@ def _axis(label: str, ticks: Mapping[float, str]) -> Panel:
     if not all(ticks.values()):
         steps = (f * 10.0**e for e in range(-1, 6) for f in (1, 2, 5))
         ticks = {n: f"{n:g}" for n in steps if 0.9 * low <= n <= 1.1 * high}
-    return Panel(
-        (),
-        label,
-        "",
-        (float(np.log10(low)) - 0.05, float(np.log10(high)) + 0.05),
-        (0.0, 105.0),
-        x_ticks=tuple((float(np.log10(n)), name) for n, name in sorted(ticks.items())),
-        x_scale="log10",
-    )
+    limits = float(np.log10(low)) - 0.05, float(np.log10(high)) + 0.05
+    return log_panel((label, ""), limits, ticks)
 
 
 def _panel(

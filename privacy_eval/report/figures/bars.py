@@ -57,9 +57,6 @@ _WHISKERS: Mapping[str, str] = {
 _BySystem = Mapping[str, Cell]
 
 
-_AS_ASKED = "Systems in the order asked for"
-
-
 @dataclass(frozen=True)
 class Series:
     """Bars of one fill."""
@@ -343,7 +340,7 @@ def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
     say so."""
     systems, protocol = list(data.cells.systems), data.protocol
     if data.sources.systems:
-        return systems, _AS_ASKED
+        return systems, "Systems in the order asked for"
     ranking = rank(data.means, metric=protocol.eer, split=split)
     ranked = [r.system for r in ranking.ranked]
     attack = protocol.average_attack.phrase

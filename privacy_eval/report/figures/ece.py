@@ -9,7 +9,6 @@ bit, worst case in log10 LR, category)`.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,8 +28,8 @@ from .plot import Curve, Panel, Plot, in_pairs, system_curve
 from .selection import condition_pages, load
 from .style import SystemStyle
 
-#: x axis of a profile: prior log odds (natural or to base 10), or the prior itself.
-Over = Literal["log odds", "log10 odds", "prior"]
+#: x axis of a profile: prior log odds, or the prior itself.
+Over = Literal["log odds", "prior"]
 
 #: Labels of the axes.
 LOG_ODDS_LABEL = r"prior log-odds $\log(\pi/(1-\pi))$"
@@ -42,7 +41,6 @@ _METRICS = ("zebra_population", "zebra_individual")
 _MARKERS = 7
 _X_LABELS: Mapping[Over, str] = {
     "log odds": LOG_ODDS_LABEL,
-    "log10 odds": r"prior log-odds $\log_{10}(\pi/(1-\pi))$",
     "prior": r"prior $\pi$",
 }
 _EXPLAINED = (
@@ -207,8 +205,6 @@ def _against(log_odds: FloatArray, y: FloatArray, over: Over) -> tuple[FloatArra
     """A curve over the chosen axis; over the prior with its ends, where ECE is 0."""
     if over == "log odds":
         return log_odds, y
-    if over == "log10 odds":
-        return log_odds / math.log(10), y
     prior = np.concatenate([[0], expit(log_odds), [1]])
     return prior, np.concatenate([[0], y, [0]])
 

@@ -18,7 +18,7 @@ from ...numbers.report_data import ReportData
 from ...results.records import IdentificationRecord
 from . import style
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot, system_curve
+from .plot import Curve, Panel, Plot, log_panel, system_curve
 from .selection import MOST_SYSTEMS, set_title
 
 #: Maximum number of curves with bands: more bands hide one another.
@@ -151,13 +151,6 @@ def _grey(x: FloatArray, rates: FloatArray, name: str = "chance") -> Curve:
 
 def _panel(curves: list[Curve], largest: int, title: str) -> Panel:
     ticks = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 20000) if n <= largest]
-    return Panel(
-        tuple(curves),
-        "people in the group",
-        _FOUND,
-        (0.0, float(np.log10(1.08 * max(largest, 2)))),
-        (0.0, 105.0),
-        title=title,
-        x_ticks=tuple((float(np.log10(n)), str(n)) for n in ticks),
-        x_scale="log10",
-    )
+    limits = 0.0, float(np.log10(1.08 * max(largest, 2)))
+    axes = log_panel(("people in the group", _FOUND), limits, {n: f"{n}" for n in ticks}, title)
+    return replace(axes, curves=tuple(curves))

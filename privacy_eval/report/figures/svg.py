@@ -15,14 +15,13 @@ from ...metrics.pav import FloatArray
 from ..markup import Markup, join, tag
 from .plot import Curve, Panel, Plot, legend_entries
 from .style import LineStyle
-from .tex import Limits, thin_curve
+from .tex import RIGHT_LIMITS, Limits, thin_curve
 
 # Size of the axes in CSS pixels, coordinates of curves per pixel, and margins: left, top, right,
 # bottom.
 _WIDTH, _HEIGHT, _FINE = 280, 210, 2
 _LEFT, _TOP, _RIGHT, _BOTTOM = 52, 20, 12, 38
 _RIGHT_AXIS = 30
-_RIGHT_LIMITS: Limits = (0.0, 1.05)
 
 #: Outlines of markers about the origin, of at most 4 pixels; others are discs.
 _OUTLINES = {
@@ -82,7 +81,7 @@ def _panel(panel: Panel, title: str) -> Markup:
         labels.append(tag("text", label, class_="e", x=_LEFT - 4, y=f"{y + 4:.0f}"))
     if has_right:
         for at in (0.0, 0.5, 1.0):
-            y = _TOP + (1 - _scaled(at, _RIGHT_LIMITS)) * height
+            y = _TOP + (1 - _scaled(at, RIGHT_LIMITS)) * height
             labels.append(tag("text", f"{at:g}", x=_LEFT + width + 12, y=f"{y + 4:.0f}"))
     turned = f"translate(11 {_TOP + height // 2})rotate(-90)"
     axes = tag(
@@ -114,7 +113,7 @@ def _panel(panel: Panel, title: str) -> Markup:
 
 
 def _curve(curve: Curve, panel: Panel, width: int, height: int) -> Markup:
-    limits = _RIGHT_LIMITS if curve.right else panel.y_limits
+    limits = RIGHT_LIMITS if curve.right else panel.y_limits
     box = width * _FINE, height * _FINE
     pixels = functools.partial(_pixels, x_limits=panel.x_limits, y_limits=limits, box=box)
     colour = _colour(curve.colour)

@@ -14,7 +14,7 @@ MOST_POINTS = 204
 
 Limits = tuple[float, float]
 
-_RIGHT_LIMITS: Limits = (0.0, 1.05)
+RIGHT_LIMITS: Limits = (0.0, 1.05)
 # TeX's dimensions end at 16383 pt: points are at most this many axis lengths outside.
 _OUTSIDE = 50
 _MARKERS = {
@@ -153,7 +153,7 @@ def _axes(panel: Panel, place: str, colours: dict[str, str], legend: list[str]) 
             f"ylabel={{{for_latex(panel.right_label)}}}" if panel.right_label else "yticklabels={}"
         )
         right = (
-            f"axis y line*=right, axis x line=none, {_limits('y', _RIGHT_LIMITS)}, "
+            f"axis y line*=right, axis x line=none, {_limits('y', RIGHT_LIMITS)}, "
             f"{_limits('x', panel.x_limits)}, {label}"
         )
         lines += _axis([place, _AXIS, right], on_right)
@@ -165,7 +165,7 @@ def _axis(options: list[str], content: list[str]) -> list[str]:
 
 
 def _curve(curve: Curve, panel: Panel, colours: dict[str, str]) -> str:
-    limits = (panel.x_limits, _RIGHT_LIMITS if curve.right else panel.y_limits)
+    limits = (panel.x_limits, RIGHT_LIMITS if curve.right else panel.y_limits)
     points = _points(*thin_curve(curve.x, curve.y, *limits))
     text = f"\\addplot[{_line(curve, colours)}, forget plot] coordinates {{{points}}}"
     if curve.base is not None:

@@ -59,7 +59,7 @@ def test_systems_of_a_condition_in_the_order_of_their_disclosure(tmp_path: Path)
     assert lines[2].get_color() == style.system_styles(results.systems)["B1"].colour
 
 
-@pytest.mark.parametrize("over", ["log odds", "log10 odds", "prior"])
+@pytest.mark.parametrize("over", ["log odds", "prior"])
 def test_full_privacy_is_black_and_the_entropy_of_the_prior(over: ece.Over) -> None:
     found = ece_profile(scores_of(0.3))
     arrays = found.prior_log_odds, found.minimum, found.zero_evidence
@@ -67,7 +67,7 @@ def test_full_privacy_is_black_and_the_entropy_of_the_prior(over: ece.Over) -> N
     panel = ece.profile_panel([ece.Profile("x", *arrays, 0.1, 0.2, "A")], looks, over=over)
     full, profile = panel.curves
     assert full.colour == "#000000" and full.width == 2
-    prior = {"log odds": expit(full.x), "log10 odds": expit(full.x * np.log(10)), "prior": full.x}
+    prior = {"log odds": expit(full.x), "prior": full.x}
     inner = (prior[over] > 0) & (prior[over] < 1)
     p = prior[over][inner]
     entropy = -p * np.log2(p) - (1 - p) * np.log2(1 - p)
