@@ -204,7 +204,7 @@ def linkage_of_beaters(
     if sizes.min() < 1 or sizes.max() > n_enrolled:
         raise PrivacyEvalError(
             f"gallery sizes must be 1 to {n_enrolled}, the number of enrolled speakers; larger "
-            "ones need more people, such as distractors"
+            "ones need more people, such as distractors (--distractors)"
         )
     if rank < 1:
         raise PrivacyEvalError(f"rank must be at least 1, not {rank}")

@@ -167,6 +167,7 @@ def directions_text(metrics: Iterable[Metric]) -> str:
 
     Examples
     --------
+    >>> from privacy_eval.metrics import METRICS
     >>> directions_text([METRICS["wer"], METRICS["cllr"]])
     'WER: lower is more useful (by chance 100 % or more)'
     """

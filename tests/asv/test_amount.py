@@ -135,8 +135,8 @@ def test_speakers_enrolled_twice(tmp_path: Path) -> None:
     ("more", "message"),
     [
         (("--plot", "amount.xls"), "expected a name that ends in"),
-        (("--spk2utt", "x"), "--scores and --spk2utt exclude each other"),
-        (("--gallery-sizes", "2"), "--scores and --gallery-sizes exclude each other"),
+        (("--spk2utt", "x"), "--spk2utt and --scores exclude each other"),
+        (("--gallery-sizes", "2"), "--gallery-sizes and --scores exclude each other"),
     ],
 )
 def test_options_that_do_not_go_together(more: tuple, message: str, tmp_path: Path) -> None:

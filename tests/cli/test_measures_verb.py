@@ -96,7 +96,7 @@ def test_without_speakers_there_is_no_interval(files: dict[str, Path]) -> None:
         ("utterance,mos\nu1,1\na/u1.wav,2\n", ":3: duplicate utterance u1"),
         ("utterance,mos,mos\nu1,1,2\n", ":1: expected a header"),
         ("utterance,mos\nu1,1,2\n", ":2: expected 2 cells"),
-        ("u1 1\nu2\n", ":2: expected an utterance and a number"),
+        ("u1 1\nu2\n", ":2: expected 2 fields"),
         ("u1 1\nu2 x\n", ":2: expected a number"),
         ("utterance,mos\n,1\n", ":2: not an utterance"),
     ],
