@@ -302,7 +302,20 @@ def fbank(samples: Samples, options: MfccOptions) -> Features:
 def by_blocks(
     frames: Samples, columns: int, compute: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 ) -> Features:
-    """Compute the features of frames, shape (T, window), in float64 and in blocks."""
+    """Compute the features of frames in float64 and in blocks.
+
+    Parameters
+    ----------
+    frames : array, shape (T, window)
+    columns : int
+        Features of a frame.
+    compute : callable
+        Of some frames: their features.
+
+    Returns
+    -------
+    float32 array, shape (T, columns)
+    """
     result = np.empty((len(frames), columns), np.float32)
     for first in range(0, len(frames), _BLOCK_FRAMES):
         block = frames[first : first + _BLOCK_FRAMES].astype(np.float64)
