@@ -83,7 +83,7 @@ COLUMNS = {
     ),
     "utterance": (
         *("utterance", "segmentid", "segment_id", "segment", "test", "trial", "utt"),
-        *("utterance_id", "utt_id", "test_id"),
+        *("utterance_id", "utt_id", "test_id", "test_utt", "trial_utt"),
     ),
     "score": ("score", "scores", "llr", "similarity"),
     "label": (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -173,6 +174,19 @@ def enumerated(words: Sequence[str]) -> str:
     'a, b and c'
     """
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def known_names(name: str, known: Iterable[str]) -> str:
+    """Say which names could be meant by an unknown one, or all that are known.
+
+    Examples
+    --------
+    >>> known_names("EER", ["eer", "cllr"]), known_names("x", ["eer", "cllr"])
+    ('did you mean eer?', 'only eer, cllr')
+    """
+    folded = {str(of).lower(): str(of) for of in known}
+    near = [folded[of] for of in difflib.get_close_matches(str(name).lower(), folded)]
+    return f"did you mean {' or '.join(near)}?" if near else f"only {', '.join(folded.values())}"
 
 
 def counted(number: int, noun: str) -> str:

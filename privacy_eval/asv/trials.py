@@ -15,7 +15,7 @@ from ..errors import InputWarning, PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
 from ..io.scp import Vectors
-from ..metrics.arguments import as_names, as_numbers
+from ..metrics.arguments import as_names, as_numbers, at_rows
 from ..metrics.trials import Ids, Table, Trials
 from .backend import BackendName, FloatMatrix, IntArray, PldaBackend, score_matrix, speaker_means
 from .enrollment import Enrollment
@@ -265,10 +265,10 @@ def as_vectors(
         )
     with np.errstate(over="ignore"):
         single = matrix.astype(np.float32)
-    if bad := np.flatnonzero(~np.isfinite(single).all(axis=1)).tolist():
+    if len(bad := np.flatnonzero(~np.isfinite(single).all(axis=1))):
         raise PrivacyEvalError(
-            f"{len(bad)} {what} vectors have values that are NaN, infinite or too large, at index "
-            f"{abbreviate([*map(str, bad)])}: leave them out"
+            f"{len(bad)} {what} vectors have values that are NaN, infinite or too large, "
+            f"{at_rows(bad)}: leave them out"
         )
     numbers = [f"{prefix}{row}" for row in range(len(matrix))]
     names = numbers if ids is None else as_names(ids, "ids").tolist()

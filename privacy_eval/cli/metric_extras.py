@@ -41,6 +41,7 @@ def plain_report(report: GroupReport, caveats: Sequence[str]) -> dict[str, Any]:
     from ..io.schema import to_plain
 
     plain: dict[str, Any] = to_plain(report)
+    del plain["left_out"]  # the caveats tell it
     for name, kinds in plain.pop("intervals").items():
         for kind, bounds in kinds.items():
             plain["groups"][name][kind]["intervals"] = bounds

@@ -80,7 +80,7 @@ def at_rows(rows: NDArray[np.integer[Any]]) -> str:
     -------
     str
     """
-    return f"at index {abbreviate([*map(str, rows[:6])])}"
+    return f"row {abbreviate([*map(str, rows[:6])])} (from 0)"
 
 
 def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -118,7 +118,7 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     except OverflowError:
         floats = np.full(array.shape, np.inf)
     if given.dtype.kind in "iuO":
-        check_whole_numbers(floats.ravel(), lambda n: str(given[n]), f"{name}, index {{}}".format)
+        check_whole_numbers(floats.ravel(), lambda n: str(given[n]), f"{name}, row {{}}".format)
     return floats
 
 

@@ -7,7 +7,7 @@ same speakers for every system, so that what the systems share cancels out in th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,9 @@ from .printed import Printed
 from .registry import METRICS
 from .trial_scores import Variant
 from .trials import Table, Trials
+
+#: A note on trials of which not both ids are known.
+BY_ORDER = "Trials were matched by their order: to match them by ids, name enrolled= and utterance="
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class Comparison(Printed):
         Speakers with target trials.
     least_p_value : float
         The smallest p-value that this number of speakers and replicates can reach.
+    by_order : bool
+        Whether trials had no ids, so that their order matched them.
     """
 
     values: Mapping[str, float]
@@ -89,6 +94,7 @@ class Comparison(Printed):
     variant: Variant
     n_speakers: int
     least_p_value: float
+    by_order: bool = field(default=False, compare=False)
 
     def __getitem__(self, metric: str) -> dict[str, Difference]:
         return {name: of[metric] for name, of in self.differences.items()}
@@ -105,6 +111,7 @@ class Comparison(Printed):
         reasons = dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None)
         tests = len(self.differences)
         is_lacking = tests > 1 and tests * self.least_p_value >= 1 - LEVEL
+        reasons |= {BY_ORDER: None} if self.by_order else {}
         return [*reasons, *[needed_for_tests(self.n_speakers, tests)] * is_lacking]
 
     def is_bound(self, difference: Difference) -> bool:
@@ -194,6 +201,7 @@ def compare(
     Returns
     -------
     Comparison
+        Differences are the first system's value minus the other's.
 
     Raises
     ------
@@ -222,7 +230,7 @@ def compare(
     """
     if not isinstance(systems, Mapping) or len(systems) < 2:
         raise PrivacyEvalError('nothing to compare with: name another system, {"B1": trials, ...}')
-    (name, first), *others = ((name, Trials.of(of)) for name, of in systems.items())
+    (name, first), *others = ((name, Trials.of(of).with_ids) for name, of in systems.items())
     warn_of_utterances(first)
     enrolled, trial = first.speakers
     evaluated = {}
@@ -235,7 +243,7 @@ def compare(
         replicates = speaker_bootstrap(trials, replicates=bootstrap, seed=seed)
         of_variant = evaluate_variants(trials, replicates, variants=[variant])
         evaluated[other] = of_variant[variant]
-    return compare_evaluations(evaluated)
+    return replace(compare_evaluations(evaluated), by_order=len(first.sides) < 2)
 
 
 def compare_evaluations(systems: Mapping[str, Evaluation]) -> Comparison:

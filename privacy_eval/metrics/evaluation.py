@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..errors import UsageError, located
+from ..errors import PrivacyEvalError, UsageError, known_names, located
 from .caveats import (
     CAVEATS,
     NOT_AVAILABLE,
@@ -74,11 +74,17 @@ class Evaluation(Printed):
             return {}
         return {key: drawn.interval(f"{self.variant} {key}") for key in self.values}
 
-    def only(self, metrics: Iterable[str]) -> Evaluation:
+    def only(self, metrics: Sequence[str]) -> Evaluation:
         """Restrict the values to some metrics, in this order, and the caveats to theirs."""
+        for key in {*metrics} - self.values.keys():
+            raise PrivacyEvalError(f"no metric {key}: {known_names(key, self.values)}")
         values = {key: self.values[key] for key in metrics}
         concerned = [key for key in self.caveats if any(map(CAVEATS[key].concerns, values))]
         return replace(self, values=values, caveats={key: self.caveats[key] for key in concerned})
+
+    def to_latex(self, metrics: Sequence[str] = ("eer", "cllr_min")) -> str:
+        """Write a tabular of LaTeX, see `Evaluations.to_latex`; the row is named trials."""
+        return Evaluations("system", {"trials": self}).to_latex(metrics)
 
     def __getitem__(self, metric: str) -> float:
         return float(super().__getitem__(metric)[self.variant])
@@ -148,9 +154,9 @@ class Evaluations(Printed, dict[str, Evaluation]):
     __getitem__ = dict.__getitem__
     __missing__ = Printed.__getitem__
 
-    def __init__(self, column: str, evaluations: Mapping[str, Evaluation]) -> None:
-        super().__init__(evaluations)
-        self.column = column
+    def __init__(self, column: str, of: Mapping[str, Evaluation], how: Sequence[str] = ()) -> None:
+        super().__init__(of)
+        self.column, self.how = column, how
 
     def to_rows(self) -> list[dict[str, Any]]:
         """List the metrics of every value as numbers."""
@@ -175,7 +181,8 @@ class Evaluations(Printed, dict[str, Evaluation]):
         >>> print(evaluate({"B_1": trials}).to_latex(["eer"]).splitlines()[4])
         B\_1 & 25.00? \\
         """
-        rows, part = [], Evaluations(self.column, {})
+        metrics = [metrics] if isinstance(metrics, str) else metrics
+        rows, part = [], Evaluations(self.column, {}, self.how)
         for name, of in self.items():
             part[name] = replace(of.only(metrics), replicates=None)
             texts = {METRICS[key].column.title: of.text(key) for key in metrics}
@@ -185,12 +192,12 @@ class Evaluations(Printed, dict[str, Evaluation]):
 
     @property
     def notes(self) -> list[str]:
-        """Caveats, with the values that they are of."""
+        """How trials were selected; caveats, with the values that they are of."""
         names: dict[str, list[str]] = {}
         for name, of in self.items():
             for note in of.notes:
                 names.setdefault(note, []).append(name)
-        return [f"{', '.join(of)}: {note}" for note, of in names.items()]
+        return [*self.how, *(f"{', '.join(of)}: {note}" for note, of in names.items())]
 
 
 def evaluate(
@@ -203,6 +210,7 @@ def evaluate(
     variant: Variant = "exact",
     bootstrap: int = 1000,
     seed: int = 0,
+    **columns: Any,
 ) -> Evaluation | Evaluations:
     """Compute all metrics of trials, or of target and nontarget scores.
 
@@ -220,8 +228,8 @@ def evaluate(
     by : str, optional
         A column: evaluate the trials of each of its values. Of a column of speakers, such as their
         sex, these are the trials of which both speakers have the value, as *within* a group (see
-        `groups`); if the value differs between trials of a speaker, such as a session, those whose
-        trial utterance has it.
+        `groups`); if the value differs between trials of more than a quarter of the speakers, such
+        as a session, those whose trial utterance has it. `notes` say which, and what is left out.
     variant : {"exact", "challenge"}
         `challenge` reproduces the scripts released with VoicePrivacy 2020.
     bootstrap : int
@@ -230,6 +238,8 @@ def evaluate(
         of independent trials would be far too narrow.
     seed : int
         Of the bootstrap.
+    **columns : str or array_like
+        Other names of columns, as `Trials` takes them: `score="llr"`.
 
     Returns
     -------
@@ -265,30 +275,36 @@ def evaluate(
     0.25
     """
     if nontarget is not None:
-        return _evaluation(TrialScores(target, nontarget), variant)
+        return _evaluation(TrialScores(target, nontarget, **columns), variant)
+    columns = {"score": scores, "label": labels, **columns}
     if isinstance(target, Mapping) and any(map(is_table, target.values())):
         if by is not None:
             raise UsageError(f"by={by!r} takes the trials of one system")
-        by, where, parts = "system", "", {name: Trials.of(t) for name, t in target.items()}
+        parts = {n: _made(t, columns) for n, t in target.items()}
+        by, where, how = "system", "", list[str]()
     else:
-        is_made = isinstance(target, Trials)
-        trials = target if is_made else Trials(target, score=scores, label=labels)
+        trials = _made(target, columns)
         if by is None:
             return _evaluation(trials, variant, bootstrap, seed)
-        where, parts = f"{trials.name}, ", trials_by(trials, by)
+        where, (parts, how) = f"{trials.name}, ", trials_by(trials.checked, by)
     evaluations = {}
     for value, part in parts.items():
         with located(f"{where}{by} {value}"):
             several = part.knows_speakers and len(part.take(part.is_target).trial_speaker.used) > 1
             evaluations[value] = _evaluation(part, variant, bootstrap if several else 0, seed)
-    return Evaluations(by, evaluations)
+    return Evaluations(by, evaluations, how)
+
+
+def _made(table: Table, columns: Mapping[str, Any]) -> Trials:
+    given = {name: of for name, of in columns.items() if of is not None}
+    return Trials(table, **given) if given else Trials.of(table)
 
 
 def _evaluation(
     trials: Trials | TrialScores, variant: Variant, bootstrap: int = 0, seed: int = 0
 ) -> Evaluation:
     replicates = None
-    if bootstrap and isinstance(trials, Trials) and trials.knows_speakers:
+    if isinstance(trials, Trials) and trials.checked.knows_speakers and bootstrap:
         warn_of_utterances(trials)
         replicates = speaker_bootstrap(trials, replicates=bootstrap, seed=seed)
     return evaluate_variants(trials, replicates, variants=[variant])[variant]

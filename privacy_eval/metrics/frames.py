@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import COLUMNS, fields_of
-from ..errors import PrivacyEvalError, abbreviate, enumerated
+from ..errors import PrivacyEvalError, abbreviate, enumerated, known_names
 
 #: Code of each row, -1 where its value is missing, and the values by code; some may be unused.
 Coded = tuple[NDArray[np.integer[Any]], list[Any]]
@@ -137,12 +137,15 @@ def find_columns(table: Any, given: Mapping[str, Any]) -> dict[str, tuple[str, A
     named = {field: of for field, of in given.items() if isinstance(of, str)}
     for field, name in named.items():
         if name not in names:
-            near = difflib.get_close_matches(name, names) or [*names]
             raise PrivacyEvalError(
-                f"no column {name!r} ({field}=...), only {abbreviate(near)}"
+                f"no column {name!r} ({field}=...): {known_names(name, names)}"
                 if names
                 else f"{field}={name!r} names a column, but of no table: give the table first"
             )
+    for field in (given.keys() - {*COLUMNS, *names}) if names else ():
+        near = difflib.get_close_matches(field, COLUMNS, 1, cutoff=0.8)
+        if near and abs(len(near[0]) - len(field)) < 3:  # enrolled_sex is a further column
+            raise PrivacyEvalError(f"unknown column {field}=...: did you mean {near[0]}=...?")
     others = [n for n in names if n not in named.values()]
     found = {field: (field, of) for field, of in given.items() if of is not None}
     for field, meant in fields_of(others, known=found).items():

@@ -51,6 +51,9 @@ REPLICATES = 999
 #: Metrics of a group with bootstrap intervals, by their names in `BootstrapReplicates`.
 _DRAWN = {key: f"exact {key}" for key in ("eer", "cllr_min", "linkability")}
 
+#: A column that differs between trials of at most one speaker in so many is one of speakers.
+_FEW = 4
+
 #: Columns of the printed table.
 _HEADS = (
     *("group", "speakers", "targets", "nontargets", "EER within, %", "min Cllr", "linkability"),
@@ -95,7 +98,8 @@ def grouped(trials: Trials, by: str | Mapping[str, str]) -> Trials:
         if several := _several(trials, by):
             raise PrivacyEvalError(
                 f"{trials.name}: {by} differs between the trials of {len(several)} speakers "
-                f"({abbreviate(several)}): groups are of speakers; take trials.select({by}=...)"
+                f"({abbreviate([*several.values()])}): correct the column, as groups are of "
+                f"speakers, or take trials.select({by}=...)"
             )
         by = dict(zip(sides[1].tolist(), _values(trials, by).tolist(), strict=True))
     named = {without_fraction(str(s)): str(group) for s, group in by.items()}
@@ -114,18 +118,20 @@ def _values(trials: Trials, column: str) -> Ids:
     return Ids.of(trials[column], column, may_miss=True)
 
 
-def _several(trials: Trials, column: str) -> list[str]:
-    """Return the trial speakers with several values of a column."""
+def _several(trials: Trials, column: str) -> dict[str, str]:
+    """Return the trial speakers with several values of a column, and a text of them."""
     speakers, values = trials.trial_speaker, _values(trials, column)
     width = len(values.names) + 1
-    pairs = np.unique(speakers.codes.astype(np.int64) * width + values.codes + 1)
-    times = np.bincount(pairs // width, minlength=len(speakers.names))
-    return [speakers.names[code] for code in np.flatnonzero(times > 1)]
+    found: dict[str, list[str]] = {}
+    for pair in np.unique(speakers.codes.astype(np.int64) * width + values.codes + 1).tolist():
+        value = ("missing", *values.names)[pair % width]
+        found.setdefault(speakers.names[pair // width], []).append(value)
+    return {name: f"{name}: {abbreviate(of)}" for name, of in found.items() if len(of) > 1}
 
 
-def trials_by(trials: Trials, column: str) -> dict[str, Trials]:
+def trials_by(trials: Trials, column: str) -> tuple[dict[str, Trials], list[str]]:
     """Select the trials of each value of a column: those of which both speakers have it, or those
-    whose trial utterance has it, where it differs between trials of a speaker.
+    whose trial utterance has it, where it differs between trials of many speakers.
 
     Parameters
     ----------
@@ -136,23 +142,38 @@ def trials_by(trials: Trials, column: str) -> dict[str, Trials]:
     -------
     dict of str to Trials
         By value, sorted; of ids, such as the trial speaker, those that have it.
+    list of str
+        How they were selected, and what was left out.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A column that differs between trials of few speakers.
 
     Examples
     --------
     >>> trials = Trials(score=[1, 2], utterance=["u", "v"], session=["1", "2"])
-    >>> [len(of_session) for of_session in trials_by(trials, "session").values()]
-    [1, 1]
+    >>> parts, notes = trials_by(trials, "session")
+    >>> [len(of_session) for of_session in parts.values()], notes
+    ([1, 1], ['by the session of the trial, not of both speakers'])
     """
-    if column not in IDS and trials.knows_speakers and not _several(trials, column):
-        of_both = grouped(trials, column)
-        return {
-            name: of_both.take(group_rows(of_both, "within", place))
-            for place, name in enumerate(_names(of_both))
-        }
-    values = _values(trials, column)
-    return {
-        name: trials.take(values.codes == values.names.index(name)) for name in sorted(values.used)
-    }
+    values, notes = _values(trials, column), [f"by the {column} of the trial, not of both speakers"]
+    parts = {n: values.codes == values.names.index(n) for n in sorted(values.used)}
+    if n := np.count_nonzero(values.codes < 0):
+        notes.append(f"{n} trials without {column} are left out")
+    n_speakers = 0 if column in IDS or not trials.knows_speakers else len(trials.trial_speaker.used)
+    if n_speakers and len(_several(trials, column)) * _FEW <= n_speakers:
+        trials = grouped(trials, column)
+        parts = {n: group_rows(trials, "within", g) for g, n in enumerate(_names(trials))}
+        notes = [f"by the {column} of both speakers", *ungrouped(trials)]
+    return {name: trials.take(rows) for name, rows in parts.items()}, notes
+
+
+def ungrouped(trials: Trials) -> list[str]:
+    """Say which speakers of grouped trials have no group, and how many trials that leaves out."""
+    lacking = [trials.speakers[0].names[at] for at in np.flatnonzero(_group_of(trials) < 0)]
+    n = np.count_nonzero(np.minimum(*_sides(trials)) < 0)
+    return [f"left out {n} trials of speakers without group: {abbreviate(lacking)}"][: len(lacking)]
 
 
 def _names(trials: Trials) -> tuple[str, ...]:
@@ -283,6 +304,8 @@ class GroupReport(Printed):
     test : mapping of str to (GroupTest or None)
     intervals : mapping of str to mapping
         By group, by kind of trials, then by metric: 95 % bounds; empty without a bootstrap.
+    left_out : sequence of str
+        Which speakers have no group.
     """
 
     groups: Mapping[str, Mapping[Kind, GroupValues]]
@@ -292,6 +315,7 @@ class GroupReport(Printed):
     disparities: Mapping[str, Disparities | None]
     test: Mapping[str, GroupTest | None]
     intervals: Mapping[str, Mapping[Kind, Mapping[str, tuple[float, float]]]]
+    left_out: Sequence[str] = ()
 
     def __getitem__(self, metric: str) -> dict[str, float | None]:
         return {name: getattr(of["within"], metric) for name, of in self.groups.items()}
@@ -333,7 +357,7 @@ class GroupReport(Printed):
     def notes(self) -> list[str]:
         """Findings and caveats."""
         how = "compare groups by trials within; against all, large groups look worse"
-        return [*self.findings, *self.caveats, how]
+        return [*self.findings, *self.caveats, *self.left_out, how]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """List the values of every group and kind of trials as numbers."""
@@ -444,6 +468,7 @@ def groups(
         disparities=errors.disparities,
         test=max_t_test(trials, replicates=bootstrap or REPLICATES, seed=seed),
         intervals=intervals,
+        left_out=ungrouped(trials),
     )
 
 

@@ -149,11 +149,12 @@ def rows_of_same(trials: Trials, other: Trials) -> NDArray[np.int64]:
         rows = (np.arange(len(trials)),) * 2
     else:
         rows = match(trials, other)
-    for of, matched in zip((trials, other), rows, strict=True):
+    sides = (trials, other, "first"), (other, trials, "second")
+    for (of, lacking, which), matched in zip(sides, rows, strict=True):
         if left := _others(of, matched):
             raise PrivacyEvalError(
-                "systems are compared on the same trials, but one of them lacks "
-                f"{len(left)}: {of.quote(left)}"
+                f"systems are compared on the same trials, but the {which} one lacks {len(left)}: "
+                f"{of.quote(left)}; its ids are such as {lacking.quote([0])}"
             )
     contrary = np.flatnonzero(trials.is_target != other.is_target[rows[1]]).tolist()
     if contrary:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, library
+from ..errors import PrivacyEvalError, known_names, library
 from .latex_text import escape_latex, latex_cell
 from .registry import METRICS
 
@@ -62,7 +62,7 @@ class Printed:
             for name, value in of_row.items():
                 found.setdefault(name, {})[by] = value
         if metric not in found:
-            raise PrivacyEvalError(f"no metric {metric}, only {', '.join(found)}")
+            raise PrivacyEvalError(f"no metric {metric}: {known_names(metric, found)}")
         return found[metric]
 
     def to_rows(self) -> list[dict[str, Any]]:

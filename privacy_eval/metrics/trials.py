@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import COLUMNS
-from ..errors import PrivacyEvalError, abbreviate, located
+from ..errors import PrivacyEvalError, abbreviate, known_names, located
 from .arguments import as_array, as_numbers, as_truth, at_rows, coded_names
 from .frames import find_columns, open_column, snapshot
 from .pav import FloatArray, IntArray
@@ -204,6 +204,7 @@ class Trials:
         self._rows: NDArray[Any] | None = None
         self.missing = self.extra = 0
         self._columns: dict[str, Any] = {}
+        self._shown: dict[str, str] = {}
         self._length = len(next((values for _, values in found.values()), ()))
         if not self._length:
             raise PrivacyEvalError(f"{self.name}: no trials, as the table is empty")
@@ -220,6 +221,7 @@ class Trials:
             if field in COLUMNS:
                 name = _TRUTH if field == "label" else field
                 self._columns[name] = _column(field, shown, values)
+                self._shown[shown] = f"it is named {name}"
             else:
                 self._columns[field] = partial(_column, field, shown, snapshot(values))
             if len(values) != self._length:
@@ -235,8 +237,9 @@ class Trials:
         if "score" in self and not (finite := np.isfinite(self.score)).all():
             rows = np.flatnonzero(~finite)
             raise PrivacyEvalError(
-                f"{self.where(rows[0])}: {rows.size} of {len(self)} scores are missing or not "
-                f"finite, such as {self.score[rows[0]]}, {at_rows(rows)}: leave these trials out"
+                f"{self.where(rows[0]) if self.origins else self.name}: {rows.size} of {len(self)} "
+                f"scores are missing or not finite, such as {self.score[rows[0]]}, {at_rows(rows)}:"
+                " leave these trials out"
             )
         if "enrolled" in self and "utterance" in self and len(twice := self._repeated()):
             raise PrivacyEvalError(
@@ -252,10 +255,9 @@ class Trials:
     def __getitem__(self, name: str) -> Any:
         if name not in self._columns:
             option = "label" if name == _TRUTH else name
-            raise PrivacyEvalError(
-                f"{self.name}: no column {option}, only {', '.join(self._columns)}: name it, "
-                f"Trials(table, {option}=...)"
-            )
+            known = self._shown.get(name, known_names(name, self._columns))
+            remedy = f"; name it, Trials(table, {option}=...)" * (option in COLUMNS)
+            raise PrivacyEvalError(f"{self.name}: no column {option}: {known}{remedy}")
         if callable(self._columns[name]):
             self._columns[name] = self._columns[name]()
         return self._columns[name]
@@ -320,6 +322,20 @@ class Trials:
             return "trial_speaker" in self
         return "enrolled" in self and not {*self.enrolled.used}.isdisjoint(self.trial_speaker.used)
 
+    @property
+    def with_ids(self) -> Trials:
+        """The trials; enrolled speakers are the enrolled ids where there are no others."""
+        if "enrolled" in self or not ("enrolled_speaker" in self and "utterance" in self):
+            return self
+        return self.with_columns(enrolled=self.enrolled_speaker)
+
+    @property
+    def checked(self) -> Trials:
+        """The trials; labels that contradict their speakers are refused, if both are known."""
+        if _TRUTH in self and self.knows_speakers:
+            _ = self.speakers
+        return self
+
     @cached_property
     def speakers(self) -> tuple[Ids, Ids]:
         """Enrolled and trial speaker of each trial, coded by the same sorted names.
@@ -345,7 +361,7 @@ class Trials:
             kind = "target" if self.is_target[wrong[0]] else "nontarget"
             remedy = "correct the column of labels or that of speakers"
             if given == "enrolled":
-                remedy = "name the speakers of the enrolled ids, enrolled_speaker=..."
+                remedy += ", or name the speakers of the enrolled ids, enrolled_speaker=..."
             raise PrivacyEvalError(
                 f"{self.where(wrong[0])}: labels of {wrong.size} trials contradict their speakers; "
                 f"the first is a {kind} trial of {given} {first.text(wrong[0])} and speaker "
@@ -412,10 +428,10 @@ class Trials:
         return tuple(text for text, number in found.items() if number)
 
     def where(self, row: int) -> str:
-        """Return file and line of a trial, or its index, as messages begin."""
+        """Return file and line of a trial, or its number, as messages begin."""
         row = row if self._rows is None else int(self._rows[row])
         if not self.origins:
-            return f"trials, index {row}"
+            return f"trials, row {row} (from 0)"
         lines = self.origins[0].lines
         return f"{self.origins[0].path}:{row + 1 if lines is None else lines[row]}"
 
@@ -509,7 +525,7 @@ class Trials:
         trials = Trials.__new__(Trials)
         trials.origins, trials._rows = self.origins, self._rows
         trials.missing, trials.extra = self.missing, self.extra
-        trials._columns, trials._length = {**columns}, length
+        trials._columns, trials._length, trials._shown = {**columns}, length, {**self._shown}
         return trials
 
     def to_frame(self) -> pd.DataFrame:

@@ -69,7 +69,7 @@ def test_arrays_of_integers(tmp_path: Path, dtype: type) -> None:
         write(tmp_path / f"{name}.npy", file.getvalue())
     target, nontarget = tmp_path / "t.npy", tmp_path / "n.npy"
     run = cli("metrics", "--target", target, "--nontarget", nontarget)
-    assert run.code == 1 and f"{target}: scores, index 1: " in run.err
+    assert run.code == 1 and f"{target}: scores, row 1: " in run.err
     assert cli("metrics", "--target", nontarget, "--nontarget", nontarget).code == 0
 
 
@@ -93,7 +93,7 @@ def test_arguments_in_python(scores: object) -> None:
         lambda: speaker_eers(scores, [True] * len(scores), ["s"] * len(scores)),  # type: ignore[arg-type]
     )
     for call in calls:
-        with pytest.raises(PrivacyEvalError, match="scores, index .* has more digits than a float"):
+        with pytest.raises(PrivacyEvalError, match="scores, row .* has more digits than a float"):
             call()
 
 
@@ -121,7 +121,7 @@ def test_a_matrix_of_integers(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "scores.h5", "w") as file:
         file["ID/row_ids"], file["ID/column_ids"] = np.array([b"a", b"b"]), np.array([b"x"])
         file["scores"], file["score_mask"] = np.array([[1], [LIMIT + 1]]), np.ones((2, 1), bool)
-    with pytest.raises(PrivacyEvalError, match="scores.h5: scores, index 1: the whole number"):
+    with pytest.raises(PrivacyEvalError, match="scores.h5: scores, row 1: the whole number"):
         read_scores(tmp_path / "scores.h5")
 
 

@@ -67,7 +67,7 @@ TAKE_NAMES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("value", NONAMES, ids=repr)
 @pytest.mark.parametrize("function", TAKE_NAMES)
 def test_a_missing_value_is_no_name(function: str, value: object) -> None:
-    with pytest.raises(PrivacyEvalError, match="1 of .* missing .* at index 3"):
+    with pytest.raises(PrivacyEvalError, match="1 of .* missing .* row 3"):
         TAKE_NAMES[function](lambda names: with_one(names, value))
 
 
@@ -158,7 +158,7 @@ def test_an_array_without_masked_values_is_one() -> None:
 def test_missing_scores_of_data_frames() -> None:
     """A column of objects, as old data frames have where a value is missing."""
     for value in (None, NaT("<NA>")):
-        with pytest.raises(PrivacyEvalError, match="target scores .* 1 of 2 are missing.* index 1"):
+        with pytest.raises(PrivacyEvalError, match="target scores .* 1 of 2 are missing.* row 1"):
             pe.evaluate([1.0, value], [0.0])
     with pytest.raises(PrivacyEvalError, match="1 of 2 target scores are not finite"):
         pe.evaluate([1.0, float("nan")], [0.0])

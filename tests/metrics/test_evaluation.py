@@ -86,6 +86,38 @@ def test_groups_are_those_of_a_column_or_of_a_mapping() -> None:
         pe.groups(TRIALS, by="age")
 
 
+@pytest.mark.parametrize("call", [pe.evaluate, pe.groups])
+def test_speakers_without_a_value_are_told(call: Callable[..., Any]) -> None:
+    found = call(TRIALS.with_columns(sex=[{"b": None}.get(s, SEX[s]) for s in SPOKEN]), by="sex")
+    n = int(np.count_nonzero((ENROLLED == "b") | (SPOKEN == "b")))
+    assert any(f"{n} trials" in note and note.endswith(" b") for note in found.notes)
+    assert not any("left out" in note for note in call(TRIALS, by="sex").notes)
+
+
+@pytest.mark.parametrize("wrong", [None, "x"])
+@pytest.mark.parametrize("call", [pe.evaluate, pe.groups])
+def test_one_row_does_not_change_what_groups_are(call: Callable[..., Any], wrong: Any) -> None:
+    sex = [SEX[speaker] for speaker in SPOKEN]
+    with pytest.raises(pe.PrivacyEvalError, match=f"sex differs .*a: .*{wrong or 'missing'}"):
+        call(TRIALS.with_columns(sex=[wrong, *sex[1:]]), by="sex")
+
+
+def test_the_table_says_how_trials_were_selected() -> None:
+    assert "both speakers" in repr(pe.evaluate(TRIALS, by="sex", bootstrap=0))
+    session = [None, *TRIALS["session"].tolist()[1:]]
+    by_session = pe.evaluate(TRIALS.with_columns(session=session), by="session", bootstrap=0)
+    assert by_session.notes[0].startswith("by the session of the trial")
+    assert "1 trials without session" in by_session.to_latex()
+
+
+@pytest.mark.parametrize("label", [~SAME, SAME ^ (np.arange(SAME.size) == 20)])
+@pytest.mark.parametrize("call", [pe.evaluate, pe.identify, pe.singling_out])
+def test_labels_agree_with_speakers(call: Callable[..., Any], label: Any) -> None:
+    n = int(np.count_nonzero(label != SAME))
+    with pytest.raises(pe.PrivacyEvalError, match=f"{n} trials contradict .* of labels"):
+        call(TRIALS.with_columns(label=label), bootstrap=0)
+
+
 RESULTS = {
     Evaluation: lambda: pe.evaluate(TRIALS, bootstrap=9),
     Evaluations: lambda: pe.evaluate(TRIALS, by="sex", bootstrap=9),
@@ -132,7 +164,7 @@ def test_results_of_a_metric_are_found_by_its_name(kind: type[Printed]) -> None:
     result = RESULTS[kind]()
     assert result["pav_exact" if kind is WorstCase else "eer"] is not None
     if kind in (Evaluation, Evaluations):
-        with pytest.raises(pe.PrivacyEvalError, match="no metric EER, only eer"):
+        with pytest.raises(pe.PrivacyEvalError, match="no metric EER: did you mean eer"):
             result["EER"]
 
 
@@ -145,7 +177,7 @@ def test_indices_of_results_without_a_class_of_their_own() -> None:
     assert strongest["eer"] == strongest.eers
     inferred = pe.infer_attribute(np.eye(8), list("ffffmmmm"), list("abcdefgh"), bootstrap=9)
     assert inferred["uar"] == {name: of.uar for name, of in inferred.items()}
-    with pytest.raises(pe.PrivacyEvalError, match="no metric eer, only uar"):
+    with pytest.raises(pe.PrivacyEvalError, match="no metric eer: only uar"):
         inferred["eer"]
 
 
@@ -219,3 +251,50 @@ def test_several_systems_are_evaluated_by_name() -> None:
         pe.evaluate({"one": TABLE}, by="sex")
     with pytest.raises(pe.PrivacyEvalError, match="name another system"):
         pe.compare([TRIALS, TRIALS])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: pe.evaluate(TRIALS, by="sx"), ["sx", "did you mean sex"]),
+        (lambda: pe.evaluate(RENAMED, by="spk1"), ["spk1", "it is named enrolled"]),
+        (lambda: pe.Trials(TABLE, scores="llr"), ["scores", "did you mean score="]),
+        (lambda: pe.Trials(TABLE, lable="mated"), ["lable", "did you mean label="]),
+        (lambda: pe.evaluate(TABLE, enroled="enroll"), ["enroled", "did you mean enrolled="]),
+        (lambda: pe.Trials(TABLE, label="mate"), ["mate", "did you mean mated"]),
+        (lambda: pe.evaluate(TABLE, bootstrap=0).to_latex(["EER"]), ["EER", "did you mean eer"]),
+        (lambda: pe.compare({"one": TABLE, "two": TRIALS.take(SCORES > 0)}), ["second one lacks"]),
+    ],
+)
+def test_what_was_meant_is_told(call: Callable[[], Any], words: list[str]) -> None:
+    with pytest.raises(pe.PrivacyEvalError) as refused:
+        call()
+    assert all(word in str(refused.value) for word in words), refused.value
+
+
+OTHER_NAMES = {"enroll": "spk1", "llr": "cos", "mated": "is_same"}
+OTHERS = {OTHER_NAMES.get(name, name): values for name, values in TABLE.items()}
+NAMES = {"score": "cos", "label": "is_same", "enrolled": "spk1"}
+RENAMED = Trials(OTHERS, **NAMES)
+
+
+def test_evaluate_takes_the_names_of_columns() -> None:
+    whole = pe.evaluate(TRIALS, bootstrap=9)
+    assert pe.evaluate(OTHERS, bootstrap=9, **NAMES) == whole
+    assert pe.evaluate({"a": OTHERS}, bootstrap=9, **NAMES)["a"] == whole
+    rows = [pe.evaluate(TRIALS, bootstrap=0).to_latex(of) for of in ("eer", ["eer"])]
+    assert rows[0] == rows[1] and f"{100 * whole['eer']:.2f}" in rows[0]
+
+
+def test_enrolled_speakers_are_enrolled_ids_if_there_are_no_others() -> None:
+    names = {"enroll": "enroll_spk", "spk": "test_spk", "utt": "test_utt"}
+    table = {names.get(name, name): values for name, values in TABLE.items()}
+    assert repr(pe.identify(table, 4, bootstrap=9)) == repr(pe.identify(TRIALS, 4, bootstrap=9))
+    order = np.random.default_rng(0).permutation(SAME.size)
+    shuffled = {name: np.array(values)[order] for name, values in table.items()}
+    compared = pe.compare({"one": table, "two": shuffled}, bootstrap=20)
+    assert {of.difference for of in compared.differences["two"].values()} == {0}
+    assert not any("order" in note for note in compared.notes)
+    table.pop("test_utt")
+    by_order = pe.compare({"one": table, "two": table}, bootstrap=20)
+    assert any("by their order" in note for note in by_order.notes)

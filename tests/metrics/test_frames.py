@@ -146,22 +146,22 @@ def masked(values: list[Any]) -> Any:
 WRONG: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "text as scores": (
         lambda: Trials({**TABLE, "LLR": ["0.5", "1", "2", "3"]}),
-        ["LLR", "4 of 4", "text", "0.5", "index 0, 1, 2, 3", "floats"],
+        ["LLR", "4 of 4", "text", "0.5", "row 0, 1, 2, 3", "floats"],
     ),
-    "one text": (lambda: Trials(without(2, "LLR", "x")), ["LLR", "1 of 4", "index 2"]),
+    "one text": (lambda: Trials(without(2, "LLR", "x")), ["LLR", "1 of 4", "row 2"]),
     "texts of pandas": (
         lambda: Trials(of_pandas(LLR="str")), ["LLR", "4 of 4", "text", "0.5"]
     ),
-    "None": (lambda: Trials(without(2, "LLR", None)), ["LLR", "1 of 4", "missing", "index 2"]),
-    "NaN": (lambda: Trials(without(1, "LLR", float("nan"))), ["score", "1 of 4", "nan", "index 1"]),
+    "None": (lambda: Trials(without(2, "LLR", None)), ["LLR", "1 of 4", "missing", "row 2"]),
+    "NaN": (lambda: Trials(without(1, "LLR", float("nan"))), ["score", "1 of 4", "nan", "row 1"]),
     "null of polars": (
-        lambda: Trials(library("pl").DataFrame(without(1, "LLR", None))), ["1 of 4", "index 1"]
+        lambda: Trials(library("pl").DataFrame(without(1, "LLR", None))), ["1 of 4", "row 1"]
     ),
     "NA": (
         lambda: Trials(library("pd").DataFrame(without(1, "LLR", None)).convert_dtypes()),
-        ["1 of 4", "index 1"],
+        ["1 of 4", "row 1"],
     ),
-    "masked": (lambda: Trials(score=masked(SCORE)), ["2", "score", "masked", "index 1, 2"]),
+    "masked": (lambda: Trials(score=masked(SCORE)), ["2", "score", "masked", "row 1, 2"]),
     "decimals": (
         lambda: Trials(score=[*map(Decimal, SCORE)]), ["score", "4 of 4", "Decimal", "floats"]
     ),
@@ -170,17 +170,17 @@ WRONG: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "exchanged": (
         lambda: Trials(score=[1, 0, 0, 1], label=SCORE), ["label", "'0.5'", "4 of 4", "scores?"]
     ),
-    "huge": (lambda: Trials(score=[1, 2**53 + 1, 2, 3]), ["score", "index 1", "2^53"]),
+    "huge": (lambda: Trials(score=[1, 2**53 + 1, 2, 3]), ["score", "row 1", "2^53"]),
     "gradient": (lambda: Trials(score=Tensor()), ["score", "tensor", "detach()"]),
     "three labels": (
-        lambda: Trials(without(1, "target", "maybe")), ["target", "'maybe'", "1 of 4", "index 1"]
+        lambda: Trials(without(1, "target", "maybe")), ["target", "'maybe'", "1 of 4", "row 1"]
     ),
     "missing labels": (
-        lambda: Trials(without(3, "target", None)), ["target", "'None'", "1 of 4", "index 3"]
+        lambda: Trials(without(3, "target", None)), ["target", "'None'", "1 of 4", "row 3"]
     ),
     "missing truth": (
         lambda: Trials(label=library("pd").array([True, None], dtype="boolean")),
-        ["label", "1 of 2", "index 1"],
+        ["label", "1 of 2", "row 1"],
     ),
     "one class": (
         lambda: Trials(score=SCORE, label=[1] * 4).scores, ["no nontarget trials"]
@@ -192,9 +192,9 @@ WRONG: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "no table": (lambda: Trials(score="LLR"), ["score='LLR'", "table"]),
     "lengths": (lambda: Trials({**TABLE, "LLR": SCORE[:3]}), ["LLR 3, Enroll 4"]),
     "twice": (
-        lambda: Trials({**TABLE, "utt": ["u"] * 4}), ["index 2", "2 duplicate", "b u, a u"]
+        lambda: Trials({**TABLE, "utt": ["u"] * 4}), ["row 2", "2 duplicate", "b u, a u"]
     ),
-    "missing id": (lambda: Trials(without(1, "utt", "")), ["utt", "1 of 4", "missing", "index 1"]),
+    "missing id": (lambda: Trials(without(1, "utt", "")), ["utt", "1 of 4", "missing", "row 1"]),
     "two columns": (lambda: Trials({**TABLE, "score": SCORE}), ["LLR", "score", "score='LLR'"]),
     "frame as column": (
         lambda: Trials(score=of_pandas()[["LLR"]]), ["score", "DataFrame", "(4, 1)"]
@@ -220,7 +220,7 @@ WRONG: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: Trials(library("pd").concat([of_pandas()] * 2, axis=1)), ["Enroll, LLR"]
     ),
     "weights": (
-        lambda: Trials(score=SCORE, weight=[1, 0.5, 1, 1]), ["weight", "0.5", "index 1"]
+        lambda: Trials(score=SCORE, weight=[1, 0.5, 1, 1]), ["weight", "0.5", "row 1"]
     ),
 }  # fmt: skip
 

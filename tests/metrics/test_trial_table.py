@@ -33,7 +33,7 @@ def test_selection_keeps_the_rows_of_messages() -> None:
     trials = Trials(score=[1, 2, 3, 4], sex=["f", "m", "f", None])
     chosen = trials.select(sex=["f"]).take(np.array([1]))
     assert (chosen.score.tolist(), chosen["sex"].tolist()) == ([3.0], ["f"])
-    assert chosen.where(0) == "trials, index 2"
+    assert chosen.where(0) == "trials, row 2 (from 0)"
 
 
 def test_weights_count_trials() -> None:
@@ -46,12 +46,12 @@ def test_missing_names_have_none_and_ids_may_not_miss() -> None:
     with pytest.warns(UserWarning, match="rooms: 235.0 is taken for 235"):
         ids = Ids.of([235.0, None, 7.0], "rooms", may_miss=True)
     assert ids.tolist() == ["235", "", "7"]
-    with pytest.raises(PrivacyEvalError, match="1 of 2 .* utterance are missing .* at index 1"):
+    with pytest.raises(PrivacyEvalError, match="1 of 2 .* utterance are missing .* row 1"):
         Trials(enrolled=["a", "a"], utterance=["u", None])
 
 
 def test_a_trial_twice_is_refused_with_its_ids() -> None:
-    with pytest.raises(PrivacyEvalError, match=r"index 2: 1 duplicate trials: a u"):
+    with pytest.raises(PrivacyEvalError, match=r"row 2 .*: 1 duplicate trials: a u"):
         Trials(enrolled=["a", "b", "a"], utterance=["u", "u", "u"])
 
 
@@ -65,7 +65,7 @@ def test_speakers_that_are_not_known_are_asked_for() -> None:
     with pytest.raises(PrivacyEvalError, match="trial_speaker=.*utt2spk"):
         Trials(enrolled=["a"], label=[1]).speakers  # noqa: B018
     models = Trials(enrolled=["model1", "model2"], label=[1, 0], trial_speaker=["a", "a"])
-    with pytest.raises(PrivacyEvalError, match="index 0: .* model1 .* enrolled_speaker="):
+    with pytest.raises(PrivacyEvalError, match="row 0 .*: .* model1 .* enrolled_speaker="):
         models.speakers  # noqa: B018
     assert models.with_columns(enrolled_speaker=["a", "b"]).speakers[0].tolist() == ["a", "b"]
 
@@ -73,6 +73,6 @@ def test_speakers_that_are_not_known_are_asked_for() -> None:
 def test_labels_that_contradict_speakers_are_refused() -> None:
     trials = Trials(enrolled=[*"aab"], label=[1, 1, 0], trial_speaker=[*"aba"])
     with pytest.raises(
-        PrivacyEvalError, match="index 1: labels of 1 trials .* target .* a and speaker b"
+        PrivacyEvalError, match="row 1 .*: labels of 1 trials .* target .* a and speaker b"
     ):
         trials.speakers  # noqa: B018
