@@ -313,7 +313,7 @@ def identify(
     >>> identify(trials, [2], bootstrap=0).linkage.tolist()
     [0.5]
     """
-    trials = Trials.of(trials).checked.with_ids
+    trials = Trials.of(trials).unweighted.checked.with_ids
     gallery = None if gallery is None else np.atleast_1d(gallery).tolist()
     names, scores, own = _tests_of(trials)
     tested, speaker = np.unique(own, return_inverse=True)

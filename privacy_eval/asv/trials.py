@@ -92,6 +92,7 @@ def score(
     first = as_vectors(enrollment, "enrollment", prefix="enrolled-")  # other ids than those tried
     second = as_vectors(trial, "trial", utterance)
     speakers = speakers_of(first, enrolled, "enrolled speakers")
+    _check_all_named(first.ids, speakers, "enrollment vectors have no enrolled speaker")
     members = {s: tuple(u) for s, u in grouped(speakers, speakers.__getitem__).items()}
     if trials is None:
         pairs = np.indices((len(members), len(second.ids)), dtype=np.int32).reshape(2, -1)
@@ -108,13 +109,17 @@ def score(
     if trial_speaker is None:
         return scored
     speaker_of = speakers_of(second, trial_speaker, "trial speakers")
-    if unknown := [u for u in scored.utterance.used if u not in speaker_of]:
-        raise PrivacyEvalError(
-            f"{len(unknown)} trial utterances have no trial speaker: {abbreviate(unknown)}"
-        )
+    _check_all_named(scored.utterance.used, speaker_of, "trial utterances have no trial speaker")
     own, spoken = scored.enrolled, scored.utterance.renamed(lambda u: speaker_of.get(u, ""))
     is_target = own.codes == spoken.among(own.names).codes
     return scored.with_columns(is_target=is_target, enrolled_speaker=own, trial_speaker=spoken)
+
+
+def _check_all_named(ids: Sequence[str], speaker_of: Mapping[str, str], what: str) -> None:
+    if unknown := [u for u in ids if u not in speaker_of]:
+        raise PrivacyEvalError(
+            f"{len(unknown)} {what}: {abbreviate(unknown)}: name it, or leave them out"
+        )
 
 
 def score_trials(

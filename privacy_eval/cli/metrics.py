@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import ID_RULES
+from ..choices import COLUMNS, ID_RULES
 from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from .group_options import add_by
@@ -186,8 +186,11 @@ def read_paired(arguments: argparse.Namespace, allow_missing: bool) -> Trials:
     scores, key = read_file(arguments, arguments.scores), read_key(arguments)
     paired = pair(scores, key, allow_missing=allow_missing, ids=arguments.ids)
     named = {"is_target" if f == "label" else f: name for f, name in arguments.columns.items()}
-    if absent := [name for field, name in named.items() if field not in paired]:
-        raise UsageError(f"--columns: neither scores nor key have a column {absent[0]!r}")
+    if absent := {field: name for field, name in named.items() if field not in paired}:
+        field, name = next(iter(absent.items()))
+        if any(field in usual for usual in COLUMNS.values()):
+            raise UsageError(f"--columns: {field} may be several: give {', '.join(COLUMNS)}")
+        raise UsageError(f"--columns: neither scores nor key have a column {name!r}")
     return paired
 
 

@@ -76,7 +76,7 @@ _DECIMAL = re.compile(rb"\d[.,]\d")
 #: NIST's segments have two sides; keys of 2010 have no header.
 _SRE10 = re.compile(rb"[^\s,]+,[^\s,]+,[ABab],\S+\s*")
 _ESPNET = re.compile(rb"[^\s*]+\*[^\s*]+\s+-?\d+\.\d+\s+[01]\s+")
-_COLUMNS_OPTION = "--columns enrolled=NAME,utterance=NAME,score=NAME,label=NAME"
+_COLUMNS_OPTION = "--columns enrolled=NAME,utterance=NAME,score=NAME,label=NAME (columns={...})"
 
 
 def find_columns(
@@ -112,6 +112,8 @@ def find_columns(
     from .csv_text import ROW_NUMBERS, folded
 
     cells = ", ".join(map(repr, header))[:200]
+    if "\ufffd" in cells:
+        raise PrivacyEvalError(f"{path}:1: not UTF-8: save it as text in UTF-8, found {cells}")
     if absent := [n for field, n in named.items() if field in _REQUIRED and n not in header]:
         raise PrivacyEvalError(f"{path}:1: no column {absent[0]!r}, only {cells}")
     found = {field: header.index(name) for field, name in named.items() if name in header}
@@ -122,7 +124,7 @@ def find_columns(
             first, second = (header[place] for place in places[:2])
             raise PrivacyEvalError(
                 f"{path}:1: the columns {first!r} and {second!r} both may be the {field}: name the "
-                f"right one, --columns {field}={second}, or keep one of them"
+                f"right one, --columns {field}={second} (columns={{...}}), or keep one of them"
             )
         found[field] = places[0]
     found |= {"side": header.index("side")} if "side" in header else {}
@@ -191,6 +193,8 @@ def read_named(
         if len(header) < max(map(int, named.values())):
             separator, header = " ", first.decode("utf-8", "replace").split()
         numbers = [str(n + 1) for n in range(len(header))]
+        if "score" in named and not _is_score((cell := header[int(named["score"]) - 1]).encode()):
+            raise PrivacyEvalError(f"{path}:1: {cell!r} is no score: below a header, name columns")
     elif otherwise is not None and {*named.values()}.isdisjoint(header):
         return otherwise(content, path)
     rest = content if numbers else content.replace(first, b"\n", 1)  # lines keep their numbers
@@ -560,6 +564,7 @@ def _undecided(
     return PrivacyEvalError(
         f"{path}: cannot tell whether column {' or '.join(map(str, places))} is the {field}: use "
         + " or ".join(ways)
+        + " (in Python, format=...)"
     )
 
 

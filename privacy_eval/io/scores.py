@@ -339,7 +339,7 @@ def _truth(labels: Ids, origin: Origin) -> NDArray[np.bool_]:
         swapped = sum(numbers) > 1
         raise PrivacyEvalError(
             f"{origin.path}:{line}: expected the label {pair[0]} or {pair[1]}, found "
-            f"{labels.text(row)!r}{_SWAPPED * swapped}"
+            f"{labels.text(row)!r} (1 and 0, true and false are labels, too){_SWAPPED * swapped}"
         )
     return np.asarray(np.array([truth[name] for name in labels.names])[labels.codes])
 

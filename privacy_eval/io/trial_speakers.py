@@ -74,7 +74,7 @@ def with_speakers(
         raise PrivacyEvalError(
             f"{utt2spk or 'utt2spk'}: no such file; a bootstrap over speakers needs the "
             "speakers of the trial utterances: put utt2spk beside the trials, or name it "
-            "with --utt2spk, or their column with --columns trial_speaker=NAME"
+            "with --utt2spk, or their column with --columns trial_speaker=NAME (trial_speaker=...)"
         )
     if by_column[1]:
         enrolled = {e: (e, "by its column") for e in enrolled_id.used}

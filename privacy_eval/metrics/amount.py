@@ -221,7 +221,7 @@ def amount_curve(
 
 
 def amounts(
-    trials: Table, lengths: Iterable[int], *, bootstrap: int = 0, seed: int = 0
+    trials: Table, lengths: Iterable[int] | int, *, bootstrap: int = 0, seed: int = 0
 ) -> AmountCurve:
     """Compute error rates of tests of several numbers of utterances, whose scores are averaged.
 
@@ -234,7 +234,7 @@ def amounts(
     trials : Trials
         With the speakers of both sides; columns `seconds` and `session` of utterances tell how
         much speech tests have, and which are of one session.
-    lengths : iterable of int
+    lengths : iterable of int, or int
         Utterances per test.
     bootstrap, seed : int
         See `amount_curve`.
@@ -261,7 +261,8 @@ def amounts(
     >>> [(a.conversations, a.rank1) for a in amounts(trials, [1, 2]).all]
     [(3, 1.0), (1, 1.0)]
     """
-    trials = Trials.of(trials)
+    trials = Trials.of(trials).unweighted
+    lengths = sorted({lengths} if isinstance(lengths, int) else {*lengths})
     sides = trials.speakers
     names = sides[0].used
     if "enrolled" in trials and (ids := len(trials.enrolled.used)) > len(names):
@@ -281,7 +282,7 @@ def amounts(
     seconds = [trials["seconds"][of_row]] if "seconds" in trials else []
 
     def averaged(groups: IntArray) -> dict[int, Tests]:
-        runs = {n: _runs(np.where(own < 0, -1, groups), n) for n in sorted(set(lengths))}
+        runs = {n: _runs(np.where(own < 0, -1, groups), n) for n in lengths}
         return {length: _averaged(matrix, own, runs[length], *seconds) for length in runs}
 
     within: dict[int, Tests] = {}

@@ -1,4 +1,4 @@
-"""Scores and their labels, joined on (enrolled id, utterance), never by their order."""
+"""Scores and their labels, joined on (enrolled id, utterance); by their order without ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..errors import InputWarning, PrivacyEvalError
 from .trials import IDS, Table, Trials, match
 
 #: Remedy for trials and scores that do not match.
-ALLOW_MISSING = "use --allow-missing to leave them out; the results record it"
+ALLOW_MISSING = "use --allow-missing (allow_missing=True) to leave them out; the results record it"
 #: Ids of two files are the same ones if as many of the fewer match.
 _NEARLY_ALL = 0.9
 #: Of so many ids, only single rules are tried.
@@ -31,7 +31,7 @@ def pair(
     *,
     allow_missing: bool = False,
     hint: str = ALLOW_MISSING,
-    ids: Sequence[str] = (),
+    ids: str | Sequence[str] = (),
 ) -> Trials:
     """Join scores and labels on the pair (enrolled id, utterance), in any order; scores without
     ids, as many as trials, in the order of these.
@@ -47,9 +47,9 @@ def pair(
         and `extra`.
     hint : str
         Remedy that the error suggests.
-    ids : sequence of str
-        Of `ID_RULES`: what is done, in this order, with the ids of both before they are compared;
-        `swap` exchanges those of the key.
+    ids : sequence of str, or str
+        Of `ID_RULES`, in a text separated by commas: what is done, in this order, with the ids of
+        both before they are compared; `swap` exchanges those of the key.
 
     Returns
     -------
@@ -76,7 +76,9 @@ def pair(
     array([ True, False])
     """
     scores = Trials.of(scores)
+    _ = scores.score  # an error without
     trials = _labels(scores, None if trials is None else Trials.of(trials))
+    ids = ids.split(",") if isinstance(ids, str) else ids
     matched = _bridged(scores, trials, ids)
     rows = _rows(*matched)
     if (rows[0].size < len(scores) or rows[1].size < len(trials)) and not allow_missing:
@@ -156,6 +158,9 @@ def rows_of_same(trials: Trials, other: Trials) -> NDArray[np.int64]:
                 f"systems are compared on the same trials, but the {which} one lacks {len(left)}: "
                 f"{of.quote(left)}; its ids are such as {lacking.quote([0])}"
             )
+    weights = (of["weight"] if "weight" in of else np.ones(len(of)) for of in (trials, other))
+    if n := np.count_nonzero(next(weights) != next(weights)[rows[1]]):
+        raise PrivacyEvalError(f"systems have different weights of {n} trials: give all the same")
     contrary = np.flatnonzero(trials.is_target != other.is_target[rows[1]]).tolist()
     if contrary:
         which = trials.quote(contrary) if all(named) else trials.where(contrary[0])
@@ -251,7 +256,7 @@ def _without_speaker(name: str, speakers: Collection[str]) -> str:
 
 #: The rules: what an id becomes beside enrolled ids, and what is stripped.
 _RULES: Mapping[str, tuple[Callable[..., str], str]] = {
-    "basename": (lambda name, speakers: name.rpartition("/")[2] or name, "a folder in front"),
+    "basename": (lambda name, speakers: re.split(r"[/\\]", name)[-1] or name, "a folder in front"),
     "strip-extension": (lambda name, speakers: _EXTENSION.sub("", name), "an extension"),
     "strip-speaker": (_without_speaker, "a speaker in front"),
     "lower": (lambda name, speakers: name.lower(), "capital letters"),
@@ -263,7 +268,7 @@ def _bridged(scores: Trials, trials: Trials, rules: Collection[str]) -> tuple[Tr
     tables = [scores, trials]
     for rule in rules:
         if rule not in ID_RULES:
-            raise ValueError(f"ids must be of {', '.join(ID_RULES)}, not {rule!r}")
+            raise PrivacyEvalError(f"ids must be of {', '.join(ID_RULES)}, not {rule!r}")
         if rule == "swap":
             columns = {"enrolled": trials.utterance, "utterance": trials.enrolled}
             tables[1] = trials = trials.with_columns(**columns)
@@ -282,7 +287,7 @@ def _renamed(trials: Trials, rule: str, enrolled: Collection[str]) -> Trials:
         if len(new[side].used) < len(old.used):
             alike = next(names for names in grouped(old.used, change).values() if len(names) > 1)
             raise PrivacyEvalError(
-                f"{trials.name}: --ids {rule} makes one id of {alike[0]!r} and {alike[1]!r}; "
+                f"{trials.name}: {rule} makes one id of {alike[0]!r} and {alike[1]!r}; "
                 "ids must stay different"
             )
     return trials.with_columns(**new)
@@ -302,10 +307,10 @@ def _difference(scores: Trials, trials: Trials) -> str:
         return ""
     if "swap" in rules and len(trials.enrolled.used) <= len(trials.utterance.used):
         what = f"the first two columns of the scores are exchanged ({scores.quote([0])})"
-        return f"{what}: --columns enrolled=2,utterance=1,score=3 reads them"
+        return f"{what}: --columns enrolled=2,utterance=1,score=3 (columns={{...}}) reads them"
     if "swap" in rules:
         what = f"the first two columns of the key are exchanged ({trials.quote([0])})"
-        return f"{what}: --ids swap exchanges those of the key"
+        return f"{what}: --ids swap (ids=['swap']) exchanges those of the key"
     examples = []
     for side in IDS[:2]:
         of_key = dict(zip(bridged[1][side].used, trials[side].used, strict=True))
@@ -313,7 +318,7 @@ def _difference(scores: Trials, trials: Trials) -> str:
             if old != of_key.get(new, old):
                 examples.append(f"{old!r} in the scores is {of_key[new]!r} in the key")
     what = f"ids differ by {' and '.join(_RULES[rule][1] for rule in rules)}"
-    option = f"--ids {','.join(rules)} (in a tree, the protocol's entry ids)"
+    option = f"--ids {','.join(rules)} (ids={[*rules]}; in a tree, the protocol's entry ids)"
     return f"{what}: {', '.join(examples[:2])}: use {option}" if rules else ""
 
 

@@ -7,7 +7,7 @@ simulations return it; a data frame, arrays or anything with named columns makes
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,7 +37,7 @@ _CELLS_PER_TRIAL = 8
 _TRUTH = "is_target"
 
 
-class Ids:
+class Ids(Sequence[Any]):
     """A column of names, of which each is stored once.
 
     Parameters
@@ -80,6 +80,21 @@ class Ids:
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
 
+    def __getitem__(self, rows: Any) -> Any:
+        return self.text(int(rows)) if isinstance(rows, int | np.integer) else self.take(rows)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(np.array([*self.names, ""], dtype=dtype or object)[self.codes])
+
+    def __eq__(self, other: object) -> Any:
+        return np.asarray(self) == (np.asarray(other) if isinstance(other, Ids) else other)
+
+    def __ne__(self, other: object) -> Any:
+        return ~(self == other)
+
+    def __repr__(self) -> str:
+        return f"Ids({len(self)} rows: {abbreviate(self[:6].tolist())})"
+
     def text(self, row: int) -> str:
         """Return the name of a row; "" where it is missing."""
         return (*self.names, "")[int(self.codes[row])]
@@ -88,7 +103,7 @@ class Ids:
         """Return the names of all rows; "" where they are missing."""
         return list(map((*self.names, "").__getitem__, self.codes.tolist()))
 
-    def take(self, rows: NDArray[Any] | slice) -> Ids:
+    def take(self, rows: Any) -> Ids:
         """Select rows."""
         return Ids(self.codes[rows], self.names)
 
@@ -146,9 +161,9 @@ class Trials:
     ----------
     table : data frame or mapping, optional
         Anything with named columns: of pandas, polars or pyarrow, a dict of lists, a structured
-        array. Columns of usual names are found, such as enroll, test, llr and target; speaker is
-        the trial speaker beside another column of enrolled ids. All others come along, and are
-        converted once they are asked for.
+        array; or `TrialScores`. Columns of usual names are found, such as enroll, test, llr and
+        target; speaker is the trial speaker beside another column of enrolled ids. All others come
+        along, and are converted once they are asked for.
     score, label, enrolled, utterance, enrolled_speaker, trial_speaker, weight : str or array_like
         Names of other columns of the table, or the values. A higher score supports the same
         speaker; labels are truth values, 1 and 0, or words such as target and nontarget, and
@@ -196,6 +211,9 @@ class Trials:
             **{"enrolled_speaker": enrolled_speaker, "trial_speaker": trial_speaker},
             "weight": weight,
         }
+        if isinstance(table, TrialScores):
+            label = np.repeat([True, False], [table.n_target, table.n_nontarget])
+            table = {"score": np.concatenate([table.target, table.nontarget]), "label": label}
         # Keywords are a table, too, with columns of usual names.
         found = (
             find_columns(columns, given) if table is None else find_columns(table, given | columns)
@@ -229,19 +247,19 @@ class Trials:
                     f"the column {shown} has {len(values)} rows, but the table {self._length}: "
                     "give each trial one value"
                 )
-        if not COLUMNS.keys().isdisjoint(found):
-            self._check()
+        self._check(found)
 
-    def _check(self) -> None:
-        """Refuse scores that are not finite, and trials that are there twice."""
-        if "score" in self and not (finite := np.isfinite(self.score)).all():
+    def _check(self, new: Collection[str]) -> None:
+        """Refuse new scores that are not finite, and trials that new ids make twice; trials that
+        are counted several times keep their ids."""
+        if "score" in new and not (finite := np.isfinite(self.score)).all():
             rows = np.flatnonzero(~finite)
             raise PrivacyEvalError(
                 f"{self.where(rows[0]) if self.origins else self.name}: {rows.size} of {len(self)} "
                 f"scores are missing or not finite, such as {self.score[rows[0]]}, {at_rows(rows)}:"
                 " leave these trials out"
             )
-        if "enrolled" in self and "utterance" in self and len(twice := self._repeated()):
+        if {*IDS[:2]} & {*new} and len(self.sides) == 2 and len(twice := self._repeated()):
             raise PrivacyEvalError(
                 f"{self.where(twice[0])}: {len(twice)} duplicate trials: {self.quote(twice)}"
             )
@@ -377,9 +395,9 @@ class Trials:
     @cached_property
     def scores(self) -> TrialScores:
         """The sorted scores, which metrics are computed from."""
-        trials = self.counted
+        columns = self.counted.score, self.counted.is_target
         with located(self.name) if self.origins else contextlib.nullcontext():
-            return TrialScores.from_labels(trials.score, trials.is_target)
+            return TrialScores.from_labels(*columns)
 
     @cached_property
     def counted(self) -> Trials:
@@ -390,6 +408,14 @@ class Trials:
         taken = self.take(rows)
         taken._columns.pop("weight")
         return taken
+
+    @property
+    def unweighted(self) -> Trials:
+        """The trials, which have no weights: what ranks or averages tests knows none."""
+        if "weight" in self and np.any(self["weight"] != 1):
+            what = "tests have no weights here: take them away, with_columns(weight=None)"
+            raise PrivacyEvalError(f"{self.name}: {what}")
+        return self
 
     @property
     def sides(self) -> tuple[NDArray[Any], ...]:
@@ -468,8 +494,9 @@ class Trials:
         names = [f"{self.enrolled.text(row)} {self.utterance.text(row)}" for row in rows[:6]]
         return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])
 
-    def take(self, rows: NDArray[Any] | slice) -> Trials:
+    def take(self, rows: NDArray[Any] | Sequence[int] | slice) -> Trials:
         """Select rows, by their numbers, truth values or a slice."""
+        rows = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(rows, slice) and rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         of_file = np.arange(len(self), dtype=np.int32) if self._rows is None else self._rows
@@ -499,9 +526,16 @@ class Trials:
             several = [wanted] if isinstance(wanted, str) or not np.iterable(wanted) else [*wanted]
             of = self[name]
             if isinstance(of, Ids):
-                kept &= np.isin(of.codes, np.flatnonzero(np.isin(of.names, [*map(str, several)])))
+                has = np.isin(of.codes, np.flatnonzero(np.isin(of.names, [*map(str, several)])))
             else:
-                kept &= np.isin(of, several)
+                with contextlib.suppress(ValueError):  # numbers, also as text
+                    several = [*map(float, several)]
+                has = np.isin(of, several)
+            if not has.any():
+                there = of.used if isinstance(of, Ids) else [*map(str, np.unique(of))]
+                what = f"no trial has {name}={wanted!r}, only {abbreviate(there)}"
+                raise PrivacyEvalError(f"{self.name}: {what}")
+            kept &= has
         return self.take(kept)
 
     def beside(self, others: Trials, *, missing: int = 0, extra: int = 0) -> Trials:
@@ -532,8 +566,7 @@ class Trials:
         """Return a data frame of pandas, which must be installed."""
         import pandas as pd
 
-        columns = {name: self[name] for name in self._columns}.items()
-        return pd.DataFrame({n: of.tolist() if isinstance(of, Ids) else of for n, of in columns})
+        return pd.DataFrame({name: np.asarray(self[name]) for name in self._columns})
 
 
 def match(first: Trials, second: Trials) -> tuple[IntArray, IntArray]:
@@ -555,7 +588,7 @@ def match(first: Trials, second: Trials) -> tuple[IntArray, IntArray]:
     >>> match(one, Trials(enrolled=["a", "b", "a"], utterance=["v", "v", "u"]))
     (array([0, 1]), array([2, 0]))
     """
-    named = [ids.among(of.names) for ids, of in zip(_both(second), _both(first), strict=True)]
+    named = [second[side].among(first[side].names) for side in IDS[:2]]
     pairs, known = first.pairs, (named[0].codes >= 0) & (named[1].codes >= 0)
     others = named[0].codes.astype(np.int64) * len(named[1].names) + named[1].codes
     if np.array_equal(pairs, others) and known.all():
@@ -576,10 +609,6 @@ def match(first: Trials, second: Trials) -> tuple[IntArray, IntArray]:
         )
     rows = np.flatnonzero(found >= 0)
     return rows, found[rows].astype(np.int64)
-
-
-def _both(trials: Trials) -> tuple[Ids, Ids]:
-    return trials.enrolled, trials.utterance
 
 
 def _column(field: str, shown: str, values: Any) -> Any:

@@ -463,6 +463,7 @@ def test_arrays_mappings_and_files_have_the_same_scores(tmp_path: Path) -> None:
         ({"trial": np.zeros((20, 6))}, "trial vectors: 20 vectors are zero"),
         ({"enrolled": ["a"] * 14}, "14 enrolled speakers for 15 enrollment vectors"),
         ({"trial_speaker": ["a"] * 21}, "21 trial speakers for 20 trial vectors"),
+        ({"enrolled": {"enrolled-0": "a"}}, "14 enrollment vectors have no enrolled speaker: .*-1"),
         ({"trial_speaker": {"0": "a"}}, "19 trial utterances have no trial speaker: 1, 2"),
         ({"utterance": ["u"] * 20}, "20 ids, 1 of them different, for 20 trial vectors"),
         ({"trials": {"enrolled": ["z"], "utterance": ["0"]}}, "1 speakers are not enrolled .*: z"),

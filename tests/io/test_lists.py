@@ -216,6 +216,21 @@ def test_refusals_name_the_cause_and_the_remedy(
     assert all(message in str(caught.value) for message in messages), caught.value
 
 
+def test_columns_that_cannot_be_found(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes("Sprecher;Äußerung;score;label\na;u;1,5;1\n".encode("cp1252"))
+    for columns in ({}, {"enrolled": "Sprecher", "utterance": "Äußerung"}):
+        with pytest.raises(PrivacyEvalError, match="scores.csv:1: not UTF-8"):
+            read_scores(path, columns=columns)
+    write(path, table("{e},{u},{s},{l},{e}", "enroll,test,sim,label,who\n"))
+    with pytest.raises(PrivacyEvalError, match="'sim'.*header"):
+        read_scores(path, columns={"enrolled": "1", "utterance": "2", "score": "3", "label": "4"})
+    run = cli("metrics", "--scores", path, "--columns", "score=sim,speaker=who")
+    assert run.code == 2 and "enrolled, " in run.err and "trial_speaker" in run.err
+    other = cli("metrics", "--scores", path, "--columns", "score=sim,room=where")
+    assert other.code == 2 and "'where'" in other.err
+
+
 @pytest.mark.parametrize("line", ["{e},{u},{side},{l}", "{e},{u},{side},{l},x"])
 def test_the_key_of_2010_has_no_header(tmp_path: Path, line: str) -> None:
     text = "".join(

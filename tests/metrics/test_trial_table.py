@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import privacy_eval as pe
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics.trials import Ids, Trials, match
 
@@ -76,3 +77,74 @@ def test_labels_that_contradict_speakers_are_refused() -> None:
         PrivacyEvalError, match="row 1 .*: labels of 1 trials .* target .* a and speaker b"
     ):
         trials.speakers  # noqa: B018
+
+
+def test_weighted_trials_have_groups() -> None:
+    enrolled, spoken, number = np.indices((4, 4, 3)).reshape(3, -1)
+    table = {"enrolled": enrolled, "utterance": 10 * spoken + number, "trial_speaker": spoken}
+    table |= {"score": np.random.default_rng(0).normal(size=48), "label": enrolled == spoken}
+    table |= {"sex": np.array(["f", "m"])[spoken % 2]}
+    once = pe.evaluate(Trials(table), by="sex", bootstrap=0)
+    twice = pe.evaluate(Trials(table, weight=[2] * 48), by="sex", bootstrap=0)
+    assert twice["f"]["eer"] == once["f"]["eer"]
+    for ranked in (lambda of: pe.identify(of, [2], bootstrap=0), lambda of: pe.amounts(of, [1])):
+        ranked(Trials(table, weight=[1] * 48))
+        with pytest.raises(PrivacyEvalError, match="weights"):
+            ranked(Trials(table, weight=[2] * 48))
+
+
+def test_columns_of_names_are_used_as_arrays() -> None:
+    trials = Trials(score=[1, 2, 3], enrolled=[*"aba"], sex=["f", None, "m"])
+    assert (trials.enrolled == "a").tolist() == [True, False, True]
+    assert (trials.enrolled != trials["sex"]).tolist() == [True, True, True]
+    assert np.asarray(trials["sex"]).tolist() == [*trials["sex"]] == ["f", "", "m"]
+    assert (trials.enrolled[1], trials.enrolled[-1], [*trials.enrolled[1:]]) == (
+        "b",
+        "a",
+        ["b", "a"],
+    )
+    assert trials.enrolled[trials.score > 1].tolist() == ["b", "a"]
+    polars = pytest.importorskip("polars")
+    assert polars.Series(trials.enrolled).to_list() == ["a", "b", "a"]
+
+
+def test_a_value_that_no_trial_has_is_an_error() -> None:
+    trials = Trials(score=[1, 2, 3], sex=["f", "m", "f"], seconds=[3, 4.5, 3])
+    assert len(trials.select(seconds="3")) == len(trials.select(seconds=[3, 9])) == 2
+    for wanted in ({"sex": "x"}, {"seconds": 4}, {"seconds": "long"}):
+        with pytest.raises(PrivacyEvalError, match="no trial has .*(f, m|3.0, 4.5)"):
+            trials.select(**wanted)
+    assert trials.take([2, 0]).score.tolist() == [3.0, 1.0]
+
+
+def test_sorted_scores_are_trials() -> None:
+    scores = pe.TrialScores([2, 1], [0, -1, 1.5])
+    assert pe.evaluate(scores, bootstrap=0)["eer"] == pe.evaluate(Trials(scores))["eer"]
+
+
+def test_what_is_no_column_of_scores_is_asked_for() -> None:
+    key = Trials(enrolled=["a", "a"], utterance=["u", "v"], label=[1, 0])
+    for table in ({"enrolled": ["a"], "sim": [1]}, {"label": [0, 1], "sim": [1, 2]}):
+        with pytest.raises(PrivacyEvalError, match="no column score.*sim"):
+            pe.pair(table, key)
+
+
+def test_rules_of_ids_in_one_text() -> None:
+    key = Trials(enrolled=["a", "a"], utterance=["u", "v"], label=[1, 0])
+    scores = Trials(enrolled=["a", "a"], utterance=["d\\a\\u.wav", "d/v.wav"], score=[1, 2])
+    with pytest.raises(PrivacyEvalError, match="ids=.'basename', 'strip-extension'.") as error:
+        pe.pair(scores, key)
+    assert "--ids basename,strip-extension" in str(error.value)
+    paired = pe.pair(scores, key, ids="basename,strip-extension")
+    assert paired.utterance.tolist() == ["u", "v"] and paired.is_target.tolist() == [True, False]
+    with pytest.raises(PrivacyEvalError, match="strip-extension.*not 'base'"):
+        pe.pair(scores, key, ids="base")
+
+
+def test_systems_of_other_weights_are_not_compared() -> None:
+    first = Trials(
+        score=[3, 0, 1, 2], label=[1, 0, 0, 1],
+        enrolled_speaker=[*"aabb"], trial_speaker=[*"abab"], weight=[1, 2, 1, 1],
+    )  # fmt: skip
+    with pytest.raises(PrivacyEvalError, match="weights of 1 trials"):
+        pe.compare({"A": first, "B": first.with_columns(weight=None)})
