@@ -26,7 +26,7 @@ from .groups import trials_by
 from .printed import CHANCE_OF_ZEBRA, Printed, bias_notes, latex_table
 from .registry import METRICS, score_metrics, zebra_tag
 from .trial_scores import VARIANTS, TrialScores, Variant
-from .trials import Table, Trials
+from .trials import Table, Trials, Values
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,7 +210,7 @@ def evaluate(
     variant: Variant = "exact",
     bootstrap: int = 1000,
     seed: int = 0,
-    **columns: Any,
+    **columns: Values,
 ) -> Evaluation | Evaluations:
     """Compute all metrics of trials, or of target and nontarget scores.
 

@@ -170,7 +170,18 @@ def trials_by(trials: Trials, column: str) -> tuple[dict[str, Trials], list[str]
 
 
 def ungrouped(trials: Trials) -> list[str]:
-    """Say which speakers of grouped trials have no group, and how many trials that leaves out."""
+    """Say which speakers of grouped trials have no group, and how many trials that leaves out.
+
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+
+    Returns
+    -------
+    list of str
+        Empty if all have one.
+    """
     lacking = [trials.speakers[0].names[at] for at in np.flatnonzero(_group_of(trials) < 0)]
     n = np.count_nonzero(np.minimum(*_sides(trials)) < 0)
     return [f"left out {n} trials of speakers without group: {abbreviate(lacking)}"][: len(lacking)]
