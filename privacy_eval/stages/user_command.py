@@ -12,11 +12,14 @@ import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, printable, shorten
 from ..io.files import relative
 from ..products.freshness import Fingerprint
-from ..speech.audio import AudioReader
+
+if TYPE_CHECKING:
+    from ..speech.audio import AudioReader
 
 #: What words of a command that is run for a data folder become: that folder, and the one to write.
 FOLDERS = ("{in}", "{out}")
