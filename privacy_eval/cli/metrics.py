@@ -111,7 +111,7 @@ def _rules(text: str) -> tuple[str, ...]:
     """Parse what is done with ids."""
     rules = tuple(text.split(","))
     if unknown := [rule for rule in rules if rule not in ID_RULES]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(ID_RULES)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(ID_RULES)}")
     return rules
 
 

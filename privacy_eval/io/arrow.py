@@ -110,7 +110,7 @@ def parse_arrow(content: bytes, path: Path, find: Find) -> dict[str, Column]:
     ------
     PrivacyEvalError
         pyarrow is not installed; damaged, an archive bomb; a column that is neither text nor
-        numbers; with the row: an empty cell, an id that is no word.
+        numbers; with the row: an empty cell, an id that is not one word.
     """
     with _reading(path):
         import pyarrow as pa

@@ -170,7 +170,7 @@ def read_named(
     Raises
     ------
     PrivacyEvalError
-        As `find_columns`; with file and line: a malformed line, an id that is no word.
+        As `find_columns`; with file and line: a malformed line, an id that is not one word.
 
     Examples
     --------
@@ -194,7 +194,9 @@ def read_named(
             separator, header = " ", first.decode("utf-8", "replace").split()
         numbers = [str(n + 1) for n in range(len(header))]
         if "score" in named and not _is_score((cell := header[int(named["score"]) - 1]).encode()):
-            raise PrivacyEvalError(f"{path}:1: {cell!r} is no score: below a header, name columns")
+            raise PrivacyEvalError(
+                f"{path}:1: {cell!r} is not a score: below a header, name columns"
+            )
     elif otherwise is not None and {*named.values()}.isdisjoint(header):
         return otherwise(content, path)
     rest = content if numbers else content.replace(first, b"\n", 1)  # lines keep their numbers

@@ -281,7 +281,7 @@ def _gathered(
     for table in tables:
         first = next(iter(table.values()))
         lines.append((len(first), *first.lines))
-        for field in table.keys() & set(wanted or table):
+        for field in [name for name in table if wanted is None or name in wanted]:
             if field in ("score", "weight"):
                 numbers[field].append(parse_scores(table[field], file))
             else:

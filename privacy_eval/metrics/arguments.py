@@ -99,8 +99,8 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     Raises
     ------
     PrivacyEvalError
-        Masked or missing values, what is no number, such as text: how many, and the first ones; as
-        `check_whole_numbers`.
+        Masked or missing values, and values that are not numbers, such as text: how many, and the
+        first ones; as `check_whole_numbers`.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _check_numbers(given: NDArray[Any], name: str) -> None:
-    """Refuse what is no number, all of one kind at once."""
+    """Refuse values that are not numbers, all of one kind at once."""
     kinds = np.array([_kind(value) for value in given.tolist()], dtype=np.str_)
     for kind in dict.fromkeys(kinds[kinds != ""].tolist()):
         rows = np.flatnonzero(kinds == kind)

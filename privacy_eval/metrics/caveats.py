@@ -462,8 +462,8 @@ def may_be_constant(values: FloatArray, side: NDArray[Any]) -> bool:
     >>> may_be_constant(np.array([1.0, 2.0, 3.0, 4.0]), np.arange(4))
     False
     """
-    # By buckets, where the codes of a side have two bytes.
-    order = np.argsort(side, kind="stable" if side.dtype.itemsize == 2 else None)
+    # By buckets, where the codes of a side have at most two bytes.
+    order = np.argsort(side, kind="stable" if side.dtype.itemsize <= 2 else None)
     score, of = values[order], side[order]
     # Far more than rounding: what differs here differs by any usual size of the scores.
     usual = np.median(np.abs(score[:: score.size // 1000 + 1])) if score.size else 0.0

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import COLUMNS
-from ..errors import PrivacyEvalError, abbreviate, known_names, located
+from ..errors import PrivacyEvalError, abbreviate, known_names, library, located
 from .arguments import as_array, as_numbers, as_truth, at_rows, coded_names
 from .frames import find_columns, open_column, snapshot
 from .pav import FloatArray, IntArray
@@ -564,9 +564,8 @@ class Trials:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame of pandas, which must be installed."""
-        import pandas as pd
-
-        return pd.DataFrame({name: np.asarray(self[name]) for name in self._columns})
+        pandas = library("pandas", "data frames")
+        return pandas.DataFrame({name: np.asarray(self[name]) for name in self._columns})
 
 
 def match(first: Trials, second: Trials) -> tuple[IntArray, IntArray]:
@@ -627,7 +626,7 @@ def _column(field: str, shown: str, values: Any) -> Any:
             rows = np.flatnonzero(wrong)
             raise PrivacyEvalError(
                 f"{what} must be whole numbers, how often each trial counts: {rows.size} of "
-                f"{wrong.size} are none, such as {numbers[rows[0]]}, {at_rows(rows)}"
+                f"{wrong.size} are not, such as {numbers[rows[0]]}, {at_rows(rows)}"
             )
         return _read_only(numbers.astype(np.int64))
     if not isinstance(values, Ids) and field not in IDS:

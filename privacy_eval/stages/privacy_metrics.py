@@ -362,6 +362,8 @@ class _ConditionRecord:
         both occur."""
         if "enrollment" not in paths:
             return {}
+        import numpy as np
+
         from ..asv.enrollment import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
         from ..io.trial_speakers import with_speakers
@@ -373,9 +375,11 @@ class _ConditionRecord:
         if len({*same[trials.is_target].tolist()}) < 2:
             return {}
         options = self.options
-        known = trials.with_columns(enrolled_speaker=trials.enrolled, trial_speaker=trials.enrolled)
         if options.bootstrap:
             known = with_speakers(trials, utt2spk)
+        else:  # Values need no name of another speaker.
+            said = np.where(trials.is_target, speakers, "another speaker")
+            known = trials.with_columns(enrolled_speaker=trials.enrolled, trial_speaker=said)
         of_trials = grouped(known, {})
         drawn = {"replicates": options.bootstrap, "seed": options.seed}
         chosen = {"enrolled": same, "other": ~same}

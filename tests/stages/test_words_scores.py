@@ -208,3 +208,8 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     assert cli("report", "--results", out / "results.json", "--out", page).code == 0
     text = page.read_text()
     assert "By session, the words alone reach" in text and "Words, by session" in text
+    without = evaluated(tmp_path).sessions
+    assert not any(of.intervals for of in without.values())
+    assert {name: of.values for name, of in without.items()} == {
+        name: of.values for name, of in record.sessions.items()
+    }
