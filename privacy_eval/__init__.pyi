@@ -9,6 +9,7 @@ from .asv.model_folder import load_backend as load_backend
 from .asv.trials import score as score
 from .asv.voice_similarity import voice_similarity as voice_similarity
 from .attackers.attributes import infer_attribute as infer_attribute
+from .attackers.discriminant import lda as lda
 from .attackers.fusion import fuse_scores as fuse_scores
 from .attackers.strongest import strongest as strongest
 from .errors import PrivacyEvalError as PrivacyEvalError

@@ -22,8 +22,10 @@ ALIGNMENTS: tuple[AlignmentName, ...] = get_args(AlignmentName)
 
 #: Pretrained models that can be downloaded.
 MODEL_NAMES = ("ge2e", "d-vector", "dnsmos", "phones")
+#: The encoder that needs no model.
+SPECTRUM = "spectrum"
 #: Speaker encoders by name, and the models that they need.
-ENCODERS = {"ge2e": "ge2e", "ge2e-raw": "ge2e", "d-vector": "d-vector"}
+ENCODERS = {"ge2e": "ge2e", "ge2e-raw": "ge2e", "d-vector": "d-vector", SPECTRUM: ""}
 
 #: Folds of speakers by default, and at least: fewer leave too few trials to learn from.
 FOLDS, LEAST_FOLDS = 10, 4

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate, located
-from ..io.data_dir import read_utt2spk
+from ..errors import PrivacyEvalError, located
+from ..io.data_dir import speakers_of_crops
 from ..io.files import Loaded, digest, load
 from ..io.kaldi_objects import FloatMatrix, read_matrix, read_vector, write_matrix, write_vector
 from ..io.plda import read_plda, write_plda
@@ -109,7 +109,7 @@ def train_from_vectors(vectors: Vectors, utt2spk: Path | Loaded, **options: Any)
     PrivacyEvalError
         A vector without a speaker; as `train_backend`.
     """
-    speaker_of = _speakers(utt2spk, vectors.ids, vectors.path)
+    speaker_of = speakers_of_crops(utt2spk, vectors.ids)
     vectors.rows(vectors.ids, "the training")
     with located(vectors.path):
         return train_backend(vectors.matrix, [speaker_of[u] for u in vectors.ids], **options)
@@ -127,7 +127,7 @@ def save_vectors(
     ids : sequence of str, length N
     matrix : float32 array, shape (N, D)
     utt2spk : Path
-        Speakers, at least of `ids`.
+        Speakers, at least of `ids`, or of the utterances that these are crops of.
     tree : Path
         Folder that the paths in the scp files are relative to.
 
@@ -141,22 +141,10 @@ def save_vectors(
     PrivacyEvalError
         An utterance without a speaker; cannot be written.
     """
-    speaker_of = _speakers(utt2spk, ids, folder)
+    speaker_of = speakers_of_crops(utt2spk, ids)
     rows = grouped(range(len(ids)), lambda row: speaker_of[ids[row]])
     speakers = sorted(rows)
     means, _ = speaker_means(matrix, [rows[speaker] for speaker in speakers])
     write_vectors(folder / "spk_xvector.scp", speakers, means, tree=tree)
     write_vectors(folder / "xvector.scp", ids, matrix, tree=tree)
     return len(speakers)
-
-
-def _speakers(utt2spk: Path | Loaded, ids: Iterable[str], where: Path) -> dict[str, str]:
-    """Read the speakers of utterances."""
-    speaker_of = read_utt2spk(utt2spk)
-    unknown = [name for name in ids if name not in speaker_of]
-    if unknown:
-        raise PrivacyEvalError(
-            f"{where}: {len(unknown)} utterances have no speaker in {utt2spk}: "
-            f"{abbreviate(unknown)}"
-        )
-    return speaker_of

@@ -14,7 +14,7 @@ from ..errors import PrivacyEvalError
 from ..io.confine import check_inside
 from ..io.files import Loaded
 from ..io.vector_digest import stored_digest
-from ..protocol.protocol import AsvModel, Protocol
+from ..protocol.protocol import CROPS, AsvModel, Protocol
 
 if TYPE_CHECKING:
     from ..io.scp import Vectors
@@ -186,5 +186,7 @@ def backend_folder(tree: Path, model: AsvModel, suffix: str) -> Path | None:
         The folder of its `plda`.
     """
     folder = tree / model.model_folder(suffix)
-    candidates = (folder / f"xvect_{model.training_name(suffix)}", folder)
+    training = folder / f"xvect_{model.training_name(suffix)}"
+    # That of an attacker, who learns from crops, is not the ASV model's.
+    candidates = (training,) if model.training_set.endswith(CROPS) else (training, folder)
     return next((f for f in candidates if (f / "plda").is_file()), None)

@@ -32,22 +32,27 @@ class AffineMap:
     Attributes
     ----------
     offset : float64 array, shape (D,) or (1,)
-    matrix : float64 array, shape (D, D), or None
-        None: the identity.
+    matrix : float64 array, shape (D, K) or (D,), or None
+        Of one dimension: the diagonal of a matrix. None: the identity.
+    unit : bool
+        Whether vectors are brought to unit length first.
     """
 
     offset: FloatArray
     matrix: FloatArray | None = None
+    unit: bool = False
 
     def __call__(self, vectors: ArrayLike) -> FloatArray:
         """Map vectors, an array of shape (N, D)."""
         given = as_array(vectors, "vectors", np.float64)
         if self.offset.size not in (1, given.shape[1]):
             raise PrivacyEvalError(
-                f"vectors of {given.shape[1]} dimensions, the alignment has {self.offset.size}"
+                f"vectors of {given.shape[1]} dimensions, learnt from those of {self.offset.size}"
             )
-        moved = given - self.offset
-        return moved if self.matrix is None else moved @ self.matrix
+        moved = (unit_vectors(given) if self.unit else given) - self.offset
+        if self.matrix is None:
+            return moved
+        return moved * self.matrix if self.matrix.ndim == 1 else moved @ self.matrix
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from .options import (
     add,
     add_tree,
     choice,
+    flag,
     log,
     path,
     positive,
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from ..asv.trials import Scorer
     from ..attackers.alignment import Alignment
     from ..attackers.normalization import Cohorts
+    from ..io.scp import Vectors
     from ..metrics.trials import Trials
 
 _PAIRS = ("align_from", "align_to")
+_LDA = ("lda_utt2spk", "lda_dim", "lda_ridge")
 _COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
 
 EXAMPLE = "--tree baseline --results exp"
@@ -59,6 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--cohort-spk2utt", **path("F", "of both"))
     top = "normalize by the N largest scores with the cohort"
     files.add_argument("--top", **value("N", top, type=positive))
+    alone = "each side by the vectors of its listed utterances: mean 0, deviation 1"
+    files.add_argument("--standardize", **flag(alone))
+    crops = "vectors of crops of training speech: compare by the discriminant learnt from them"
+    files.add_argument("--lda", action="append", default=[], **path("SCP", f"{crops}; repeatable"))
+    files.add_argument("--lda-utt2spk", **path("F", "speakers of all crops"))
+    files.add_argument("--lda-dim", **value("K", "at most", type=positive))
+    files.add_argument("--lda-ridge", **value("R", "of --lda: default 0.1", type=float))
 
 
 def _files(arguments: argparse.Namespace) -> int:
@@ -69,16 +79,23 @@ def _files(arguments: argparse.Namespace) -> int:
     from .inputs import load_model, load_vectors
 
     _check_alignment(arguments)
+    learns = bool(arguments.lda) or arguments.standardize
     aligned = arguments.align is not None
     enrollment = load_enrollment(arguments.spk2utt, arguments.enrolls)
     trials = read_trial_list(arguments.trials)
+    enrolled, tried = (
+        load_vectors(arguments, path, double=aligned or learns)
+        for path in (arguments.enroll_vectors, arguments.trial_vectors)
+    )
+    if learns:
+        enrolled, tried = _mapped(arguments, enrollment, trials, enrolled, tried)
     scored, left_out, remarks = score_trials(
-        load_vectors(arguments, arguments.enroll_vectors, double=aligned),
+        enrolled,
         enrollment,
-        load_vectors(arguments, arguments.trial_vectors, double=aligned),
+        tried,
         trials,
-        backend=_aligned(arguments, enrollment, trials) if aligned else arguments.backend,
-        model=None if aligned else load_model(arguments),
+        backend=_aligned(arguments, enrollment, trials) if aligned or learns else arguments.backend,
+        model=None if aligned or learns else load_model(arguments),
         allow_missing=arguments.allow_missing,
     )
     write_text(arguments.out, format_scores(scored))
@@ -96,6 +113,13 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
     def given(options: tuple[str, ...]) -> list[str]:
         return [option for option in options if vars(arguments)[option] is not None]
 
+    if not arguments.lda:
+        refuse_given(arguments, _LDA, "goes with --lda")
+    elif arguments.lda_utt2spk is None:
+        raise UsageError("--lda needs --lda-utt2spk")
+    if arguments.lda or arguments.standardize:
+        if arguments.backend != "cosine" or arguments.align is not None:
+            raise UsageError("--standardize and --lda go with --backend cosine, without --align")
     if arguments.align is None:
         refuse_given(arguments, (*_PAIRS, *_COHORT, "top"), "goes with --align")
         return
@@ -109,10 +133,57 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
 
 def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Scorer:
     """Score by the cosine of aligned vectors, normalized if there is a cohort."""
+    from ..attackers.alignment import no_alignment
     from ..stages.aligned_scores import aligned_scorer
 
+    if arguments.align is None:
+        return aligned_scorer(no_alignment(), None)
     alignment = _learn(arguments, enrollment, trials)
     return aligned_scorer(alignment, _cohorts(arguments, enrollment, trials))
+
+
+def _mapped(
+    arguments: argparse.Namespace,
+    enrollment: Enrollment,
+    trials: Trials,
+    enrolled: Vectors,
+    tried: Vectors,
+) -> tuple[Vectors, Vectors]:
+    """Return the vectors of both sides, standardized and as a discriminant sees them."""
+    from ..attackers.discriminant import (
+        compared_sides,
+        learn_lda,
+        other_conditions,
+        training_remarks,
+    )
+    from ..io.data_dir import read_utt2spk
+    from .inputs import load_vectors
+
+    learnt, remarks, standardize = None, list[str](), arguments.standardize
+    if arguments.lda:
+        utt2spk: Path = arguments.lda_utt2spk
+        speaker_of = read_utt2spk(utt2spk)
+        sets = [load_vectors(arguments, path, double=True) for path in arguments.lda]
+        used = {u: speaker_of.get(u) for of in sets for u in of.ids}
+        _refuse_shared(utt2spk, used, enrollment, trials)
+        options = {"dimensions": arguments.lda_dim, "ridge": arguments.lda_ridge}
+        given = {name: value for name, value in options.items() if value is not None}
+        learnt = learn_lda(sets, speaker_of, f"{utt2spk}", standardize=standardize, **given)
+        remarks = training_remarks(map(speaker_of.__getitem__, used), f"{utt2spk}")
+        if not standardize:
+            remarks += other_conditions(sets[-1], speaker_of, tried, trials, f"{utt2spk}")
+    first, second, more = compared_sides(
+        enrolled,
+        enrollment.members,
+        tried,
+        trials,
+        standardize=standardize,
+        learnt=learnt,
+        allow_missing=arguments.allow_missing,
+    )
+    for text in (*remarks, *more):
+        log(f"privacy-eval: {text}")
+    return first, second
 
 
 def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Alignment:

@@ -35,7 +35,8 @@ def add_coefficients(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Run
-    from ..stages.anonymize import COEFFICIENTS, McAdams, anonymize_data
+    from ..protocol.protocol import COEFFICIENTS
+    from ..stages.anonymize import McAdams, anonymize_data
     from .audio import audio_reader, log_remarks
 
     data, out, base = arguments.data, arguments.out, arguments.scp_base or Path()

@@ -94,9 +94,10 @@ def attacker_id(file: str) -> str:
 
 
 def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, str]:
-    """Return the caveats of an attacker weaker than the words alone, or than an aligned or
-    normalized variant of its own, as files are named."""
-    from ..metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
+    """Return the caveats of an attacker weaker than the words alone, than the spectrum, or than an
+    aligned or normalized variant of its own, as files are named."""
+    from ..choices import SPECTRUM
+    from ..metrics.caveats import WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
     from ..metrics.comparison import is_weaker, overestimate_reason, paired_bounds
     from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
 
@@ -104,12 +105,15 @@ def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, 
     for other, of in sorted(attackers.items(), key=lambda o: -o[1]["eer"]):
         two = attacker_id(other)
         is_words = two == WORDS and one not in (WORDS, "fused")
-        if not is_words and not is_variant(two, one, ("", *CHALLENGE_ATTACKERS)):
+        is_floor = is_words or (two == SPECTRUM and one not in (WORDS, "fused", SPECTRUM))
+        if not is_floor and not is_variant(two, one, ("", *CHALLENGE_ATTACKERS)):
             continue
         first, second = (r for r in (own.replicates, of.replicates) if r is not None)
         one_eer, two_eer = (r.values["exact eer"] for r in (first, second))
         bounds = paired_bounds(one_eer, two_eer, first.n_speakers)
         if is_weaker(own["eer"], of["eer"], bounds):
-            key = WEAKER_THAN_WORDS if is_words else WEAKER_THAN_VARIANT
+            of_floor = WEAKER_THAN_WORDS if is_words else WEAKER_THAN_SPECTRUM
+            key = of_floor if is_floor else WEAKER_THAN_VARIANT
             caveats[key] = overestimate_reason(key, "eer", of["eer"], bounds, other)
-    return {key: caveats[key] for key in (WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT) if key in caveats}
+    keys = WEAKER_THAN_WORDS, WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT
+    return {key: caveats[key] for key in keys if key in caveats}

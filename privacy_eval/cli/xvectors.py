@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..choices import ENCODERS
+from ..choices import ENCODERS, SPECTRUM
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from .options import (
     JOBS,
@@ -20,6 +20,7 @@ from .options import (
     path,
     progress,
     runs_as_stage,
+    seconds,
     two_usages,
     value,
 )
@@ -58,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
     names = f"{', '.join(ENCODERS)} or FILE.onnx, instead of a Kaldi network"
     parser.add_argument("--encoder", **value("NAME", names))
+    crop = "of whole pieces of the utterances, <utterance>-c<k>, without the rest"
+    files.add_argument("--crop", **value("SECONDS", crop, type=seconds))
     front_end = "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
     parser.add_argument("--front-end", **value("NAME", front_end))
     add(parser, "--cache")
@@ -77,25 +80,45 @@ def run(arguments: argparse.Namespace) -> int:
 def _stage(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Outcome
     from ..protocol.protocol import ENCODERS_FOLDER, load_protocol
-    from ..stages.asv_scores import vector_sets
+    from ..stages.asv_scores import default_attackers, vector_sets
+    from ..stages.subsets import make_crops
     from ..stages.user_command import UserCommand
-    from .inputs import chosen_attackers, load_asv_systems, report_outcome, run_settings
+    from .inputs import (
+        chosen_attackers,
+        load_asv_systems,
+        log_notes,
+        report_outcome,
+        run_settings,
+    )
 
     text = arguments.extractor
     protocol = load_protocol(arguments.conf, base=arguments.tree)
     attackers = chosen_attackers(arguments, protocol)
-    if attackers is None:
-        attackers = {attacker.id for attacker in protocol.encoder_attackers}
     asv = load_asv_systems(arguments, protocol)
+    if attackers is None:
+        extracts = bool(text or arguments.encoder)
+        attackers = default_attackers(asv, extracts=extracts, cache=arguments.cache)
     if arguments.extractor and arguments.encoder:
         arguments.parser.error("--extractor and --encoder exclude each other")
+    if arguments.encoder == SPECTRUM:
+        raise UsageError(
+            f"--encoder {SPECTRUM} goes with --data: in a tree the attacker {SPECTRUM} has it"
+        )
     if text and protocol.has_own_scoring and not protocol.external_vector_folders:
         raise UsageError(
             f"--extractor: in protocol {protocol.name} no attacker has vectors of a command: name "
             f"one with `encoder: {ENCODERS_FOLDER}/NAME` (docs/attackers.md)"
         )
+    run = run_settings(arguments)
+    crops = make_crops(asv, attackers, run)
+    log_notes(
+        f"{name}: {text}: attackers who learn from it are left out"
+        for name, text in crops.failed.items()
+    )
     if arguments.extractor == _KALDI:
-        return _extract_with_kaldi(arguments, asv, attackers)
+        if code := _extract_with_kaldi(arguments, asv, attackers):
+            return code
+        text = None  # the encoders that attackers name follow
     what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"
     if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for
         return report_outcome(arguments, Outcome(), what)
@@ -103,7 +126,6 @@ def _stage(arguments: argparse.Namespace) -> int:
 
     command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
     encoder = _encoder(arguments)
-    run = run_settings(arguments)
     outcome = make_vectors(asv, run, attackers, command, encoder, arguments.cache)
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
@@ -125,6 +147,8 @@ def _extract_with_kaldi(
 
     runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
     for name, folder in missing_vectors(asv, attackers):
+        if asv.protocol.encoder_of(folder)[0]:
+            continue
         of_set = (f"--tree={arguments.tree}", f"--set={name}", f"--model={folder}")
         if code := run_script("local/kaldi_xvectors.sh", *of_set, *runner):
             return code
@@ -142,6 +166,8 @@ def _files(arguments: argparse.Namespace) -> int:
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
     reader, show = audio_reader(arguments, mix=arguments.encoder is not None), progress()
+    if arguments.crop is not None:
+        reader = reader.cropped(arguments.crop)
     network, extracted = (_with_encoder if arguments.encoder else _with_kaldi)(arguments, reader)
     vectors = {}
     for number, (name, vector) in enumerate(extracted, 1):
@@ -154,8 +180,9 @@ def _files(arguments: argparse.Namespace) -> int:
         raise PrivacyEvalError(f"{arguments.data}: no utterance has an x-vector; nothing written")
     matrix = np.stack(list(vectors.values()))
     speakers = save_vectors(arguments.out, list(vectors), matrix, utt2spk, tree=base)
+    what = "utterances" if arguments.crop is None else "crops"
     print(
-        f"{arguments.out}: x-vectors of {len(vectors)} of {len(reader.ids)} utterances and of "
+        f"{arguments.out}: x-vectors of {len(vectors)} of {len(reader.ids)} {what} and of "
         f"{speakers} speakers, network {network[:8]}"
     )
     return 0
@@ -192,7 +219,7 @@ def _with_kaldi(arguments: argparse.Namespace, reader: AudioReader) -> Extracted
 
 def _with_encoder(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the encoder and the vectors of the utterances; utterances without
-    vector are logged, and an error at the end without --allow-missing."""
+    vector are logged, and an error at the end without --allow-missing, unless they are crops."""
     from ..speech.encoders import encode_utterances
 
     choice = _encoder(arguments)
@@ -206,7 +233,7 @@ def _with_encoder(arguments: argparse.Namespace, reader: AudioReader) -> Extract
 
     def vectors() -> Iterator[tuple[str, NDArray[np.float32] | None]]:
         yield from encode_utterances(encoder, reader, refused=refuse)
-        if refused and not arguments.allow_missing:
+        if refused and not arguments.allow_missing and arguments.crop is None:
             raise PrivacyEvalError(
                 f"{arguments.data}: {counted(len(refused), 'utterance')} without a vector: "
                 f"{abbreviate(refused)} (--allow-missing leaves them out); nothing written"

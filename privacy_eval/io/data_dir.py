@@ -120,6 +120,28 @@ def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
     return speaker_of
 
 
+def utterance_of(crop: str) -> str:
+    """Return the utterance of a crop, `<utterance>-c<k>`."""
+    return crop.rpartition("-c")[0]
+
+
+def speakers_of_crops(utt2spk: Path | Loaded, ids: Iterable[str]) -> dict[str, str]:
+    """Read the speakers of utterances, or of crops: those of their utterances.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_utt2spk`; an utterance without a speaker.
+    """
+    of = read_utt2spk(utt2spk)
+    spoken = {u: of.get(u, "") or of.get(utterance_of(u), "") for u in ids}
+    if unknown := [u for u, speaker in spoken.items() if not speaker]:
+        raise PrivacyEvalError(
+            f"{utt2spk}: no speaker of {counted(len(unknown), 'utterance')}: {abbreviate(unknown)}"
+        )
+    return spoken
+
+
 def read_spk2utt(path: Path | Loaded) -> dict[str, tuple[str, ...]]:
     """Read the utterances of every speaker.
 

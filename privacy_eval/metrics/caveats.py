@@ -132,6 +132,7 @@ SAME_SCORES, IMPLAUSIBLE_SET, FAR_SET = "same_scores", "implausible_set", "far_s
 WORSE_ORIGINAL, IMPLAUSIBLE_ORIGINAL = "worse_original", "implausible_original"
 MANY_INSERTIONS, RATED_ABOVE = "many_insertions", "rated_above_original"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
+WEAKER_THAN_SPECTRUM = "weaker_than_spectrum"
 CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
 DECIMAL, STATED = "decimal_llrs", "stated_interval"
 #: What does not differ, by the key of the caveat.
@@ -180,6 +181,12 @@ CAVEATS: Mapping[str, Caveat] = {
     ),
     WEAKER_THAN_WORDS: Caveat(
         "Privacy may be overestimated: an attacker who reads the words alone has a lower EER",
+        ranked=True,
+        announced=False,
+    ),
+    WEAKER_THAN_SPECTRUM: Caveat(
+        "Privacy may be overestimated: an attacker who compares spectra, without a model, has a "
+        "lower EER",
         ranked=True,
         announced=False,
     ),

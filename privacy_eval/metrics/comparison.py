@@ -371,7 +371,7 @@ def overestimate_reason(
     Parameters
     ----------
     key : str
-        In `CAVEATS`: `WEAKER_THAN_WORDS` or `WEAKER_THAN_VARIANT`.
+        In `CAVEATS`: `WEAKER_THAN_WORDS`, `WEAKER_THAN_SPECTRUM` or `WEAKER_THAN_VARIANT`.
     metric : str
         In `METRICS`.
     value : float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -234,17 +234,32 @@ class Tried:
     def weaker_than_variant(self) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
         """Attackers with a higher EER than an aligned or normalized variant of their own, each
         with the strongest of these."""
+        is_variant = self.protocol.is_variant
+        return self._weaker(lambda a, b: a.model == b.model and is_variant(b.attacker, a.attacker))
+
+    @functools.cached_property
+    def weaker_than_spectrum(self) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
+        """Attackers by voice with a higher EER than that of the spectrum, on the same speech."""
+        by_spectrum = self.protocol.spectrum_attackers
+        knowing = {a.id for a in self.protocol.attackers if "words" in a.knows} | by_spectrum
+
+        def should_be_weaker(one: AttackerEer, other: AttackerEer) -> bool:
+            speech = [(a.model.enrollment, a.model.trial) for a in (one, other)]
+            is_floor = other.attacker in by_spectrum and one.attacker not in knowing
+            return is_floor and speech[0] == speech[1]
+
+        return self._weaker(should_be_weaker)
+
+    def _weaker(
+        self, should_not_be: Callable[[AttackerEer, AttackerEer], bool]
+    ) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
+        """Return the attackers weaker than others that they should not be weaker than, each with
+        the strongest of these."""
         weaker = []
         for one in self.compared:
-            variants = [
-                a
-                for a in self.compared
-                if a.model == one.model
-                and self.protocol.is_variant(a.attacker, one.attacker)
-                and self.is_weaker(one, a)
-            ]
-            if variants:
-                weaker.append((one, min(variants, key=lambda a: a.value)))
+            others = (a for a in self.compared if should_not_be(one, a))
+            if stronger := [a for a in others if self.is_weaker(one, a)]:
+                weaker.append((one, min(stronger, key=lambda a: a.value)))
         return tuple(weaker)
 
     def is_weaker(self, one: AttackerEer, other: AttackerEer) -> bool:

@@ -16,7 +16,16 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
-from ..choices import ALIGNMENTS, ENCODERS, GENDER, ID_RULES, AlignmentName, Normalization, Variant
+from ..choices import (
+    ALIGNMENTS,
+    ENCODERS,
+    GENDER,
+    ID_RULES,
+    SPECTRUM,
+    AlignmentName,
+    Normalization,
+    Variant,
+)
 from ..errors import PrivacyEvalError, UsageError, located
 from ..io.files import read_text
 from ..io.names import is_printable
@@ -212,6 +221,20 @@ CHALLENGE_ATTACKERS = ("plda", "cosine")
 #: Id of the attacker who reads the words alone, which are those of all systems.
 WORDS = "words"
 
+#: Ways of scoring that learn from crops of training speech, which are in data folders with this
+#: ending; of the one that also compares original enrollment; and by PLDA.
+CROPS, LDA, LDA_JOINT, PLDA_CROPS = "_crops", "lda", "lda-joint", "plda-crops"
+OF_CROPS = (LDA, LDA_JOINT, PLDA_CROPS)
+
+#: File of a data folder: the McAdams coefficient of every utterance.
+COEFFICIENTS = "utt2mcadams"
+
+#: Beginning of the remark on scores that says what an attacker learnt from.
+LEARNT = "learnt from"
+
+#: Seconds of a crop.
+DEFAULT_CROP = 3.0
+
 #: How many of the training speakers count in AS-norm by default.
 TOP = 100
 
@@ -223,7 +246,9 @@ MEASURED = ("quality", "phones", "phones-text")
 
 #: What an attacker may know, and how it may score.
 Knowledge = Literal["enrollment", "trial", "training", "words"]
-Scoring = Literal["plda", "cosine", "words", "aligned", "fused", "outside"]
+Scoring = Literal[
+    "plda", "cosine", "words", "aligned", "lda", "lda-joint", "plda-crops", "fused", "outside"
+]
 
 
 @dataclass(frozen=True)
@@ -239,10 +264,12 @@ class Attacker:
         Within a sentence.
     knows : tuple of {"enrollment", "trial", "training", "words"}
         Voices of the enrollment, of the trials, of training speech; what is said.
-    scoring : {"plda", "cosine", "words", "aligned", "fused", "outside"}
+    scoring : {"plda", "cosine", "words", "aligned", "lda", "lda-joint", "plda-crops", "fused", \
+"outside"}
         Back end of x-vectors; the transcripts alone; cosine of x-vectors of original and
-        anonymized speech, by an alignment learnt from training speech; the scores of other
-        attackers; score files of another program.
+        anonymized speech, by an alignment learnt from training speech; a discriminant learnt from
+        crops of anonymized training speech, or of original and anonymized together; PLDA trained
+        on anonymized crops; the scores of other attackers; score files of another program.
     alignment : str
         Of `aligned`: one of `choices.ALIGNMENTS`.
     norm : {"", "snorm", "asnorm"}
@@ -252,13 +279,17 @@ class Attacker:
     fuses : tuple of str
         Of `fused`: ids; empty for all others that have scores.
     encoder : str
-        Of `cosine` and `aligned`: a speaker encoder, `ge2e`, `ge2e-raw`, `d-vector` or an ONNX
-        file, whose vectors are compared; by default those of the ASV model. They are in
-        `exp/models/ENCODER`, which is also the ASV model's folder if it is the challenge's own
+        Of `cosine`, `aligned` and those of crops: a speaker encoder, `ge2e`, `ge2e-raw`,
+        `d-vector`, `spectrum` (standardized by the utterances of each side) or an ONNX file, whose
+        vectors are compared; by default those of the ASV model. They are in `exp/models/ENCODER`,
+        which is also the ASV model's folder if it is the challenge's own
         attacker that names the encoder. Or such a folder itself, whose vectors a user's command
         or another program writes.
     front_end : str
         Of an ONNX file, by default the one that its metadata describe.
+    attack_model : str
+        The attack model of its scores in conditions of the same speech, such as `semi-informed`;
+        by default that of the challenge's own attacker.
     """
 
     id: str
@@ -271,6 +302,12 @@ class Attacker:
     fuses: tuple[str, ...] = ()
     encoder: Annotated[str, SPARSE] = ""
     front_end: Annotated[str, SPARSE] = ""
+    attack_model: Annotated[str, SPARSE] = ""
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns from training speech and its anonymized copy."""
+        return self.scoring in ("aligned", *OF_CROPS)
 
     @property
     def vectors(self) -> AsvModel:
@@ -405,6 +442,8 @@ class Protocol:
     speaker_vectors: str = ""
     attackers: tuple[Attacker, ...] = ()
     training_set: str = ""
+    crop: Annotated[float, SPARSE] = DEFAULT_CROP
+    level: Annotated[Literal["", "speaker", "utterance"], SPARSE] = ""
     gender_weights: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict)
     remarks: Annotated[tuple[str, ...], SPARSE] = ()
     measures: Annotated[tuple[Measure, ...], SPARSE] = ()
@@ -488,21 +527,30 @@ class Protocol:
     @property
     def encoder_attackers(self) -> tuple[Attacker, ...]:
         """The other attackers who compare the vectors of an encoder as they are."""
-        return tuple(a for a in self.other_attackers if a.scoring == "cosine")
+        return tuple(
+            a for a in self.other_attackers if a.scoring == "cosine" and a.encoder != SPECTRUM
+        )
 
     @property
     def word_attackers(self) -> frozenset[str]:
         """Ids of the other attackers who read what is said, not the voice."""
         return frozenset(a.id for a in self.other_attackers if a.scoring == "words")
 
+    @property
+    def spectrum_attackers(self) -> frozenset[str]:
+        """Ids of the attackers who compare spectra as they are."""
+        of_spectrum = (a for a in self.other_attackers if a.encoder == SPECTRUM)
+        return frozenset(a.id for a in of_spectrum if a.scoring == "cosine")
+
     def is_variant(self, other: str, attacker: str) -> bool:
         """Tell whether an attacker is an aligned or normalized variant of another one, as the
         protocol declares them or by their ids: of the challenge's own all of them are."""
-        declared = {a.id: a for a in self.attackers if a.scoring == "aligned"}
+        declared = {a.id: a for a in self.attackers if a.learns}
         one, own = declared.get(other), declared.get(attacker)
         same = self._encoder_of(other) == self._encoder_of(attacker)
         if one is not None and own is not None:
-            return same and one.alignment == own.alignment and bool(one.norm) and not own.norm
+            alike = same and (one.scoring, one.alignment) == (own.scoring, own.alignment)
+            return alike and bool(one.norm) and not own.norm
         by_cosine = {self.own_attacker, *(a.id for a in self.attackers if a.scoring == "cosine")}
         if one is not None and attacker in by_cosine:
             return same
@@ -739,6 +787,9 @@ def read_yaml_values(
     )
     if not isinstance(inherited, dict):
         return values, where
+    if "attack_models" in values:  # of which those attackers do not know
+        for attacker in inherited.get("attackers", ()):
+            attacker.pop("attack_model", None)
     if isinstance(values.get(_MORE), list):
         added = values.pop(_MORE)
         values["attackers"] = [*(values.get("attackers") or inherited.get("attackers", [])), *added]
@@ -823,6 +874,7 @@ def _check_entries(protocol: Protocol) -> None:
     _need({*p.ids} <= {*ID_RULES}, f"ids: expected rules of {', '.join(ID_RULES)}")
     _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
     _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
+    _need(0 < p.crop < math.inf, f"crop must be seconds, more than 0, not {p.crop}")
     _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
 
 
@@ -839,6 +891,9 @@ def _check_attackers(protocol: Protocol) -> None:
     for a in protocol.attackers:
         where = f"attackers: {a.id}"
         aligned = a.alignment != "none" or bool(a.norm) or a.top != TOP
+        has_encoder = a.scoring == "cosine" or a.learns
+        models = [m.id for m in protocol.attack_models]
+        is_first = a == protocol.attackers[0]
         is_onnx = a.encoder.endswith(".onnx")
         is_encoder = a.encoder in ENCODERS or is_onnx or a.has_external_vectors
         is_several = set(a.fuses) <= single and len(set(a.fuses)) == len(a.fuses) != 1
@@ -849,7 +904,9 @@ def _check_attackers(protocol: Protocol) -> None:
         for problem, is_found in {
             "its scoring is not aligned": aligned and a.scoring != "aligned",
             "its scoring is not fused": a.fuses and a.scoring != "fused",
-            "its scoring has no encoder": a.encoder and a.scoring not in ("cosine", "aligned"),
+            "its scoring has no encoder": a.encoder and not has_encoder,
+            f"encoder {SPECTRUM} is not that of the first": a.encoder == SPECTRUM and is_first,
+            f"attack_model must be one of {', '.join(models)}": a.attack_model not in ("", *models),
             f"encoder must be {encoders}, not {a.encoder!r}": a.encoder and not is_encoder,
             "front_end belongs to an encoder in an ONNX file": a.front_end and not is_onnx,
             "top must be positive": a.top <= 0,

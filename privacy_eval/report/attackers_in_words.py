@@ -11,7 +11,7 @@ from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
 from ..numbers.attackers import Tried
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import Attacker, AttackModel
+from ..protocol.protocol import ANONYMIZED, LEARNT, Attacker, AttackModel
 from ..results.attacker_costs import duration_text
 
 #: Mark of attackers that cannot be told from the strongest.
@@ -105,9 +105,19 @@ def _tried(data: ReportData) -> Iterator[str]:
     """Say which attackers were tried, and which were not."""
     protocol = data.protocol
     titles = {a.id: a.title for a in protocol.attackers}
-    present = {r.condition.attack_model for r in data.results.verification}
+    own_records = (r for r in data.results.verification if r.condition.is_by_challenge)
+    present = {r.condition.attack_model for r in own_records}
     attacks = [a for a in protocol.attack_models if a.id in present and not a.is_original]
-    others = _others(data)
+    others, informed = _others(data), dict[str, list[str]]()
+    for r in data.others:
+        title = titles.get(r.condition.attacker, r.condition.attacker)
+        for remark in r.remarks if r.condition.asv_model == ANONYMIZED else ():
+            _, learnt, text = remark.partition(f": {LEARNT}")
+            of_text = informed.setdefault(f"{LEARNT}{text}", []) if learnt else []
+            of_text += [title] * (title not in of_text)
+    by = "; ".join(f"{', '.join(of)} ({text})" for text, of in informed.items())
+    if by:
+        yield f"Who trains on anonymized speech: {by}."
     tried = [titles.get(name, name) for name in others]
     if attacks:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)
@@ -198,7 +208,7 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         else:
             yield f"{reached[:1].upper()}{reached[1:]}."
     yield from _by_session(row, data)
-    for one, other in row.weaker_than_variant:
+    for one, other in (*row.weaker_than_spectrum, *row.weaker_than_variant):
         if one.attacker == data.protocol.own_attacker:
             yield (
                 f"{_overestimates(row)}: an attacker with {other.phrase} reaches "
@@ -302,18 +312,24 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
     """Name the attackers by whom privacy is overestimated, as the words alone, or an aligned or
     normalized variant, are stronger."""
     rows = list(rows)
-    words, variants, how = [], [], set()
+    words, spectra, variants, how = list[str](), list[str](), list[str](), set[str]()
     for row in rows:
         where = f"{row.system}, {data.protocol.split_name(row.split)}"
         if row.words is not None and (weaker := row.weaker_than_words):
             named = ", ".join(f"{a.phrase} {a.eer.text()} %" for a in weaker)
             words.append(f"{where}: {named}, words {row.words.eer.text()} %")
             how.add(row.how_compared)
-        for one, other in row.weaker_than_variant:
-            texts = (f"{a.phrase} {a.eer.text()} %" for a in (one, other))
-            variants.append(f"{where}: {', '.join(texts)}")
-            how.add(row.how_compared)
-    than = {"the words alone": words, "the same with alignment or score normalization": variants}
+        of_voice = (spectra, row.weaker_than_spectrum), (variants, row.weaker_than_variant)
+        for texts_of, pairs in of_voice:
+            for one, other in pairs:
+                texts = (f"{a.phrase} {a.eer.text()} %" for a in (one, other))
+                texts_of.append(f"{where}: {', '.join(texts)}")
+                how.add(row.how_compared)
+    than = {
+        "the words alone": words,
+        "the spectrum": spectra,
+        "the same with alignment or score normalization": variants,
+    }
     for stronger, texts_of in than.items():
         if texts_of:
             named = "; ".join([*texts_of[:_NAMED], *(["..."] if len(texts_of) > _NAMED else [])])

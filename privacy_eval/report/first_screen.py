@@ -17,7 +17,7 @@ from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
 from .identification_tables import basis_text, group_text, rate_text
-from .notes import averaged_text, front_notes, interval_notes
+from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
 
 #: Measures that are in tables only.
@@ -51,8 +51,8 @@ def front(data: ReportData) -> Front:
     """Compose the first screen, except its tables and figures."""
     words = tuple(_words(data))
     not_evaluated = tuple(
-        f"Not evaluated: an attacker {attacker(attack)}, who may be stronger"
-        for attack in not_evaluated_attacks(data)
+        f"Not evaluated: an attacker {attacker(one)}, who may be stronger{_what_runs(one, data)}"
+        for one in not_evaluated_attacks(data)
     )
     warnings, attackers = front_notes(data, not_evaluated), attackers_in_words(data)
     if not data.results.systems:
@@ -240,6 +240,18 @@ def _sentences(
     conditions = data.averaged_conditions
     evaluated = [a for a in data.attacks[system] if a.split == split]
     original = any(a.model.is_original for a in evaluated)
+    tried = data.tried.get((system, split))
+    others = () if tried is None else tried.compared
+    own = protocol.own_attacker
+    informed = [a for a in others if a.model.asv_model == ANONYMIZED and a.attacker != own]
+    if informed:
+        best = min(informed, key=lambda a: a.value)
+        bounds = describe(protocol.eer).interval(best.eer.interval)
+        yield (
+            f"Against an attacker {attacker(best.model)}, {system} leaves an EER of "
+            f"{best.eer.text()} % {bounds}".rstrip()
+            + f" ({best.phrase})."
+        )
     for one in (a for a in evaluated if not a.model.is_original):
         if one.eer.withheld:
             yield f"Against an attacker {attacker(one.model)}: no average ({one.eer.why_blank})."
@@ -261,6 +273,7 @@ def _sentences(
         yield f"{sentence}."
     yield from _beside_published(data, system)
     yield from by_others
+    yield from filter(None, [voice_sentence(data, system)])
     if errors := _change(data, system, split, "wer"):
         yield f"Words: a recognizer gets {errors} wrong (WER, {_CHANGE})."
     if recall := _change(data, system, split, "uar"):
@@ -403,9 +416,16 @@ def contents(data: ReportData) -> str:
     )
 
 
+def _what_runs(attack: AttackModel, data: ReportData) -> str:
+    """Name the attackers of the protocol that state an attack model; "" if none does."""
+    ids = ",".join(a.id for a in data.protocol.attackers if a.attack_model == attack.id)
+    how = f" (with training speech of other speakers, stage 5 tries it: --attackers {ids})"
+    return how * bool(ids)
+
+
 def not_evaluated_attacks(data: ReportData) -> list[AttackModel]:
     """List the attack models of the protocol without values."""
-    present = {r.condition.attack_model for r in data.results.verification}
+    present = {r.condition.attack_model for r in (*data.results.verification, *data.others)}
     models = data.protocol.attack_models
     return [one for one in models if one.id not in present and not one.is_original]
 

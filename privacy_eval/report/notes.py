@@ -11,9 +11,12 @@ from ..errors import abbreviate, counted, enumerated
 from ..metrics import CAVEATS, Metric, Variant, describe
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..metrics.printed import bias_notes
+from ..metrics.pseudo_voices import VERDICTS
 from ..numbers.cells import system_column
 from ..numbers.means import Mean
+from ..protocol.protocol import LEARNT
 from ..results.record_caveats import shared_scores
+from ..results.signature import voices_of
 
 if TYPE_CHECKING:
     from ..metrics.groups import GroupValues
@@ -227,6 +230,29 @@ def front_notes(data: ReportData, not_evaluated: Iterable[str]) -> tuple[Note, .
     return tuple(dict.fromkeys(notes))
 
 
+def voice_sentence(data: ReportData, system: str) -> str:
+    """Say whose voice anonymized speech has; "" if that was not measured."""
+    if (record := voices_of(data.results, system)) is None:
+        return ""
+
+    def shown(key: str) -> str:
+        value, low, high = record.voices[key]
+        return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+    look = record.looks_like
+    text = f"Whose voice: {VERDICTS[look]}"
+    text += " (by the coefficients)" * bool(record.drawn)
+    text += f". Consistency of a speaker: {shown('within')} within a side, {shown('between')} "
+    text += f"between enrollment and trials; original speech {shown('original_within')} and "
+    text += f"{shown('original_between')}."
+    if shared := record.voices["collisions"][0]:
+        text += f" {100 * shared:.0f} % of the pairs of speakers have become the same voice."
+    level, found = data.protocol.level, {"set": "", "original": "", "": ""}.get(look, look)
+    if found and level and found != level:
+        text += f" The protocol asks for one pseudo-voice a {level}."
+    return text
+
+
 def identical_scores(results: Results) -> Iterator[str]:
     """Name systems that share scores of anonymized speech."""
     for systems, number in shared_scores(results).items():
@@ -263,7 +289,8 @@ def grouped_cautions(data: ReportData) -> list[Note]:
         )
         for key, conditions in _with_caveats(records, None).items()
     ]
-    remarks = dict.fromkeys(remark for r in (*records, *data.others) for remark in r.remarks)
+    every = dict.fromkeys(remark for r in (*records, *data.others) for remark in r.remarks)
+    remarks = (remark for remark in every if f": {LEARNT} " not in remark)  # no caution
     return groups + [(n, ()) for n in (*remarks, *data.cells.not_comparable, *data.cells.notes)]
 
 

@@ -38,6 +38,7 @@ from ..metrics.caveats import (
     RAW_SPEECH,
     SAME_SCORES,
     STATED,
+    WEAKER_THAN_SPECTRUM,
     WEAKER_THAN_VARIANT,
     WEAKER_THAN_WORDS,
     caveats_of,
@@ -53,6 +54,7 @@ from ..metrics.groups import (
 )
 from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
 from ..metrics.printed import Printed, frame_of
+from ..metrics.pseudo_voices import VERDICTS, looks_like
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
 from ..metrics.similarity import SpeakerSimilarity
@@ -722,6 +724,11 @@ class SimilarityRecord(Record):
         with one.
     speakers : tuple of SpeakerSimilarity
         From the least to the best protected by their DeID, of the variant `speakers_variant`.
+    voices : mapping
+        How consistent the pseudo-voices of enrollment and trials are, from
+        `metrics.pseudo_voices`: values, each with its 95 % interval over speakers.
+    drawn : str
+        Whose the coefficients of the anonymization are, where they are known (`drawn_by`).
     curves, curves_sha256 : str or None
         File of the matrices (.npz) below `records/`, and its digest.
     """
@@ -737,9 +744,25 @@ class SimilarityRecord(Record):
     n_utterances: int | None = None
     utterances_left_out: int | None = None
     speakers: tuple[SpeakerSimilarity, ...] = ()
+    voices: Annotated[Mapping[str, tuple[float, ...]], SPARSE] = field(default_factory=dict)
+    drawn: Annotated[str, SPARSE] = ""
     curves: str | None = None
     curves_sha256: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def check_values(self, where: str) -> None:
+        super().check_values(where)
+        ends = [(value[1], value[0], value[2]) for value in self.voices.values() if len(value) == 3]
+        wrong = [*itertools.chain(*self.voices.values())] if len(ends) < len(self.voices) else []
+        if wrong or not all(a <= b and math.isfinite(v) for a, v, b in ends):
+            raise PrivacyEvalError(f"{where}: voices: expected values with the ends of an interval")
+        if self.drawn not in VERDICTS:
+            raise PrivacyEvalError(f"{where}: drawn: expected one of {', '.join(VERDICTS)}")
+
+    @property
+    def looks_like(self) -> str:
+        """What the pseudo-voices look like, a key of `VERDICTS`: as drawn, if that is known."""
+        return self.drawn or looks_like(self.voices, self.n_speakers or 0)
 
     def values(self, variant: Variant) -> Mapping[str, float]:
         """Return the metrics of a variant, or of the only one stored."""
@@ -1471,16 +1494,20 @@ def compared_attackers(
     records: tuple[VerificationRecord, ...], protocol: Protocol
 ) -> Iterator[tuple[VerificationRecord, Others]]:
     """Yield every record with those of attackers who should not be stronger: who reads the words of
-    the same trial set, and variants of the same attacker in the same condition."""
-    by_words = protocol.word_attackers
+    the same trial set, who compares the spectra of the same speech, and variants of the same
+    attacker in the same condition."""
+    by_words, by_spectrum = protocol.word_attackers, protocol.spectrum_attackers
     knowing = {a.id for a in protocol.other_attackers if "words" in a.knows} | by_words
     of_words: dict[tuple[str, ...], list[VerificationRecord]] = {}
+    of_spectrum: dict[tuple[str, ...], list[VerificationRecord]] = {}
     of_condition: dict[tuple[str, ...], list[VerificationRecord]] = {}
     for r in records:
         if r.caveat(protocol.eer) is None and protocol.eer in r.values(protocol.variant):
             of_condition.setdefault(_shared_condition(r), []).append(r)
             if r.condition.attacker in by_words:
                 of_words.setdefault((r.condition.system, *r.place()), []).append(r)
+            if r.condition.attacker in by_spectrum:
+                of_spectrum.setdefault(_shared_speech(r), []).append(r)
     for r in records:
         attacker, is_original = r.condition.attacker, r.condition.trial == ORIGINAL
         if is_original or protocol.eer not in r.values(protocol.variant):
@@ -1489,10 +1516,12 @@ def compared_attackers(
         beside = of_condition.get(_shared_condition(r), [])
         variants = [o for o in beside if protocol.is_variant(o.condition.attacker, attacker)]
         words = of_words.get((r.condition.system, *r.place()), [])
+        spectra = of_spectrum.get(_shared_speech(r), [])
         yield (
             r,
             {
                 WEAKER_THAN_WORDS: words if attacker not in knowing else [],
+                WEAKER_THAN_SPECTRUM: spectra if attacker not in {*knowing, *by_spectrum} else [],
                 WEAKER_THAN_VARIANT: variants,
             },
         )
@@ -1502,6 +1531,12 @@ def _shared_condition(record: VerificationRecord) -> tuple[str, ...]:
     """Return what all attackers of a condition share."""
     c = record.condition
     return c.system, c.results_folder, *record.place(), c.enrollment, c.trial, c.asv_model
+
+
+def _shared_speech(record: VerificationRecord) -> tuple[str, ...]:
+    """Return what the attackers of the same speech share, whatever they have learnt."""
+    c = record.condition
+    return c.system, *record.place(), c.enrollment, c.trial
 
 
 def _eer(record: VerificationRecord, protocol: Protocol) -> float:

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 
+from ..choices import grouped
 from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
+from ..metrics.pseudo_voices import VERDICTS
 from ..protocol.protocol import Protocol
 from ..version import __version__
 from .record_caveats import confirmed_notes, utility_notes
@@ -85,6 +87,7 @@ def comparability_notes(results: Results, *, utility: bool = True) -> Iterator[s
     """Yield notes on systems with different numbers of trials, on recognition that is not ranked
     (unless `utility` is false), and on x-vector networks other than the protocol's."""
     yield from _other_trials(results)
+    yield from _other_voices(results)
     if utility:
         yield from utility_notes((*results.recognition, *results.emotion, *results.measures))
     yield from confirmed_notes(results)
@@ -109,6 +112,22 @@ def _other_trials(results: Results) -> Iterator[str]:
             "Not comparable: systems with different numbers of trials (target + nontarget): "
             f"{abbreviate(differ)}"
         )
+
+
+def voices_of(results: Results, system: str) -> SimilarityRecord | None:
+    """Return the record that tells most of a system's pseudo-voices: of the most speakers."""
+    told = [r for r in results.similarity if r.condition.system == system and r.voices]
+    return max(told, key=lambda r: (r.n_speakers or 0, r.drawn), default=None)
+
+
+def _other_voices(results: Results) -> Iterator[str]:
+    """Yield a note if systems differ in whose voice their speech has, so that error rates of
+    linking enrollment and trials are not of the same task."""
+    records = {s: record for s in results.systems if (record := voices_of(results, s)) is not None}
+    looks = grouped(records, lambda system: records[system].looks_like)
+    if len(looks) > 1:
+        texts = (f"{VERDICTS[look]} ({abbreviate(of)})" for look, of in looks.items())
+        yield f"Not comparable: systems differ in pseudo-voices: {'; '.join(texts)}"
 
 
 def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:

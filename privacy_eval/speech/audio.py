@@ -20,6 +20,7 @@ import re
 import struct
 import unicodedata
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -289,6 +290,48 @@ class AudioReader:
         for remark in remarks:
             self.remarks.setdefault(remark, []).append(utterance)
         return audio
+
+    def cropped(self, seconds: float) -> AudioReader:
+        """Return a reader of whole pieces of the utterances, from their start, without the rest.
+
+        Parameters
+        ----------
+        seconds : float
+            Of each piece, whose id is `<utterance>-c<k>`, k from 0.
+
+        Returns
+        -------
+        AudioReader
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `read`; no utterance is so long.
+        """
+        crops, pieces = copy(self), dict[str, _Segment]()
+        for name, of in self._segments.items():
+            # Samples that are lost to rounding are no fault of a piece.
+            for k in range(int(self._length(name) / seconds + 1e-6)):
+                start, end = (round(of.start + n * seconds, 6) for n in (k, k + 1))
+                pieces[f"{name}-c{k}"] = replace(of, start=start, end=end)
+        if not pieces:
+            raise PrivacyEvalError(f"{self.data}: no utterance has {seconds:g} s, for --crop")
+        crops._segments, crops.ids, crops.remarks = pieces, tuple(pieces), {}
+        return crops
+
+    def _length(self, utterance: str) -> float:
+        """Return a duration, for which what tells none is read."""
+        try:
+            return self.seconds(utterance)
+        except PrivacyEvalError:
+            audio = self.read(utterance)
+            return audio.samples.size / audio.rate
+
+    def segment(self, utterance: str) -> str:
+        """Return the line of `segments` of an utterance that is cut."""
+        of = self._segments[utterance]
+        channel = "" if of.channel is None else f" {of.channel}"
+        return f"{utterance} {of.line.id} {of.start:.6f} {of.end:.6f}{channel}"
 
     def seconds(self, utterance: str) -> float:
         """Return the duration of an utterance, from the header of its file.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices import ENCODERS
+from ..choices import ENCODERS, SPECTRUM
 from ..errors import PrivacyEvalError, UsageError, located, missing_library
 from ..io.files import digest, read_bytes
 from .audio import AudioReader
@@ -19,6 +19,8 @@ from .front_ends import FRONT_ENDS, FrontEnd, read_front_end
 from .ge2e import Ge2e, read_ge2e
 from .models import LIBRARIES, MODELS, load_model, missing_model, missing_packages, model_path
 from .onnx_encoder import OnnxEncoder, open_onnx
+from .spectrum import Spectrum
+from .xvector import UNVOICED
 
 _MAX_ONNX_BYTES = 2 << 30
 #: A key of `AudioReader.remarks`.
@@ -28,7 +30,7 @@ _ONNX = {"onnxruntime": "onnxruntime"}
 
 
 #: A speaker encoder.
-Encoder = Ge2e | OnnxEncoder
+Encoder = Ge2e | OnnxEncoder | Spectrum
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,14 @@ class EncoderChoice:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that vectors depend on, the model first.
+        """The files that vectors depend on, the model first; none of the spectrum.
 
         Raises
         ------
         PrivacyEvalError
             One of them is missing.
         """
-        paths = {"model": self.path}
+        paths = {} if self.name == SPECTRUM else {"model": self.path}
         if self.front_end_file is not None:
             paths["front end"] = self.front_end_file
         for path in paths.values():
@@ -100,7 +102,7 @@ class EncoderChoice:
         Parameters
         ----------
         sha256 : str
-            Digest of the model's file.
+            Digest of the model's file; "" without one.
 
         Returns
         -------
@@ -126,6 +128,8 @@ class EncoderChoice:
             A file that is missing, damaged or refused; missing libraries, all in one command.
         """
         check_encoders([self])
+        if self.name == SPECTRUM:
+            return Spectrum()
         if self.name not in ENCODERS:
             content = read_bytes(self.path, max_bytes=_MAX_ONNX_BYTES)
             return open_onnx(content, self.name, self._front_end())
@@ -158,8 +162,10 @@ def pinned_encoder(identity: str) -> str:
     >>> pinned_encoder("39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e")
     'ge2e'
     """
-    of = {EncoderChoice(n).identity(MODELS[m].files[0].sha256): n for n, m in ENCODERS.items()}
-    return of.get(identity, "")
+    digests = {name: MODELS[m].files[0].sha256 if m else "" for name, m in ENCODERS.items()}
+    return {EncoderChoice(name).identity(of): name for name, of in digests.items()}.get(
+        identity, ""
+    )
 
 
 def check_encoders(choices: Iterable[EncoderChoice]) -> None:
@@ -175,7 +181,7 @@ def check_encoders(choices: Iterable[EncoderChoice]) -> None:
         With one command for all missing libraries, or one for all missing models; a missing
         file.
     """
-    choices = list(choices)
+    choices = [choice for choice in choices if choice.name != SPECTRUM]
     if missing := missing_packages(LIBRARIES.get(choice.name, _ONNX) for choice in choices):
         raise missing_library("audio files and speaker encoders", " ".join(missing))
     absent = [c for c in choices if c.name in ENCODERS and not c.path.is_file()]
@@ -225,6 +231,8 @@ def encode_utterances(
                 reader.remarks.setdefault(_NARROWBAND, []).append(name)
             with located(reader.where(name)):
                 vector = encoder.encode(audio)
+            if vector is None:
+                reader.remarks.setdefault(UNVOICED, []).append(name)
         except PrivacyEvalError as error:
             if refused is None:
                 raise

@@ -19,7 +19,16 @@ from ..io.files import file_names, relative
 from ..io.inputs import Inputs
 from ..products.freshness import MissingInput, Outcome, Product, Run, Source, bring_up_to_date
 from ..products.jobs import estimate_lines, scoring_cost
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, AsvModel, Attacker, Protocol, ResultsFolder
+from ..protocol.protocol import (
+    ANONYMIZED,
+    CROPS,
+    ORIGINAL,
+    PLDA_CROPS,
+    AsvModel,
+    Attacker,
+    Protocol,
+    ResultsFolder,
+)
 from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
 from ..tree.discovery import (
     check_new_results,
@@ -353,11 +362,16 @@ class AsvSystems:
         return asv
 
     def of_attacker(self, attacker: Attacker) -> AsvSystems:
-        """Return these ASV systems with the vectors that an attacker compares."""
-        if not attacker.encoder:
+        """Return these ASV systems with the vectors that an attacker compares, and its back end."""
+        protocol, model = self.protocol, self.protocol.asv_model(ORIGINAL)
+        model = attacker.vectors if attacker.encoder else model
+        training = protocol.attacker_training
+        if attacker.scoring == PLDA_CROPS and model is not None:
+            model = replace(model, backend="plda", training_set=f"{training}{{suffix}}{CROPS}")
+        if model is None or model in protocol.asv_models:
             return self
         asv = copy(self)
-        asv.protocol = replace(self.protocol, asv_models=(attacker.vectors,))
+        asv.protocol = replace(protocol, asv_models=(model,), training_set=training)
         return asv
 
     def model_folder(self, trained_on: str, suffix: str) -> tuple[AsvModel, str]:

@@ -1,5 +1,6 @@
-"""Stage 5: scores of attackers who compare original enrollment with anonymized trials by an
-alignment that they learn from training speech and its anonymized copy.
+"""Stage 5: scores of attackers who compare vectors by what they learn: from training speech and its
+anonymized copy an alignment of original enrollment and anonymized trials, or a discriminant, or
+of the spectrum from the two sides themselves.
 
 Training speech must be of others than the speakers of the trials. Edited and external score files
 are kept.
@@ -7,14 +8,14 @@ are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import grouped
-from ..errors import PrivacyEvalError
+from ..choices import SPECTRUM, grouped
+from ..io.data_dir import speakers_of_crops, utterance_of
 from ..io.inputs import Inputs
 from ..products.freshness import (
     Content,
@@ -25,30 +26,30 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..protocol.protocol import ORIGINAL, Attacker
+from ..protocol.protocol import ANONYMIZED, CROPS, LDA, LDA_JOINT, LEARNT, ORIGINAL, Attacker
 from ..tree.conditions import TrialCondition
 from .access import AsvSystems
-from .attackers import Scoring, attacked
+from .attackers import TRAINING, Attacked, Scoring, as_optional, attacked
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..asv.enrollment import Enrollment
     from ..asv.galleries import Conversations, Gallery
     from ..asv.trials import Scorer
-    from ..attackers.alignment import Alignment
+    from ..attackers.alignment import AffineMap, Alignment
     from ..attackers.normalization import Cohorts
     from ..io.scp import Vectors
     from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
 
-#: Kinds of `MissingInput`: stages go on without the scores of these attackers.
-ALIGNED_VECTORS, TRAINING = "vectors to align", "training speech of attackers"
 
 _TRAINING_ROLES = "training", "training_anonymized"
+#: Enrollment speech that attackers who learn compare with anonymized trials.
+_ENROLLMENT = {"aligned": {ORIGINAL}, LDA: {ANONYMIZED}, LDA_JOINT: {ORIGINAL, ANONYMIZED}}
 
 
 def aligned_products(asv: AsvSystems) -> list[Product]:
-    """The scores of all conditions of original enrollment and anonymized trials."""
+    """The scores of all conditions by attackers who learn, and by the spectrum."""
     return [scoring.product() for scoring in _scorings(asv)]
 
 
@@ -65,7 +66,7 @@ def aligned_sets(asv: AsvSystems, attackers: Collection[str]) -> list[tuple[str,
 
 
 def aligned_scorings(asv: AsvSystems) -> dict[TrialCondition, AlignedScoring]:
-    """Return the scores of all conditions of original enrollment and anonymized trials."""
+    """Return the scores of all conditions by attackers who learn, and by the spectrum."""
     return {scoring.condition: scoring for scoring in _scorings(asv)}
 
 
@@ -81,22 +82,35 @@ def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
 
 
 def _scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:
-    training: dict[tuple[str, str], _Training] = {}
-    for one in attacked(asv, "aligned"):
-        if one.is_ignorant:
-            own = asv.of_system(one.system).of_attacker(one.attacker)
-            learnt = _Training(one.system.anon_suffix, own)
-            learnt = training.setdefault((one.system.name, one.attacker.encoder), learnt)
-            yield AlignedScoring(one.folder, one.condition, own, one.attacker, learnt)
+    training: dict[tuple[str, str, str], _Training] = {}
+    for scoring in ("aligned", LDA, LDA_JOINT, "cosine"):
+        for one in attacked(asv, scoring):
+            if _is_scored(one):
+                own = asv.of_system(one.system).of_attacker(one.attacker)
+                crops = CROPS * (scoring in (LDA, LDA_JOINT))
+                learnt = _Training(one.system.anon_suffix, own, crops)
+                place = one.system.name, one.attacker.encoder, crops
+                learnt = training.setdefault(place, learnt)
+                yield AlignedScoring(one.folder, one.condition, own, one.attacker, learnt)
+
+
+def _is_scored(one: Attacked) -> bool:
+    """Whether an attacker scores a condition: the spectrum also original speech."""
+    c, scoring = one.beside, one.attacker.scoring
+    if scoring == "cosine" or c.asv_model != ORIGINAL:
+        return one.attacker.encoder == SPECTRUM and c.asv_model == ORIGINAL
+    return c.trial == ANONYMIZED and c.enrollment in _ENROLLMENT[scoring]
 
 
 @dataclass(frozen=True)
 class _Training:
-    """Training speech and its anonymized copy, and what is learnt from them, once."""
+    """Training speech and its anonymized copy, and what is learnt from them, once; `crops`: the
+    ending of its data folders."""
 
     suffix: str
     asv: AsvSystems
-    _learnt: dict[str, Alignment] = field(default_factory=dict, compare=False)
+    crops: str = ""
+    _learnt: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def name(self) -> str:
@@ -116,14 +130,21 @@ class _Training:
             raise MissingInput(TRAINING, where, self.name)
         return path
 
+    @property
+    def sets(self) -> dict[str, tuple[str, str]]:
+        """Names and suffixes of both data sets by role."""
+        names = (self.name, self.crops), (self.name, f"{self.suffix}{self.crops}")
+        return dict(zip(_TRAINING_ROLES, names, strict=True))
+
+    def read(self, role: str) -> Vectors:
+        """Read the vectors of a data set."""
+        model = ORIGINAL, self.suffix
+        return self.asv.read_vectors(self.asv.find_vectors(*model, *self.sets[role]), double=True)
+
     @cached_property
     def vectors(self) -> tuple[Vectors, Vectors]:
         """Original and anonymized x-vectors."""
-        model = ORIGINAL, self.suffix
-        original, anonymized = (
-            self.asv.read_vectors(self.asv.find_vectors(*model, self.name, suffix), double=True)
-            for suffix in ("", self.suffix)
-        )
+        original, anonymized = map(self.read, _TRAINING_ROLES)
         return original, anonymized
 
     @cached_property
@@ -136,14 +157,24 @@ class _Training:
     @cached_property
     def speaker_of(self) -> dict[str, str]:
         """The speaker of each of them."""
-        from ..io.data_dir import read_utt2spk
+        return self._speakers(self.pairs)
 
-        path = self.utt2spk()
-        speakers = read_utt2spk(self.asv.access.inputs.load(path))
-        missing = [u for u in self.pairs if u not in speakers]
-        if missing:
-            raise PrivacyEvalError(f"{path}: no speaker of {len(missing)} utterances: {missing[0]}")
-        return {u: speakers[u] for u in self.pairs}
+    def _speakers(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the speakers of utterances, or of crops of these."""
+        return speakers_of_crops(self.asv.access.inputs.load(self.utt2spk()), ids)
+
+    def discriminant(self, attacker: Attacker) -> tuple[AffineMap, dict[str, str]]:
+        """Learn the discriminant of an attacker; return it, and the speaker of each crop."""
+        from ..attackers.discriminant import learn_lda
+
+        if attacker.scoring not in self._learnt:
+            roles = _TRAINING_ROLES if attacker.scoring == LDA_JOINT else _TRAINING_ROLES[1:]
+            sets, where = [self.read(role) for role in roles], f"{self.utt2spk()}"
+            speaker_of = self._speakers(u for vectors in sets for u in vectors.ids)
+            learnt = learn_lda(sets, speaker_of, where, standardize=attacker.encoder == SPECTRUM)
+            self._learnt[attacker.scoring] = learnt, speaker_of
+        learnt, speaker_of = self._learnt[attacker.scoring]
+        return learnt, speaker_of
 
     def alignment(self, attacker: Attacker) -> Alignment:
         """Learn the alignment of an attacker."""
@@ -155,7 +186,8 @@ class _Training:
             return no_alignment()
         if name not in self._learnt:
             self._learnt[name] = learn_alignment(name, *self.vectors, self.pairs)
-        return self._learnt[name]
+        learnt: Alignment = self._learnt[name]
+        return learnt
 
     def cohorts(self, attacker: Attacker) -> Cohorts | None:
         """The training speakers that an attacker normalizes scores by."""
@@ -186,6 +218,7 @@ class AlignedAttack:
     tried: Vectors
     alignment: Alignment
     cohorts: Cohorts | None
+    remarks: tuple[str, ...] = ()
 
     def scorer(self, gallery: Gallery) -> Callable[[Conversations], FloatArray]:
         """Return what scores all speakers of a gallery of `enrolled` vectors with tests of `tried`
@@ -218,21 +251,25 @@ class AlignedScoring(Scoring):
     training: _Training
 
     def product(self) -> Product:
-        options: dict[str, Any] = {"alignment": self.attacker.alignment}
+        options: dict[str, Any] = {}
+        if self.attacker.scoring == "aligned":
+            options["alignment"] = self.attacker.alignment
         if self.attacker.norm:
             options["norm"] = self.attacker.norm
         if self.attacker.norm == "asnorm":
             options["top"] = self.attacker.top
-        return self.score_product({"scoring": "aligned"}, options)
+        return self.score_product({"scoring": self.attacker.scoring}, options)
 
     @property
     def sets(self) -> dict[str, tuple[str, str]]:
         """Data sets with x-vectors by role: name and suffix."""
         enrolled, tested = self.original_sets
-        name, suffix = self.training.name, self.training.suffix
-        training = dict(zip(_TRAINING_ROLES, ((name, ""), (name, suffix)), strict=True))
-        learns = self.attacker.alignment != "none" or self.attacker.norm
-        return {"enrollment": enrolled, "trial": tested, **(training if learns else {})}
+        training, attacker = self.training.sets, self.attacker
+        if attacker.scoring == LDA:
+            del training[_TRAINING_ROLES[0]]
+        elif attacker.scoring != LDA_JOINT and attacker.alignment == "none" and not attacker.norm:
+            training = {}
+        return {"enrollment": enrolled, "trial": tested, **training}
 
     def absent(self) -> list[MissingInput]:
         sets, model = self.sets, (ORIGINAL, self.training.suffix)
@@ -240,16 +277,13 @@ class AlignedScoring(Scoring):
             self.key,
             lambda: self.asv.access.find_enrollment(*sets["enrollment"]),
         ]
-        finders += [self.training.utt2spk] if "training" in sets else []
+        finders += [self.training.utt2spk] if len(sets) > 2 else []
         vectors = absent(*(partial(self.asv.find_vectors, *model, *name) for name in sets.values()))
-        return absent(*finders) + [
-            MissingInput(ALIGNED_VECTORS, error.where, error.name, error.folder)
-            for error in vectors
-        ]
+        return absent(*finders) + [as_optional(error) for error in vectors]
 
     def find(self, inputs: Inputs) -> Sources:
         sets, own = self.sets, self.compared()
-        if "training" in sets:
+        if len(sets) > 2:
             own["training_utt2spk"] = self.training.utt2spk()
             self.asv.access.check_inside(self.training.utt2spk())
         model = ORIGINAL, self.training.suffix
@@ -257,15 +291,10 @@ class AlignedScoring(Scoring):
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials
-        from ..attackers.training import describe_pairs
         from ..io.scores import read_trial_list
 
         trials = read_trial_list(inputs.load(paths["trials"]))
         attack = self.attack(paths, trials)
-        remarks: list[str] = []
-        if "training_utt2spk" in paths and (name := self.attacker.alignment) != "none":
-            where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
-            remarks = describe_pairs(name, *self.training.vectors, self.training.pairs, where)
         scored, left_out, of_vectors = score_trials(
             attack.enrolled,
             attack.enrollment,
@@ -274,7 +303,7 @@ class AlignedScoring(Scoring):
             backend=aligned_scorer(attack.alignment, attack.cohorts),
             allow_missing=self.asv.access.allow_missing,
         )
-        return self.content(scored, left_out, (*remarks, *of_vectors))
+        return self.content(scored, left_out, (*attack.remarks, *of_vectors))
 
     def attack(self, paths: Paths, trials: Trials) -> AlignedAttack:
         """Read what the attacker compares, and learn how.
@@ -284,18 +313,70 @@ class AlignedScoring(Scoring):
         PrivacyEvalError
             Training speech of speakers or utterances of the trials.
         """
-        from ..attackers.disjoint import refuse_shared
-
         enrollment = self.enrollment()
-        if "training_utt2spk" in paths:
-            speaker_of = self.training.speaker_of
-            refuse_shared(
-                paths["training_utt2spk"], speaker_of, enrollment.members, trials.utterance.used
-            )
         enrolled, tried = (
             self.asv.read_vectors(paths[f"{role}_vectors"], double=True)
             for role in ("enrollment", "trial")
         )
+        if self.attacker.scoring != "aligned":
+            return self._by_discriminant(enrollment, enrolled, tried, trials)
+        remarks: list[str] = []
+        if "training_utt2spk" in paths:
+            from ..attackers.training import describe_pairs
+
+            self._refuse_shared(self.training.speaker_of, enrollment, trials)
+            where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
+            if (name := self.attacker.alignment) != "none":
+                remarks = describe_pairs(name, *self.training.vectors, self.training.pairs, where)
         alignment = self.training.alignment(self.attacker)
         cohorts = self.training.cohorts(self.attacker)
-        return AlignedAttack(enrollment, enrolled, tried, alignment, cohorts)
+        return AlignedAttack(enrollment, enrolled, tried, alignment, cohorts, tuple(remarks))
+
+    def _by_discriminant(
+        self, enrollment: Enrollment, enrolled: Vectors, tried: Vectors, trials: Trials
+    ) -> AlignedAttack:
+        """Return both sides as a discriminant sees them, or the spectrum standardized."""
+        from ..attackers.alignment import no_alignment
+        from ..attackers.discriminant import compared_sides, other_conditions
+
+        learnt, remarks = None, list[str]()
+        if self.attacker.learns:
+            learnt, speaker_of = self.training.discriminant(self.attacker)
+            utterances = {utterance_of(crop): s for crop, s in speaker_of.items()}
+            self._refuse_shared(utterances, enrollment, trials)
+            where, seconds = f"{self.training.utt2spk()}", self.asv.protocol.crop
+            speech = (
+                "original and anonymized" if self.attacker.scoring == LDA_JOINT else "anonymized"
+            )
+            remarks = learnt_from(speaker_of.values(), seconds, speech, where)
+            if self.attacker.encoder != SPECTRUM:
+                anonymized = self.training.read(_TRAINING_ROLES[1])
+                remarks += other_conditions(anonymized, speaker_of, tried, trials, where)
+        first, second, more = compared_sides(
+            enrolled,
+            enrollment.members,
+            tried,
+            trials,
+            standardize=self.attacker.encoder == SPECTRUM,
+            learnt=learnt,
+            allow_missing=self.asv.access.allow_missing,
+        )
+        said = (*remarks, *more)
+        return AlignedAttack(enrollment, first, second, no_alignment(), None, said)
+
+    def _refuse_shared(
+        self, speaker_of: Mapping[str, str], enrollment: Enrollment, trials: Trials
+    ) -> None:
+        from ..attackers.disjoint import refuse_shared
+
+        path, tested = self.training.utt2spk(), trials.utterance.used
+        refuse_shared(path, speaker_of, enrollment.members, tested)
+
+
+def learnt_from(speakers: Collection[str], seconds: float, speech: str, where: str) -> list[str]:
+    """Say what an attacker learnt from, and what limits that; `speakers`: of each crop."""
+    from ..attackers.discriminant import training_remarks
+
+    who, minutes = f"{len({*speakers})} other speakers", len(speakers) * seconds / 60
+    text = f"{LEARNT} {who}, {minutes:.3g} minutes of {speech} speech, of the same system"
+    return [text, *training_remarks(speakers, where)]

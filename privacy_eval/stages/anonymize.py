@@ -32,7 +32,7 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import ANONYMIZED, Protocol
+from ..protocol.protocol import ANONYMIZED, COEFFICIENTS, Protocol
 from ..speech.audio import AudioReader, Samples, soundfile
 from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
 from .access import TreeAccess
@@ -40,8 +40,6 @@ from .user_command import UserCommand
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
 COPIED = ("utt2spk", "spk2utt", "spk2gender", "text", "utt2lang", "enrolls")
-#: The coefficient of every utterance.
-COEFFICIENTS = "utt2mcadams"
 #: Key of `AudioReader.remarks`.
 TOO_SHORT = "shorter than a frame: converted to silence"
 PRINTED = "the anonymizer printed messages"
@@ -232,11 +230,11 @@ def evaluated_sets(tree: Path, protocol: Protocol) -> list[str]:
 
 def training_sets(tree: Path, protocol: Protocol, attackers: Collection[str]) -> list[str]:
     """List the training sets with speech to anonymize: of a model trained on anonymized speech,
-    and of attackers who learn an alignment."""
+    and of attackers who learn."""
     trained_on = {part.asv_model for part in protocol.results_folders}
     model = protocol.asv_model(ANONYMIZED) if ANONYMIZED in trained_on else None
     names = [model.training_name("")] if model is not None else []
-    if any(a.scoring == "aligned" and a.id in attackers for a in protocol.other_attackers):
+    if any(a.learns and a.id in attackers for a in protocol.other_attackers):
         names.append(protocol.attacker_training)
     return [name for name in dict.fromkeys(names) if name and _has_speech(tree, name)]
 
@@ -256,14 +254,14 @@ def anonymize_tree(
 ) -> Outcome:
     """Anonymize the data sets of a tree.
 
-    Training sets get one coefficient per utterance in the variant 2022.
+    Training sets get one coefficient per utterance in the variant 2022, of another seed.
 
     Parameters
     ----------
     suffix : str
         Of the new data folders.
     attackers : collection of str
-        Ids: also anonymize the training speech that they learn an alignment from.
+        Ids: also anonymize the training speech that they learn from.
     """
     outcome, commands = Outcome(), []
     training = training_sets(access.tree, protocol, attackers)
@@ -277,8 +275,9 @@ def anonymize_tree(
         reader = access.audio_reader(data, mix=mix)
         chosen = anonymizer
         if isinstance(chosen, McAdams):
-            level = "utterance" if name in training else chosen.level
-            chosen = replace(chosen, level=level, data_set=name if chosen.per_set else "")
+            chosen = replace(chosen, data_set=name if chosen.per_set else "")
+            if name in training:  # by an attacker, who has the system, but not its seed
+                chosen = replace(chosen, level="utterance", seed=chosen.seed + 1)
         elif not chosen.is_per_file:
             commands.append(_converted_folder(data, out, reader, chosen))
             continue

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..asv.tree_vectors import vector_file
+from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
 from ..products.freshness import (
@@ -25,14 +26,27 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..protocol.protocol import ORIGINAL
+from ..protocol.protocol import (
+    ANONYMIZED,
+    CROPS,
+    OF_CROPS,
+    ORIGINAL,
+    PLDA_CROPS,
+    Attacker,
+)
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
-from .aligned_scores import aligned_products, aligned_scorer, aligned_sets
-from .attackers import Scoring, attacked
+from .aligned_scores import (
+    aligned_products,
+    aligned_scorer,
+    aligned_scorings,
+    aligned_sets,
+    learnt_from,
+)
+from .attackers import TRAINING, Scoring, as_optional, attacked
 from .fused_scores import fused_products
 from .train_backend import training_sets
-from .vector_sources import asv_sources
+from .vector_sources import asv_sources, encoder_of
 from .words_scores import words_products
 
 if TYPE_CHECKING:
@@ -65,10 +79,68 @@ def _chosen(asv: AsvSystems, attackers: Collection[str] | None) -> list[Product]
         return own + _named(words + others, attackers)
     scored = {p.note.parent for p in own if p.is_there() or not p.absent()}
     scored |= {folder for system in asv.under_test for folder, _ in system.of_edition}
-    readable = [p for p in words if p.note.parent.parent in scored and not p.absent()]
+    optional = {a.id for a in asv.protocol.other_attackers if _is_optional(a)}
+    able = words + [p for p in others if p.note.parent.name in optional]
+    able = [p for p in able if p.note.parent.parent in scored and not p.absent()]
     encoders = {a.id for a in asv.protocol.encoder_attackers}
     others = [p for p in others if p.note.parent.name in encoders or p.read_fingerprint()]
-    return own + readable + others
+    return list({p.note: p for p in (*own, *able, *others)}.values())
+
+
+def _is_optional(attacker: Attacker) -> bool:
+    """Whether an attacker runs by default where what it needs is there: the spectrum, and who
+    learns from crops."""
+    return attacker.scoring in OF_CROPS or attacker.encoder == SPECTRUM
+
+
+def default_attackers(
+    asv: AsvSystems, *, extracts: bool = False, cache: Path | None = None
+) -> set[str]:
+    """Return the ids of the attackers whose vectors are extracted unless attackers are named: who
+    names an encoder, the spectrum where there are recordings, and who learns from crops where
+    there are those of training speech and of its anonymized copy.
+
+    `extracts`: whether an option names what extracts vectors for the ASV model.
+    """
+    protocol, data = asv.protocol, asv.access.tree / "data"
+    scorings = (s for s in aligned_scorings(asv).values() if s.attacker.scoring == "cosine")
+    names = {"".join(name) for scoring in scorings for name in scoring.sets.values()}
+    spoken = [name for name in names if (data / name / "wav.scp").is_file()]
+    training = protocol.attacker_training
+    able = {"cosine"} if spoken and _recorded(asv, *spoken) else set()
+    if training and any(_recorded(asv, training, f"{training}{s}") for s in asv.suffixes):
+        able |= {*OF_CROPS}
+    optional = (a for a in filter(_is_optional, protocol.other_attackers) if a.scoring in able)
+    chosen = {a.id for a in protocol.encoder_attackers}
+    return chosen | {a.id for a in optional if _is_extractable(asv, a, extracts, cache)}
+
+
+def _is_extractable(
+    asv: AsvSystems, attacker: Attacker, extracts: bool, cache: Path | None
+) -> bool:
+    """Whether there is what extracts the vectors that an attacker compares."""
+    from ..speech.encoders import EncoderChoice, check_encoders
+    from ..speech.xvector import EXTRACTOR_FILES
+
+    model = asv.of_attacker(attacker).protocol.asv_model(ORIGINAL)
+    if model is None:
+        return False
+    choice = encoder_of(asv, model.folder, cache)
+    try:
+        check_encoders([choice or EncoderChoice(SPECTRUM)])
+    except PrivacyEvalError:
+        return False
+    network = asv.access.tree / model.folder / EXTRACTOR_FILES[0]
+    return choice is not None or extracts or network.is_file()
+
+
+def _recorded(asv: AsvSystems, *names: str) -> bool:
+    """Whether the first recording of every data set can be read."""
+    try:
+        readers = [asv.access.audio_reader(asv.access.tree / "data" / name) for name in names]
+        return all(reader.read(name).rate for reader in readers for name in reader.ids[:1])
+    except PrivacyEvalError:
+        return False
 
 
 def _named(products: list[Product], attackers: Collection[str] | None) -> list[Product]:
@@ -95,26 +167,41 @@ class _Scoring(Scoring):
     """The scores of one condition."""
 
     anon_suffix: str
+    trained_on: str
 
     @property
     def backend(self) -> BackendName:
         """The back end of the condition's ASV model."""
-        return self.asv.default_backend(self.condition.asv_model)
+        return self.asv.default_backend(self.trained_on)
+
+    @property
+    def crops(self) -> str:
+        """The data set of crops that the back end is trained on; "" of others."""
+        model = self.asv.protocol.asv_model(self.trained_on)
+        name = "" if model is None else model.training_name(self.anon_suffix)
+        return name * name.endswith(CROPS)
 
     def product(self) -> Product:
         return self.score_product({"backend": self.backend})
 
     def absent(self) -> list[MissingInput]:
-        return missing_inputs(self.condition, self.anon_suffix, self.asv)
+        lacking = missing_inputs(self.condition, self.anon_suffix, self.asv, self.trained_on)
+        return [*map(as_optional, lacking)] if self.crops else lacking
 
     def find(self, inputs: Inputs) -> Sources:
-        model = self.condition.asv_model, self.anon_suffix
+        model = self.trained_on, self.anon_suffix
         sets = dict(zip(("enrollment", "trial"), self.original_sets, strict=True))
-        return asv_sources(self.asv, model, sets, inputs, self.compared())
+        own = self.compared()
+        if self.crops:
+            training = self.asv.access.tree / "data" / self.crops / "utt2spk"
+            own["training_utt2spk"] = self.asv.access.existing(TRAINING, training)
+        return asv_sources(self.asv, model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials
         from ..attackers.alignment import no_alignment
+        from ..attackers.disjoint import refuse_shared
+        from ..io.data_dir import read_utt2spk
         from ..io.scores import read_trial_list
 
         double = self.backend == "cosine"
@@ -122,44 +209,56 @@ class _Scoring(Scoring):
             self.asv.read_vectors(paths[f"{side}_vectors"], double=double)
             for side in ("enrollment", "trial")
         )
-        model = self.condition.asv_model, self.anon_suffix
+        model, learnt = (self.trained_on, self.anon_suffix), list[str]()
+        trials = read_trial_list(inputs.load(paths["trials"]))
+        if self.crops:
+            path = paths["training_utt2spk"]
+            speaker_of = read_utt2spk(inputs.load(path))
+            members = self.enrollment().members
+            refuse_shared(path, speaker_of, members, trials.utterance.used)
+            seconds = self.asv.protocol.crop
+            learnt = learnt_from(speaker_of.values(), seconds, ANONYMIZED, f"{path}")
         scored, left_out, remarks = score_trials(
             enrolled,
             self.enrollment(),
             tried,
-            read_trial_list(inputs.load(paths["trials"])),
+            trials,
             backend=aligned_scorer(no_alignment(), None) if double else "plda",
             model=None if double else self.asv.backend(*model),
             allow_missing=self.asv.access.allow_missing,
         )
-        return self.content(scored, left_out, remarks)
+        return self.content(scored, left_out, (*learnt, *remarks))
 
 
 def missing_inputs(
-    condition: TrialCondition, anon_suffix: str, asv: AsvSystems
+    condition: TrialCondition, anon_suffix: str, asv: AsvSystems, trained_on: str = ""
 ) -> list[MissingInput]:
-    """Return the missing inputs of a condition's scores, without reading any file."""
+    """Return the missing inputs of a condition's scores, without reading any file; `trained_on`:
+    which of the models, by default that of the condition."""
     enrolled, tested = original_sets(condition, asv.protocol)
     return absent(
         lambda: asv.access.find_key(condition, asv.protocol),
         lambda: asv.access.find_enrollment(*enrolled),
-        *asv.finders((condition.asv_model, anon_suffix), enrolled, tested),
+        *asv.finders((trained_on or condition.asv_model, anon_suffix), enrolled, tested),
     )
 
 
 def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
     for system in () if asv.protocol.has_own_scoring else asv.under_test:
         for folder, condition in system.conditions(asv.protocol):
-            yield _Scoring(folder, condition, asv, system.anon_suffix)
+            yield _Scoring(folder, condition, asv, system.anon_suffix, condition.asv_model)
 
 
 def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
     """Yield the conditions of attackers who compare the vectors of an encoder of their own: those
-    without a model trained on anonymized speech."""
-    for one in attacked(asv, "cosine"):
-        if one.condition.asv_model == ORIGINAL:
+    without a model trained on anonymized speech, or by PLDA trained on crops of such speech."""
+    by_cosine = (one for one in attacked(asv, "cosine") if one.attacker.encoder != SPECTRUM)
+    for one in (*by_cosine, *attacked(asv, PLDA_CROPS)):
+        c = one.beside
+        is_scored = one.attacker.scoring == "cosine" or c.enrollment == c.trial == ANONYMIZED
+        if c.asv_model == ORIGINAL and is_scored:
             own = asv.of_system(one.system).of_attacker(one.attacker)
-            yield _Scoring(one.folder, one.condition, own, one.system.anon_suffix)
+            yield _Scoring(one.folder, one.condition, own, one.system.anon_suffix, ORIGINAL)
 
 
 def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
@@ -184,6 +283,7 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
             continue
         folder = model.model_folder(scoring.anon_suffix)
         needed += [(*name, folder) for name in scoring.original_sets]
+        needed += [(scoring.crops, "", folder)] * bool(scoring.crops)
     sets: dict[tuple[str, str], None] = {}
     data = asv.access.tree / "data"
     spoken = {one for one in needed if (data / f"{one[0]}{one[1]}" / "wav.scp").is_file()}

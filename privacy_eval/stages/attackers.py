@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +23,7 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker, Protocol
 from ..results.attacker_costs import AttackerCosts
-from ..tree.conditions import System, TrialCondition, original_sets
+from ..tree.conditions import System, TrialCondition, by_attacker, original_sets
 from .access import AsvSystems, SystemUnderTest
 
 if TYPE_CHECKING:
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 
 #: File beside scores, or x-vectors: the seconds that they took.
 SECONDS = ".seconds"
+
+
+#: Kinds of `MissingInput`: stages go on without the scores of these attackers.
+TRAINING, _OPTIONAL = "training speech of attackers", "vectors of other attackers"
+
+
+def as_optional(error: MissingInput) -> MissingInput:
+    """Return a missing input that stages go on without."""
+    return MissingInput(_OPTIONAL, error.where, error.name, error.folder)
 
 
 @dataclass(frozen=True)
@@ -151,17 +160,20 @@ class Attacked(NamedTuple):
     ----------
     folder : Path
         Of the attacker, in the condition's folder.
+    beside : TrialCondition
+        That of the challenge's own attacker.
     """
 
     attacker: Attacker
     system: SystemUnderTest
     folder: Path
     condition: TrialCondition
+    beside: TrialCondition
 
     @property
     def is_ignorant(self) -> bool:
         """Whether original enrollment meets anonymized trials, with a model of original speech."""
-        c = self.condition
+        c = self.beside
         return (c.enrollment, c.trial, c.asv_model) == (ORIGINAL, ANONYMIZED, ORIGINAL)
 
 
@@ -171,8 +183,8 @@ def attacked(asv: AsvSystems, scoring: str) -> Iterator[Attacked]:
     for system in asv.under_test if attackers else ():
         for folder, condition in system.scored_conditions(asv.protocol):
             for attacker in attackers:
-                by_attacker = replace(condition, attacker=attacker.id)
-                yield Attacked(attacker, system, folder / attacker.id, by_attacker)
+                own = by_attacker(condition, attacker, asv.protocol)
+                yield Attacked(attacker, system, folder / attacker.id, own, condition)
 
 
 def select_attackers(protocol: Protocol, names: str) -> set[str]:

@@ -15,6 +15,7 @@ from ..io.files import relative
 from ..io.inputs import Inputs
 from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
 from ..protocol.protocol import ANONYMIZED, Attacker
+from ..tree.conditions import by_attacker
 from ..tree.keys import first_file
 from .access import TRIALS, AsvSystems
 from .attackers import Attacked, Scoring, attacked
@@ -75,7 +76,9 @@ class _FusedScoring(Scoring):
         protocol = self.asv.protocol
         folders = {protocol.own_attacker: [self.folder.parent]}
         for other in protocol.other_attackers:
-            if other.scoring != "fused":
+            of_other = by_attacker(self.condition, other, protocol)
+            # Who states another attack model knows more than the attackers of this one.
+            if other.scoring != "fused" and of_other.asv_model == self.condition.asv_model:
                 folders[other.id] = [at / other.id for at in (self.folder.parent, self.ignorant)]
         files = {
             attacker: first_file([at / name for at in places for name in ("scores", "scores.gz")])

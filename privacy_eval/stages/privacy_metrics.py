@@ -32,6 +32,7 @@ from ..products.freshness import (
     source_from_fingerprint,
 )
 from ..products.jobs import estimate_lines, metrics_cost
+from ..protocol.protocol import LEARNT
 from ..results.definitions import fields_digest, metrics_digest, user_metrics
 from ..results.record_files import record_content, record_paths
 from ..tree.conditions import ConditionFiles, System, TrialCondition
@@ -386,11 +387,12 @@ class _ConditionRecord:
         return {name: summarize_targets(of_trials, of, **drawn) for name, of in chosen.items()}
 
     def _warnings(self, scores: Path, inputs: Inputs) -> list[str]:
-        """Return the warnings that the scores were made with, such as of too few pairs to align."""
+        """Return the warnings that the scores were made with, such as of too few pairs to align,
+        and what the attacker learnt from."""
         made = fingerprint_of(scores, inputs)
-        warnings = () if made is None else made.remarks
-        system = self.condition.system
-        return [f"{system}: {w.removeprefix(WARNING)}" for w in warnings if w.startswith(WARNING)]
+        remarks = () if made is None else made.remarks
+        kept = (text for text in remarks if text.startswith((WARNING, LEARNT)))
+        return [f"{self.condition.system}: {text.removeprefix(WARNING)}" for text in kept]
 
 
 def _groups(

@@ -5,10 +5,12 @@ It is measured for every results folder of a system, with the ASV system used th
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError
@@ -21,11 +23,12 @@ from ..products.freshness import (
     Paths,
     Product,
     Run,
+    Source,
     Sources,
     absent,
 )
 from ..products.jobs import similarity_cost
-from ..protocol.protocol import ResultsFolder, TrialSet
+from ..protocol.protocol import COEFFICIENTS, ORIGINAL, ResultsFolder, TrialSet
 from ..results.definitions import metrics_digest
 from ..results.record_files import record_content, record_paths, record_product
 from ..tree.conditions import SetCondition, set_condition
@@ -35,6 +38,10 @@ from .vector_sources import asv_sources
 
 #: Folder in which the scripts of 2020 store the voice similarity matrices of a trial set.
 FOLDER_2020 = "similarity_matrices_DeID_Gvd"
+
+#: Roles of the coefficients of enrollment and trials, and of their vectors.
+_COEFFICIENTS = "enrollment_coefficients", "coefficients"
+_VOICES = (("enrolled", "enrolled_anonymized"), ("original", "anonymized"))
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 1
@@ -98,8 +105,25 @@ class _Similarity:
         utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
         sets = {"original": (name, ""), "anonymized": (name, self.anon_suffix)}
-        model = self.part.asv_model, self.anon_suffix
-        return asv_sources(asv, model, sets, inputs, {"utt2spk": utt2spk})
+        model, own = (
+            (self.part.asv_model, self.anon_suffix),
+            dict[str, Path | Source](utt2spk=utt2spk),
+        )
+        enrolled = self.trial_set.enrollment_name
+        more = {"enrolled": (enrolled, ""), "enrolled_anonymized": (enrolled, self.anon_suffix)}
+        with contextlib.suppress(MissingInput):  # then nothing is said of pseudo-voices
+            if self.part.asv_model == ORIGINAL:
+                enrollment = asv.enrollment(enrolled, "")
+                for of_set in more.values():
+                    asv.find_vectors(*model, *of_set)
+                own["enrollment"] = Source(enrollment.path, enrollment.digest)
+                sets |= more
+        for role, folder in zip(_COEFFICIENTS, (enrolled, name), strict=True):
+            path = asv.access.tree / "data" / f"{folder}{self.anon_suffix}" / COEFFICIENTS
+            if path.is_file() and "enrollment" in own:
+                asv.access.check_inside(path)
+                own[role] = path
+        return asv_sources(asv, model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..asv.voice_similarity import files_2020, voice_similarity
@@ -127,9 +151,12 @@ class _Similarity:
             **made_of.provenance(),
             "options": {"allow_missing": left_out > 0},
         }
+        voices, drawn = self._voices(inputs, paths) if "enrollment" in paths else ({}, "")
         record = SimilarityRecord(
             self.condition,
             trained_on,
+            voices=voices,
+            drawn=drawn,
             metrics={v: similarity_metrics(s) for v, s in measured.by_variant.items()},
             n_speakers=len(measured.speakers),
             n_utterances=measured.n_utterances,
@@ -146,6 +173,42 @@ class _Similarity:
             f"{left_out} utterances left out" if left_out else "",
             remarks=tuple(measured.failed.values()),
         )
+
+    def _voices(self, inputs: Inputs, paths: Paths) -> tuple[dict[str, tuple[float, ...]], str]:
+        """Measure the pseudo-voices of enrollment and trials, and whose their coefficients are,
+        where these are known."""
+        import numpy as np
+
+        from ..io.data_dir import read_utt2dur, read_utt2spk
+        from ..metrics.pseudo_voices import drawn_by, pseudo_voices
+
+        enrolled = self.asv.enrollment(self.trial_set.enrollment_name, "").members
+        tried = read_utt2spk(inputs.load(paths["utt2spk"]))
+        sides = {u: s for s, of in enrolled.items() for u in of}, tried
+        rows: list[list[Any]] = [[], [], []]
+        for number, (of_side, roles) in enumerate(zip(sides, _VOICES, strict=True)):
+            first, second = (
+                self.asv.compared_vectors(self.part.asv_model, paths[f"{role}_vectors"])
+                for role in roles
+            )
+            ids = [u for u in of_side if u in first and u in second]
+            for of, vectors in zip(rows, (first, second), strict=False):
+                of.append(vectors.matrix[vectors.rows(ids, "pseudo-voices")])
+            rows[2] += [(of_side[u], number) for u in ids]
+        original, anonymized = (np.concatenate(of) for of in rows[:2])
+        speakers, is_trial = zip(*rows[2], strict=True) if rows[2] else ((), ())
+        voices = pseudo_voices(original, anonymized, speakers, is_trial)
+        if not {*_COEFFICIENTS} <= paths.keys():
+            return voices, ""
+        known = [read_utt2dur(inputs.load(paths[role]), ()) for role in _COEFFICIENTS]
+        both = {**known[0], **known[1]}
+        whose = {
+            u: f"{number} {s}"
+            for number, of_side in enumerate(sides)
+            for u, s in of_side.items()
+            if u in both
+        }
+        return voices, drawn_by(both, whose)
 
 
 def missing_inputs(

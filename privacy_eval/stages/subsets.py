@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import PrivacyEvalError
+from ..choices import grouped
+from ..errors import PrivacyEvalError, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import (
     FEATURE_FILES,
@@ -24,7 +25,9 @@ from ..io.data_dir import (
     combine_data_dirs,
     read_data_dir,
     read_list,
+    speakers_of_crops,
     subset_data_dir,
+    utterance_of,
     write_data_dir,
 )
 from ..io.files import digest, locked_folder, relative, sweep
@@ -41,8 +44,11 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import DataFolder, Protocol
-from .access import TreeAccess
+from ..protocol.protocol import CROPS, OF_CROPS, DataFolder, Protocol
+from .access import AsvSystems, TreeAccess
+
+#: Crops of a speaker that attackers learn from: a minute and a half; more gain little.
+MOST_CROPS = 30
 
 # Files that Kaldi adds to a data folder and can regenerate.
 _BY_KALDI = re.compile(r"cmvn\.scp|frame_shift|split\d+(utt)?|conf|log|q|\.backup")
@@ -220,6 +226,71 @@ def _product(
         guarded=True,
     )
     return product
+
+
+def make_crops(asv: AsvSystems, attackers: Collection[str], run: Run) -> Outcome:
+    """Make the data folders of crops of training speech that some attackers learn from, where
+    there are recordings: of original speech, and of its anonymized copies."""
+    of_crops = [a for a in asv.protocol.attackers if a.scoring in OF_CROPS and a.id in attackers]
+    names = dict.fromkeys(
+        f"{asv.protocol.attacker_training}{suffix}"
+        for suffix in ("", *asv.suffixes)
+        if of_crops and asv.protocol.attacker_training
+    )
+    data = asv.access.tree / "data"
+    spoken = [
+        name for name in names if (data / name / "wav.scp").is_file() and _usable(data / name)
+    ]
+    products = [_crops(asv.access, name, asv.protocol.crop) for name in spoken]
+    with locked_folder(data):
+        return bring_up_to_date(products, asv.access.inputs, Run(dry_run=run.dry_run))
+
+
+def _crops(access: TreeAccess, name: str, seconds: float) -> _DataFolder:
+    """Return the data folder of the first crops of every speaker of another one."""
+    source, target = access.tree / "data" / name, access.tree / "data" / f"{name}{CROPS}"
+    reader = access.audio_reader(source)
+
+    def find(inputs: Inputs) -> Sources:
+        files = [source / file for file in ("utt2spk", "wav.scp", "segments")]
+        present = [path for path in files if path.is_file()]
+        access.check_in_tree(*present)
+        return {relative(path, access.tree): path for path in present}
+
+    def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        crops = reader.cropped(seconds)
+        speaker_of = speakers_of_crops(inputs.load(source / "utt2spk"), crops.ids)
+        number = {crop: int(crop.rpartition("-c")[2]) for crop in crops.ids}
+        members = {
+            speaker: sorted(sorted(of, key=lambda crop: (number[crop], crop))[:MOST_CROPS])
+            for speaker, of in sorted(grouped(crops.ids, speaker_of.__getitem__).items())
+        }
+        kept = sorted(crop for of in members.values() for crop in of)
+        text = {
+            "wav.scp": inputs.load(source / "wav.scp").content,
+            "segments": _lines(map(crops.segment, kept)),
+            "utt2spk": _lines(f"{crop} {speaker_of[crop]}" for crop in kept),
+            "spk2utt": _lines(f"{speaker} {' '.join(of)}" for speaker, of in members.items()),
+        }
+        short = len(reader.ids) - len({*map(utterance_of, crops.ids)})
+        remarks = (f"{counted(short, 'utterance')} shorter than {seconds:g} s",) * (short > 0)
+        return Content({target / file: content for file, content in text.items()}, remarks=remarks)
+
+    return _DataFolder(
+        target.name,
+        access.tree,
+        target / NOTE,
+        (),
+        find,
+        make,
+        subject={"crops_of": name},
+        options={"seconds": seconds, "most": MOST_CROPS, "bytes": reader.size(reader.ids)},
+        guarded=True,
+    )
+
+
+def _lines(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
 def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> _Recipe:

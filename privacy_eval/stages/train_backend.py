@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..asv.tree_vectors import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
+from ..io.data_dir import read_utt2spk
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..products.freshness import (
@@ -21,8 +22,9 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import AsvModel
+from ..protocol.protocol import CROPS, PLDA_CROPS, AsvModel
 from .access import AsvSystems
+from .attackers import attacked
 
 
 def train_backends(asv: AsvSystems, run: Run = Run(), *, lda_dim: int | None = None) -> Outcome:
@@ -52,6 +54,12 @@ def _trainings(asv: AsvSystems) -> list[_Training]:
             model = asv.protocol.asv_model(part.asv_model)
             if model is not None and model.backend == "plda":
                 training = _Training(model, system.anon_suffix, asv)
+                trainings.setdefault(training.folder, training)
+    for one in attacked(asv, PLDA_CROPS):
+        own = asv.of_system(one.system).of_attacker(one.attacker)
+        for model in own.protocol.asv_models:
+            training = _Training(model, one.system.anon_suffix, own)
+            if vector_file(training.folder) is not None:  # else nobody wants it
                 trainings.setdefault(training.folder, training)
     return list(trainings.values())
 
@@ -107,8 +115,11 @@ class _Training:
         from ..asv.model_folder import save_backend, train_from_vectors
 
         vectors = self.asv.read_vectors(paths["vectors"])
-        utt2spk = inputs.load(paths["utt2spk"])
-        trained = train_from_vectors(vectors, utt2spk, lda_dim=self.lda_dim)
+        utt2spk, lda_dim = inputs.load(paths["utt2spk"]), self.lda_dim
+        if lda_dim is None and self.model.training_set.endswith(CROPS):  # of few speakers
+            speakers = len({*read_utt2spk(utt2spk).values()})
+            lda_dim = max(1, min(150, vectors.matrix.shape[1], speakers - 1))
+        trained = train_from_vectors(vectors, utt2spk, lda_dim=lda_dim)
         with tempfile.TemporaryDirectory() as scratch:
             save_backend(Path(scratch), trained)
             files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}

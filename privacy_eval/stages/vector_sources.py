@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..asv.tree_vectors import OTHER_VECTORS
+from ..choices import ENCODERS
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs
 from ..products.freshness import (
@@ -23,6 +24,7 @@ from .access import AsvSystems
 
 if TYPE_CHECKING:
     from ..io.kaldi_objects import FloatMatrix
+    from ..speech.encoders import EncoderChoice
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.
 VECTORS_NOTE, EXTRACTOR_ROLE = ".xvectors.json", "extractor"
@@ -111,6 +113,20 @@ def asv_sources(
     }
     network = networks.pop() if len(networks) == 1 else None
     return {**backend, **own, **vectors, **({EXTRACTOR_ROLE: network} if network else {})}
+
+
+def encoder_of(asv: AsvSystems, folder: str, cache: Path | None) -> EncoderChoice | None:
+    """Return the encoder that the protocol names for the vectors of a model folder; an ONNX file is
+    relative to the tree."""
+    from ..speech.encoders import EncoderChoice
+
+    name, front_end = asv.protocol.encoder_of(folder)
+    if not name:
+        return None
+    if name in ENCODERS:
+        return EncoderChoice(name, cache=cache)
+    path, tree = Path(front_end), asv.access.tree
+    return EncoderChoice(str(tree / name), str(tree / path) if path.suffix else front_end or None)
 
 
 def extractor_commands(folders: Iterable[Path], tree: Path) -> dict[str, str]:

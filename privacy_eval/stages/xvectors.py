@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ..choices import ENCODERS
 from ..errors import PrivacyEvalError, describe
 from ..io.files import digest, read_bytes, relative
 from ..io.inputs import Inputs
@@ -34,6 +33,7 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
+from ..protocol.protocol import CROPS
 from ..speech.audio import AudioReader
 from ..speech.encoders import Encoder, EncoderChoice, encode_utterances
 from ..speech.features import (
@@ -55,7 +55,7 @@ from .asv_scores import vector_sets
 from .attackers import SECONDS
 from .extractor_command import earlier_extraction, extract_by_command
 from .user_command import UserCommand
-from .vector_sources import EXTRACTOR_ROLE, VectorSet, packed_vectors
+from .vector_sources import EXTRACTOR_ROLE, VectorSet, encoder_of, packed_vectors
 
 #: Kind of `MissingInput`.
 EXTRACTOR = "x-vector extractor"
@@ -85,7 +85,7 @@ def make_vectors(
     """
     names, folders = vector_sets(asv, attackers), asv.protocol.external_vector_folders
     shared = {
-        f: _Shared(asv, _encoder_of(asv, f, cache) or (None if f in folders else encoder))
+        f: _Shared(asv, encoder_of(asv, f, cache) or (None if f in folders else encoder))
         for _, f in names
     }
     outcome = Outcome()
@@ -104,18 +104,6 @@ def make_vectors(
             outcome.add(earlier)
     outcome.add(_extract(sets, asv, run))
     return outcome
-
-
-def _encoder_of(asv: AsvSystems, folder: str, cache: Path | None) -> EncoderChoice | None:
-    """Return the encoder that the protocol names for the vectors of a model folder; an ONNX file is
-    relative to the tree."""
-    name, front_end = asv.protocol.encoder_of(folder)
-    if not name:
-        return None
-    if name in ENCODERS:
-        return EncoderChoice(name, cache=cache)
-    path, tree = Path(front_end), asv.access.tree
-    return EncoderChoice(str(tree / name), str(tree / path) if path.suffix else front_end or None)
 
 
 def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:
@@ -213,7 +201,8 @@ class _Shared:
     def network(self, folder: Path, inputs: Inputs) -> Path | Source:
         """The network or model as results name it."""
         if self.encoder is not None:
-            sha256 = self.encoder.identity(inputs.sha256(self.encoder.files["model"]))
+            model = self.encoder.files.get("model")
+            sha256 = self.encoder.identity("" if model is None else inputs.sha256(model))
             return Source(self.tree / Path(self.encoder.name).name, sha256)
         return network_source(self.extractor_files(folder), inputs)
 
@@ -330,7 +319,7 @@ class _Part:
         unreadable: list[str] = []
 
         def skip(name: str, error: PrivacyEvalError) -> None:
-            if not allow_missing:
+            if not (allow_missing or self.set.data_set.endswith(CROPS)):  # of silence
                 raise error
             unreadable.append(str(error))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from ..protocol.protocol import (
     CHALLENGE_ATTACKERS,
     ORIGINAL,
     SPEECH,
+    Attacker,
     Protocol,
     ResultsFolder,
     TrialSet,
@@ -278,6 +279,19 @@ def trial_conditions(
             system, part.suffix, name, *cell, *speech, attack, *sets, protocol.own_attacker
         )
     return conditions
+
+
+def by_attacker(
+    condition: TrialCondition, attacker: Attacker, protocol: Protocol
+) -> TrialCondition:
+    """Return the condition of another attacker's scores beside those of the challenge's own, with
+    the attack model that it states for such speech."""
+    own = replace(condition, attacker=attacker.id)
+    if attacker.attack_model:
+        model = protocol.attack(attacker.attack_model)
+        if (model.enrollment, model.trial) == (own.enrollment, own.trial):
+            return replace(own, asv_model=model.asv_model, attack_model=model.id)
+    return own
 
 
 def is_needed(condition: TrialCondition, protocol: Protocol) -> bool:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
+import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ..asv.tree_vectors import BACKEND_FILES
-from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, grouped
+from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
 from ..errors import PrivacyEvalError, abbreviate, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
@@ -30,7 +32,13 @@ from ..io.kaldi_objects import CONTROL
 from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
-from ..protocol.protocol import ENCODERS_FOLDER
+from ..protocol.protocol import (
+    DEFAULT_CROP,
+    ENCODERS_FOLDER,
+    LDA,
+    LDA_JOINT,
+    PLDA_CROPS,
+)
 from ..speech.audio import soundfile
 from ..speech.encoders import EncoderChoice, check_encoders
 from ..speech.recordings import Recording, look_at
@@ -55,6 +63,12 @@ _EVERYONE = {_ALL: "all"}
 _WHOLE = f"speech_trials_{_ALL}"
 #: Alignments of the vectors of encoders, and what they are.
 _ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
+#: Discriminants of the vectors of encoders.
+_DISCRIMINANTS = {
+    LDA: "discriminant of {}",
+    LDA_JOINT: "joint discriminant of {}",
+    PLDA_CROPS: "PLDA of {} (crops)",
+}
 
 #: Files by suffix and utterance, and what gets the number of recordings looked at.
 _Paths = Mapping[str, Mapping[str, Path]]
@@ -120,6 +134,8 @@ class AudioFolders:
         Level of the folders that are the speakers, 1 for the first, where no list names them.
     allow_unusable : float
         Percent of the recordings that may be left out, as later stages cannot use them.
+    crop : float
+        Seconds of the pieces of training speech that attackers learn from.
     """
 
     original: Path
@@ -134,6 +150,7 @@ class AudioFolders:
     encoders: tuple[str, ...] = ()
     speaker_level: int | None = None
     allow_unusable: float = 5.0
+    crop: float = DEFAULT_CROP
 
 
 @dataclass(frozen=True)
@@ -236,7 +253,11 @@ def make_tree(
     remarks += _caveats(source, folders) + [*_remarks(folders[0], sets)]
     is_informed = _TRAINING in sets and f"data/{_TRAINING}{ANON_SUFFIX}/wav.scp" in files
     is_informed |= _TRAINING in sets and source.anonymized is None
+    source = replace(source, crop=_crop(recordings))
     files[PROTOCOL] = _protocol(source, folders[0], sets, is_informed, tuple(remarks)).encode()
+    if source.encoders and not is_informed:
+        lacks = "attackers who learn from anonymized speech are left out"
+        remarks.append(f"{lacks}: --training DIR names speech of other speakers to anonymize, too")
     everything = [path for paths in audio.values() for path in paths.values()]
     taken = zip(("speakers", "training speakers"), folders, strict=False)
     return NewTree(
@@ -246,6 +267,14 @@ def make_tree(
         (*remarks, *folders[0].remarks),
         tuple(f"{what} {folder.speakers}" for what, folder in taken),
     )
+
+
+def _crop(recordings: Iterable[Recording]) -> float:
+    """Return the seconds of the pieces of training speech: half of the median recording, if that is
+    less than the usual."""
+    training = [r.seconds for r in recordings if r.part.startswith("training") and r.seconds]
+    half = math.floor(5 * statistics.median(training)) / 10 if training else DEFAULT_CROP
+    return min(max(half, 1.0), DEFAULT_CROP)
 
 
 def _of_data_folders(source: AudioFolders, tree: Path) -> AudioFolders:
@@ -608,17 +637,22 @@ def _encoder_models(
             {"id": name if number else "cosine", "title": f"cosine of {vectors}", "knows": voices}
             | {"scoring": "cosine", **one}
         )
+        learnt = {"knows": [*voices, "training"], **one}
         for alignment, how in _ALIGNMENTS.items() if is_informed else ():
-            attackers.append(
-                {
-                    "id": f"{name}-{alignment}" if number else alignment,
-                    "title": f"aligned {vectors} ({how})",
-                    "knows": [*voices, "training"],
-                    "scoring": "aligned",
-                    "alignment": alignment,
-                    **one,
-                }
-            )
+            named = f"{name}-{alignment}" if number else alignment
+            aligned = {"title": f"aligned {vectors} ({how})", "scoring": "aligned"}
+            attackers.append({"id": named, **aligned, "alignment": alignment, **learnt})
+        for scoring, how in _DISCRIMINANTS.items() if is_informed else ():
+            named = f"{name}-{scoring}" if number else scoring
+            informed = {"scoring": scoring, "attack_model": "semi-informed"}
+            attackers.append({"id": named, "title": how.format(vectors), **informed, **learnt})
+    by_spectrum = {"encoder": SPECTRUM, "knows": voices}
+    title = {"title": "spectrum"}
+    attackers.append({"id": SPECTRUM, **title, "scoring": "cosine", **by_spectrum})
+    if is_informed:
+        title = {"title": "joint discriminant of the spectrum", "attack_model": "semi-informed"}
+        learnt = {"scoring": LDA_JOINT, **by_spectrum, "knows": [*voices, "training"]}
+        attackers.append({"id": f"{SPECTRUM}-{LDA_JOINT}", **title, **learnt})
     if speech.said:
         words = {"id": "words", "title": "words alone", "knows": ["words"], "scoring": "words"}
         attackers.append(words)
@@ -629,7 +663,8 @@ def _encoder_models(
             {"id": "fused", "title": "fusion of the others", "knows": knows, "scoring": "fused"}
         )
     model = f"{{trained_on: original, folder: {ENCODERS_FOLDER}/{names[0]}, backend: cosine}}"
-    lines = [f"asv_models:\n  - {model}\n", f"training_set: {_TRAINING}\n", "attackers:\n"]
+    lines = [f"asv_models:\n  - {model}\n", f"training_set: {_TRAINING}\n"]
+    lines += [f"crop: {source.crop:g}\n"] * (source.crop != DEFAULT_CROP) + ["attackers:\n"]
     lines += [f"  - {json.dumps(attacker, ensure_ascii=False)}\n" for attacker in attackers]
     return "".join(lines)
 

@@ -6,14 +6,14 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.confine import paths_outside
 from ..io.inputs import Inputs
 from ..protocol.protocol import ANONYMIZED, Protocol
-from .conditions import ConditionFiles, TrialCondition
+from .conditions import ConditionFiles, TrialCondition, by_attacker
 
 # Hidden folders, and metadata in archives created by macOS.
 _IGNORED = (".", "__MACOSX")
@@ -168,7 +168,7 @@ class Search:
         them; without those of the challenge's own attacker where only others have scores."""
         own, present = self.files(condition, folder), {f.name for f in subfolders(folder)}
         others = [
-            self.files(replace(condition, attacker=attacker.id), folder / attacker.id)
+            self.files(by_attacker(condition, attacker, self.protocol), folder / attacker.id)
             for attacker in self.protocol.other_attackers
             if attacker.id in present
         ]

@@ -1,4 +1,4 @@
-"""Attackers: words, ridge maps and score normalization, and their peak memory."""
+"""Attackers: words, maps, discriminants, spectra and normalization, and their peak memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
 
 from privacy_eval.attackers.alignment import PENALTIES, no_alignment, ridge
+from privacy_eval.attackers.discriminant import lda
 from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
+from privacy_eval.speech.audio import Audio
+from privacy_eval.speech.spectrum import Spectrum
 
 from .measuring import Measure, Row, constant, processor
+from .speech import utterances
 
 #: Of this process, in GiB.
 MEMORY_GOAL = 1.0
@@ -27,6 +33,13 @@ def rows(scale: int) -> Iterator[Row]:
     yield Row(work, "products", (2.0,), partial(ridge_map, pairs), checked=scale > 1)
     work = f"AS-norm, {speakers**2:.0e} trials, cohort of 1000"
     yield Row(work, "products, sort", (2.0,), partial(normalization, speakers))
+    crops = 20_000 // scale
+    work = f"discriminant, {crops} crops of 512 dimensions"
+    yield Row(work, "products, eigenvalues", (2.0,), partial(discriminant, crops))
+    number = 360 // scale
+    work = f"spectrum, {number // 6} minutes of speech"
+    goal = (8 / 3600,)
+    yield Row(work, "real time", goal, partial(utterances, spectrum, number), checked=False)
 
 
 def words(texts: int, _: Path) -> tuple[Measure, Measure]:
@@ -46,6 +59,25 @@ def ridge_map(pairs: int, _: Path) -> tuple[Measure, Measure]:
             x @ weights
 
     return processor(lambda: ridge(x, y)), processor(products)
+
+
+def discriminant(crops: int, _: Path) -> tuple[Measure, Measure]:
+    """Learn a discriminant of 1000 speakers, against its products and its eigenvalues."""
+    generator = np.random.default_rng(8)
+    vectors, speakers = generator.standard_normal((crops, 512)), np.arange(crops) % 1000
+    names = [f"s{n}" for n in speakers.tolist()]
+    means = vectors[:1000]
+
+    def work() -> None:
+        within = vectors.T @ vectors
+        scipy.linalg.eigh(means.T @ means, within, subset_by_index=(362, 511))
+
+    return processor(lambda: lda(vectors, names)), processor(work)
+
+
+def spectrum(samples: NDArray[np.int16]) -> object:
+    """Compute the statistics of a spectrum."""
+    return Spectrum().encode(Audio(samples, 16_000))
 
 
 def normalization(number: int, _: Path) -> tuple[Measure, Measure]:

@@ -147,7 +147,7 @@ def test_large_blocks_are_computed_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
         (lambda: cohort_statistics([[1.0]], [[2.0, 1.0]]), "1 and of 2 dimensions"),
         (
             lambda: aligned_scores(np.eye(3), np.eye(3), align("centered", np.eye(2), np.eye(2))),
-            "the alignment has 2",
+            "learnt from those of 2",
         ),
     ],
 )

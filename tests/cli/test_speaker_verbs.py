@@ -105,6 +105,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     stage = tree | jobs | {"config", "scp_base", "details"}
     attackers = {"attackers", "align", "align_from", "align_to", "top"}
     attackers |= {"cohort", "cohort_anonymized", "cohort_spk2utt"}
+    attackers |= {"standardize", "lda", "lda_utt2spk", "lda_dim", "lda_ridge"}
     asv_scores = keywords(score_trials) | enrolled | vectors | stage | attackers
     assert of("asv-scores") | reading == asv_scores | reading
     # `part` is for the sets of a tree; there is one variant or both.
@@ -295,7 +296,7 @@ def test_training_a_back_end(files: Files) -> None:
     lines_to(utt2spk, utt2spk.read_text().splitlines()[:-5])
     run = cli("train-backend", *common, "--out", out)
     assert run.code == 1
-    assert "5 utterances have no speaker in" in run.err
+    assert "no speaker of 5 utterances" in run.err
     assert run.err.endswith("t18-u3, t19-u0, t19-u1, t19-u2, t19-u3\n")
 
 

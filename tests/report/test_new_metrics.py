@@ -221,6 +221,9 @@ def of_gender(gender: str) -> Protocol:
     for attack in plain["attack_models"]:
         attack["id"] = f"x-{attack['id']}"
     plain["average_attack_model"] = "x-lazy-informed"
+    for attacker in plain["attackers"]:
+        if "attack_model" in attacker:
+            attacker["attack_model"] = f"x-{attacker['attack_model']}"
     return protocol_from_dict(plain, "mine.yaml")
 
 

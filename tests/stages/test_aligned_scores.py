@@ -386,7 +386,8 @@ def test_all_attackers_of_2024_through_all_stages(tmp_path: Path) -> None:
     results = read_results(tree / "exp/privacy_eval/results.json")
     ignorant = [r for r in results.verification if r.condition.attack_model == "ignorant"]
     tried = Counter(r.condition.attacker for r in ignorant)
-    assert tried == dict.fromkeys((a.id for a in results.protocol.attackers), 4)
+    without_recordings = (a for a in results.protocol.attackers if not a.encoder)
+    assert tried == dict.fromkeys((a.id for a in without_recordings), 4)
     eers = {
         a: [r.metrics["exact"]["eer"] for r in ignorant if r.condition.attacker == a] for a in tried
     }

@@ -88,12 +88,14 @@ def test_an_encoder_attacks_a_tree_of_2024(tmp_path: Path) -> None:
     """Beside the challenge's attacker, where the model trained on original speech has scores."""
     shutil.unpack_archive(ROOT / "tests/data/golden/editions/trees.tar.xz", tmp_path)
     tree = tmp_path / "tree2024"
-    noise = np.random.default_rng(0).normal(0, 3000, 8000).astype(np.int16)
-    soundfile.write(tree / "noise.wav", noise, 16000)
+    noise = np.random.default_rng(0).normal(0, 3000, (8, 8000)).astype(np.int16)
+    for number, samples in enumerate(noise):
+        soundfile.write(tree / f"noise{number}.wav", samples, 16000)
     for name in ("enrolls", "trials_f"):
         for data in tree.glob(f"data/libri_test_{name}*"):
-            lines = (data / "utt2spk").read_text().splitlines()
-            lines_to(data / "wav.scp", (f"{line.split()[0]} noise.wav" for line in lines))
+            lines = enumerate((data / "utt2spk").read_text().splitlines())
+            scp = (f"{line.split()[0]} noise{number % 8}.wav" for number, line in lines)
+            lines_to(data / "wav.scp", scp)
     run = run_program(
         *(ROOT / "recipes/vpc2024/run.sh", "--tree", tree, "--stage", 5, "--stop-stage", 5),
         *("--encoder", ONNX, "--nj", 1, "--allow-missing"),
