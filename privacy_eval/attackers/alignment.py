@@ -45,6 +45,8 @@ class AffineMap:
     def __call__(self, vectors: ArrayLike) -> FloatArray:
         """Map vectors, an array of shape (N, D)."""
         given = as_array(vectors, "vectors", np.float64)
+        if given.ndim != 2 or not np.isfinite(given).all():
+            raise PrivacyEvalError("vectors must be the rows of an array, and finite")
         if self.offset.size not in (1, given.shape[1]):
             raise PrivacyEvalError(
                 f"vectors of {given.shape[1]} dimensions, learnt from those of {self.offset.size}"

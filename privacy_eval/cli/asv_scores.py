@@ -117,9 +117,9 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
         refuse_given(arguments, _LDA, "goes with --lda")
     elif arguments.lda_utt2spk is None:
         raise UsageError("--lda needs --lda-utt2spk")
-    if arguments.lda or arguments.standardize:
-        if arguments.backend != "cosine" or arguments.align is not None:
-            raise UsageError("--standardize and --lda go with --backend cosine, without --align")
+    alone = arguments.backend == "cosine" and arguments.align is None
+    if (arguments.lda or arguments.standardize) and not alone:
+        raise UsageError("--standardize and --lda go with --backend cosine, without --align")
     if arguments.align is None:
         refuse_given(arguments, (*_PAIRS, *_COHORT, "top"), "goes with --align")
         return
@@ -156,22 +156,19 @@ def _mapped(
         other_conditions,
         training_remarks,
     )
-    from ..io.data_dir import read_utt2spk
+    from ..io.data_dir import speakers_of_crops
     from .inputs import load_vectors
 
     learnt, remarks, standardize = None, list[str](), arguments.standardize
     if arguments.lda:
         utt2spk: Path = arguments.lda_utt2spk
-        speaker_of = read_utt2spk(utt2spk)
         sets = [load_vectors(arguments, path, double=True) for path in arguments.lda]
-        used = {u: speaker_of.get(u) for of in sets for u in of.ids}
-        _refuse_shared(utt2spk, used, enrollment, trials)
+        speaker_of = speakers_of_crops(utt2spk, (u for of in sets for u in of.ids))
+        _refuse_shared(utt2spk, speaker_of, enrollment, trials)
         options = {"dimensions": arguments.lda_dim, "ridge": arguments.lda_ridge}
         given = {name: value for name, value in options.items() if value is not None}
         learnt = learn_lda(sets, speaker_of, f"{utt2spk}", standardize=standardize, **given)
-        remarks = training_remarks(map(speaker_of.__getitem__, used), f"{utt2spk}")
-        if not standardize:
-            remarks += other_conditions(sets[-1], speaker_of, tried, trials, f"{utt2spk}")
+        remarks = training_remarks(speaker_of.values(), f"{utt2spk}")
     first, second, more = compared_sides(
         enrolled,
         enrollment.members,
@@ -181,6 +178,8 @@ def _mapped(
         learnt=learnt,
         allow_missing=arguments.allow_missing,
     )
+    if arguments.lda and not standardize:
+        remarks += other_conditions(sets[-1], speaker_of, tried, trials, f"{utt2spk}")
     for text in (*remarks, *more):
         log(f"privacy-eval: {text}")
     return first, second

@@ -70,6 +70,7 @@ def _remarks(results: Results, out: Path) -> list[str]:
     PrivacyEvalError
         There is no evaluated condition.
     """
+    from ..protocol.protocol import LEARNT
     from ..report.notes import caveat_notes
     from ..results.signature import comparability_notes
 
@@ -80,7 +81,7 @@ def _remarks(results: Results, out: Path) -> list[str]:
     if more := len(left_out[_SHOWN:]):
         remarks.append(f"left out: {more} more, named in {out / 'left_out.txt'}")
     notes = [*caveat_notes(results.verification), *comparability_notes(results)]
-    remarks += [f"warning: {note}" for note in notes]
+    remarks += [f"warning: {note}" for note in notes if f": {LEARNT} " not in note]
     if not results.verification:
         for remark in remarks[:_SHOWN]:
             log(f"privacy-eval: {remark}")

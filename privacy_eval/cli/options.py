@@ -136,14 +136,6 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def seconds(text: str) -> float:
-    """Parse a duration of at least a tenth of a second."""
-    value = float(text)
-    if not 0.1 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected seconds from 0.1, not {text!r}")
-    return value
-
-
 def one_of(numbers: range) -> Callable[[str], int]:
     """Return the option type of whole numbers in a range."""
 

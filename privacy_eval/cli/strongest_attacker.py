@@ -102,18 +102,16 @@ def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, 
     from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
 
     own, one, caveats = attackers[name], attacker_id(name), dict[str, str]()
+    floors = {WORDS: WEAKER_THAN_WORDS, SPECTRUM: WEAKER_THAN_SPECTRUM}
     for other, of in sorted(attackers.items(), key=lambda o: -o[1]["eer"]):
         two = attacker_id(other)
-        is_words = two == WORDS and one not in (WORDS, "fused")
-        is_floor = is_words or (two == SPECTRUM and one not in (WORDS, "fused", SPECTRUM))
-        if not is_floor and not is_variant(two, one, ("", *CHALLENGE_ATTACKERS)):
+        key = floors.get(two, "") * (one not in (WORDS, "fused", two))
+        key = key or WEAKER_THAN_VARIANT * is_variant(two, one, ("", *CHALLENGE_ATTACKERS))
+        if not key:
             continue
         first, second = (r for r in (own.replicates, of.replicates) if r is not None)
         one_eer, two_eer = (r.values["exact eer"] for r in (first, second))
         bounds = paired_bounds(one_eer, two_eer, first.n_speakers)
         if is_weaker(own["eer"], of["eer"], bounds):
-            of_floor = WEAKER_THAN_WORDS if is_words else WEAKER_THAN_SPECTRUM
-            key = of_floor if is_floor else WEAKER_THAN_VARIANT
             caveats[key] = overestimate_reason(key, "eer", of["eer"], bounds, other)
-    keys = WEAKER_THAN_WORDS, WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT
-    return {key: caveats[key] for key in keys if key in caveats}
+    return {key: caveats[key] for key in (*floors.values(), WEAKER_THAN_VARIANT) if key in caveats}

@@ -50,10 +50,10 @@ def _stage(arguments: argparse.Namespace) -> int:
     from .inputs import load_asv_systems, log_if_not_applicable, log_notes, report_outcome
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)
-    if log_if_not_applicable(protocol, "training of back ends"):
-        return 0
     asv = load_asv_systems(arguments, protocol, anonymized=False)
+    outcome = train_backends(asv, lda_dim=arguments.lda_dim)
+    nothing = not any(vars(outcome).values())
+    if nothing and log_if_not_applicable(protocol, "training of back ends"):
+        return 0
     log_notes(asv.notes)
-    return report_outcome(
-        arguments, train_backends(asv, lda_dim=arguments.lda_dim), "back ends", "trained"
-    )
+    return report_outcome(arguments, outcome, "back ends", "trained")

@@ -20,7 +20,6 @@ from .options import (
     path,
     progress,
     runs_as_stage,
-    seconds,
     two_usages,
     value,
 )
@@ -60,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = f"{', '.join(ENCODERS)} or FILE.onnx, instead of a Kaldi network"
     parser.add_argument("--encoder", **value("NAME", names))
     crop = "of whole pieces of the utterances, <utterance>-c<k>, without the rest"
-    files.add_argument("--crop", **value("SECONDS", crop, type=seconds))
+    files.add_argument("--crop", **value("SECONDS", crop, type=float))
     front_end = "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
     parser.add_argument("--front-end", **value("NAME", front_end))
     add(parser, "--cache")
@@ -160,14 +159,16 @@ def _files(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from ..asv.model_folder import save_vectors
-    from ..io.data_dir import read_utt2spk
+    from ..io.data_dir import read_utt2spk, utterance_of
     from .audio import audio_reader, log_remarks
 
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
     reader, show = audio_reader(arguments, mix=arguments.encoder is not None), progress()
     if arguments.crop is not None:
-        reader = reader.cropped(arguments.crop)
+        whole, reader = len(reader.ids), reader.cropped(arguments.crop)
+        if short := whole - len({*map(utterance_of, reader.ids)}):
+            log(f"privacy-eval: {counted(short, 'utterance')} shorter than {arguments.crop:g} s")
     network, extracted = (_with_encoder if arguments.encoder else _with_kaldi)(arguments, reader)
     vectors = {}
     for number, (name, vector) in enumerate(extracted, 1):

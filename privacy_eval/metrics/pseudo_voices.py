@@ -25,7 +25,7 @@ VERDICTS = {
 #: Fewer speakers carry no verdict; parts of the consistency of original speech that may be lost
 #: between enrollment and trials, between utterances, and towards the original voice; speakers who
 #: share a voice; least consistency of original speech.
-_LEAST_SPEAKERS, _SIDES, _UTTERANCES, _ORIGINAL, _SHARED, _LEAST = 5, 0.15, 0.25, 0.1, 0.5, 0.2
+_LEAST_SPEAKERS, _SIDES, _UTTERANCES, _ORIGINAL, _SHARED, _LEAST = 5, 0.15, 0.25, 0.35, 0.5, 0.2
 _DRAWS = 1000
 
 
@@ -91,7 +91,7 @@ def pseudo_voices(
         np.add.at(of_side, sides, unit)
         sums.append((unit, of_side.reshape(speakers, 2, -1)))
     drawn = np.random.default_rng(0).multinomial(speakers, np.full(speakers, 1 / speakers), _DRAWS)
-    weights = np.vstack([np.ones(speakers), drawn]).astype(np.float64)
+    weights = np.vstack([np.ones(speakers), drawn]) / speakers
     (first, of_first), (second, of_second) = sums
     rates, bar = dict[str, FloatArray](), math.nan
     for prefix, of in (("original_", of_first), ("", of_second)):
@@ -99,22 +99,24 @@ def pseudo_voices(
         different = _over_pairs(others, weights)
         if math.isnan(bar):  # of original speech
             bar = float(0.9 * within.mean() + 0.1 * different[0])
-        rates[f"{prefix}within"] = _consistency(_over(within, weights), different)
-        rates[f"{prefix}between"] = _consistency(_over(between, weights), different)
+        rates[f"{prefix}within"] = _consistency(weights @ within, different)
+        rates[f"{prefix}between"] = _consistency(weights @ between, different)
         rates[f"{prefix}collisions"] = _over_pairs((others >= bar).astype(np.float64), weights)
     totals, number = of_first.sum(axis=1), counts.sum(axis=0)
     products = totals @ of_second.sum(axis=1).T
     same = np.bincount(code, np.einsum("ij,ij->i", first, second), speakers)
     own = (np.diagonal(products) - same) / (number * (number - 1))
     different = _over_pairs(products / np.outer(number, number), weights)
-    rates["to_original"] = _consistency(_over(own, weights), different)
+    rates["to_original"] = _consistency(weights @ own, different)
     whole = rates["original_within"]
     with np.errstate(divide="ignore", invalid="ignore"):
         for end in ("within", "to_original"):
             rates[f"lost_{end}"] = (whole - rates[end]) / whole
         rates["lost_between"] = (rates["within"] - rates["between"]) / whole
         rates["lost_between"] -= (whole - rates["original_between"]) / whole
-    return {key: _value(of) for key, of in rates.items() if np.isfinite(of[0])}
+    ends = {key: np.nanquantile(of[1:], (0.025, 0.975)) for key, of in rates.items()}
+    found = {key: (float(of[0]), *map(float, ends[key])) for key, of in rates.items()}
+    return {key: value for key, value in found.items() if np.isfinite(value[0])}
 
 
 def looks_like(values: Mapping[str, Value], speakers: int) -> str:
@@ -195,11 +197,6 @@ def _similarities(
     return within, between, total @ total.T / np.outer(number, number)
 
 
-def _over(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Average over speakers, in every draw."""
-    return np.asarray(weights @ values / weights.sum(axis=1))
-
-
 def _over_pairs(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Average over pairs of different speakers, in every draw; NaN of one speaker alone."""
     off = values * (1 - np.eye(len(values)))
@@ -211,8 +208,3 @@ def _over_pairs(values: FloatArray, weights: FloatArray) -> FloatArray:
 def _consistency(same: FloatArray, different: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((same - different) / (1 - different))
-
-
-def _value(draws: FloatArray) -> Value:
-    low, high = np.nanquantile(draws[1:], [0.025, 0.975])
-    return float(draws[0]), float(low), float(high)

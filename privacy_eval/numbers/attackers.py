@@ -242,13 +242,14 @@ class Tried:
         """Attackers by voice with a higher EER than that of the spectrum, on the same speech."""
         by_spectrum = self.protocol.spectrum_attackers
         knowing = {a.id for a in self.protocol.attackers if "words" in a.knows} | by_spectrum
-
-        def should_be_weaker(one: AttackerEer, other: AttackerEer) -> bool:
-            speech = [(a.model.enrollment, a.model.trial) for a in (one, other)]
-            is_floor = other.attacker in by_spectrum and one.attacker not in knowing
-            return is_floor and speech[0] == speech[1]
-
-        return self._weaker(should_be_weaker)
+        return self._weaker(
+            lambda one, other: (
+                other.attacker in by_spectrum
+                and one.attacker not in knowing
+                and (one.model.enrollment, one.model.trial)
+                == (other.model.enrollment, other.model.trial)
+            )
+        )
 
     def _weaker(
         self, should_not_be: Callable[[AttackerEer, AttackerEer], bool]
@@ -337,6 +338,7 @@ def _of_attacker(
     """Yield the EERs of an attacker, by attack model."""
     attacker = next((a for a in protocol.other_attackers if a.id == name), None)
     title = name if attacker is None else attacker.title
+    learns = attacker is not None and attacker.learns
     is_words = name in protocol.word_attackers
     models = [m for m in protocol.attack_models if not m.is_original]
     eers = {m.id: means.of(protocol.eer, m.id, split, system_column(system)) for m in models}
@@ -344,5 +346,6 @@ def _of_attacker(
     several = sum(bool(eer.parts) for eer in eers.values()) > 1
     for model in models:
         if eers[model.id].parts:
-            named = f"{title}, {model.phrase}" if several else title
+            how = f"{model.enrollment} enrollment" if learns else model.phrase
+            named = f"{title}, {how}" if several else title
             yield AttackerEer(name, named, model, eers[model.id], is_words, original)

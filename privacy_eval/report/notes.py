@@ -239,12 +239,12 @@ def voice_sentence(data: ReportData, system: str) -> str:
         value, low, high = record.voices[key]
         return f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
-    look = record.looks_like
-    text = f"Whose voice: {VERDICTS[look]}"
-    text += " (by the coefficients)" * bool(record.drawn)
-    text += f". Consistency of a speaker: {shown('within')} within a side, {shown('between')} "
-    text += f"between enrollment and trials; original speech {shown('original_within')} and "
-    text += f"{shown('original_between')}."
+    look, known = record.looks_like, " (by the coefficients)" * bool(record.drawn)
+    text = (
+        f"Whose voice: {VERDICTS[look]}{known}. Consistency of a speaker: {shown('within')} within "
+        f"a side, {shown('between')} between enrollment and trials; original speech "
+        f"{shown('original_within')} and {shown('original_between')}."
+    )
     if shared := record.voices["collisions"][0]:
         text += f" {100 * shared:.0f} % of the pairs of speakers have become the same voice."
     level, found = data.protocol.level, {"set": "", "original": "", "": ""}.get(look, look)

@@ -380,7 +380,10 @@ def _key(one: Attack) -> tuple[str, str, str]:
 
 
 def _attackers(data: ReportData) -> Iterator[str]:
-    for model in dict.fromkeys(one.model for one in _attacks(data)):
+    of_others = (r.condition.attack_model for r in data.others)
+    models = [one.model for one in _attacks(data)]
+    models += [data.protocol.attack(name) for name in of_others if name is not None]
+    for model in dict.fromkeys(model for model in models if not model.is_original):
         yield f"{model.title}: {_knowledge(model)}."
     if any(r.condition.attacker in data.protocol.word_attackers for r in data.others):
         yield _WORDS

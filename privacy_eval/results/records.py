@@ -752,9 +752,7 @@ class SimilarityRecord(Record):
 
     def check_values(self, where: str) -> None:
         super().check_values(where)
-        ends = [(value[1], value[0], value[2]) for value in self.voices.values() if len(value) == 3]
-        wrong = [*itertools.chain(*self.voices.values())] if len(ends) < len(self.voices) else []
-        if wrong or not all(a <= b and math.isfinite(v) for a, v, b in ends):
+        if not all(len(v) == 3 and v[1] <= v[2] for v in self.voices.values()):
             raise PrivacyEvalError(f"{where}: voices: expected values with the ends of an interval")
         if self.drawn not in VERDICTS:
             raise PrivacyEvalError(f"{where}: drawn: expected one of {', '.join(VERDICTS)}")

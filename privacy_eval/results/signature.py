@@ -115,9 +115,10 @@ def _other_trials(results: Results) -> Iterator[str]:
 
 
 def voices_of(results: Results, system: str) -> SimilarityRecord | None:
-    """Return the record that tells most of a system's pseudo-voices: of the most speakers."""
+    """Return the record that tells most of a system's pseudo-voices: of known coefficients, else of
+    the most speakers."""
     told = [r for r in results.similarity if r.condition.system == system and r.voices]
-    return max(told, key=lambda r: (r.n_speakers or 0, r.drawn), default=None)
+    return max(told, key=lambda r: (bool(r.drawn), r.n_speakers or 0), default=None)
 
 
 def _other_voices(results: Results) -> Iterator[str]:

@@ -308,6 +308,8 @@ class AudioReader:
         PrivacyEvalError
             As `read`; no utterance is so long.
         """
+        if not seconds >= 0.1:
+            raise PrivacyEvalError(f"pieces of {seconds:g} s: --crop needs at least 0.1")
         crops, pieces = copy(self), dict[str, _Segment]()
         for name, of in self._segments.items():
             # Samples that are lost to rounding are no fault of a piece.

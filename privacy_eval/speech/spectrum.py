@@ -22,16 +22,14 @@ class Spectrum:
 
     Attributes
     ----------
+    rate : int
+        Sampling rate of the speech that it takes, in Hz.
     sha256 : str
         "", as it has no file.
     """
 
+    rate: int = int(_FEATURES.sample_frequency)
     sha256: str = ""
-
-    @property
-    def rate(self) -> int:
-        """Sampling rate of the speech that it takes, in Hz."""
-        return int(_FEATURES.sample_frequency)
 
     def encode(self, audio: Audio) -> NDArray[np.float32] | None:
         """Compute the vector of an utterance: mean and deviation of Kaldi's log mel energies,

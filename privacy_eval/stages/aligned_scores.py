@@ -26,7 +26,16 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..protocol.protocol import ANONYMIZED, CROPS, LDA, LDA_JOINT, LEARNT, ORIGINAL, Attacker
+from ..protocol.protocol import (
+    ANONYMIZED,
+    COEFFICIENTS,
+    CROPS,
+    LDA,
+    LDA_JOINT,
+    LEARNT,
+    ORIGINAL,
+    Attacker,
+)
 from ..tree.conditions import TrialCondition
 from .access import AsvSystems
 from .attackers import TRAINING, Attacked, Scoring, as_optional, attacked
@@ -344,14 +353,12 @@ class AlignedScoring(Scoring):
             learnt, speaker_of = self.training.discriminant(self.attacker)
             utterances = {utterance_of(crop): s for crop, s in speaker_of.items()}
             self._refuse_shared(utterances, enrollment, trials)
-            where, seconds = f"{self.training.utt2spk()}", self.asv.protocol.crop
+            anonymized_set = "".join(self.training.sets[_TRAINING_ROLES[1]]).removesuffix(CROPS)
+            seconds, data = self.asv.protocol.crop, self.asv.access.tree / "data" / anonymized_set
             speech = (
                 "original and anonymized" if self.attacker.scoring == LDA_JOINT else "anonymized"
             )
-            remarks = learnt_from(speaker_of.values(), seconds, speech, where)
-            if self.attacker.encoder != SPECTRUM:
-                anonymized = self.training.read(_TRAINING_ROLES[1])
-                remarks += other_conditions(anonymized, speaker_of, tried, trials, where)
+            remarks = learnt_from(speaker_of.values(), seconds, speech, data)
         first, second, more = compared_sides(
             enrolled,
             enrollment.members,
@@ -361,6 +368,9 @@ class AlignedScoring(Scoring):
             learnt=learnt,
             allow_missing=self.asv.access.allow_missing,
         )
+        if learnt is not None and self.attacker.encoder != SPECTRUM:
+            anonymized = self.training.read(_TRAINING_ROLES[1])
+            remarks += other_conditions(anonymized, speaker_of, tried, trials, data.name)
         said = (*remarks, *more)
         return AlignedAttack(enrollment, first, second, no_alignment(), None, said)
 
@@ -373,10 +383,12 @@ class AlignedScoring(Scoring):
         refuse_shared(path, speaker_of, enrollment.members, tested)
 
 
-def learnt_from(speakers: Collection[str], seconds: float, speech: str, where: str) -> list[str]:
-    """Say what an attacker learnt from, and what limits that; `speakers`: of each crop."""
+def learnt_from(speakers: Collection[str], seconds: float, speech: str, data: Path) -> list[str]:
+    """Say what an attacker learnt from, and what limits that; `speakers`: of each crop; `data`: the
+    anonymized data folder, of another seed where stage 4 drew coefficients for it."""
     from ..attackers.discriminant import training_remarks
 
     who, minutes = f"{len({*speakers})} other speakers", len(speakers) * seconds / 60
     text = f"{LEARNT} {who}, {minutes:.3g} minutes of {speech} speech, of the same system"
-    return [text, *training_remarks(speakers, where)]
+    text += " with another seed" * (data / COEFFICIENTS).is_file()
+    return [text, *training_remarks(speakers, data.name)]

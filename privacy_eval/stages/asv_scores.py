@@ -136,8 +136,11 @@ def _is_extractable(
 
 def _recorded(asv: AsvSystems, *names: str) -> bool:
     """Whether the first recording of every data set can be read."""
+    folders = [asv.access.tree / "data" / name for name in names]
+    if not all((folder / "wav.scp").is_file() for folder in folders):
+        return False
     try:
-        readers = [asv.access.audio_reader(asv.access.tree / "data" / name) for name in names]
+        readers = map(asv.access.audio_reader, folders)
         return all(reader.read(name).rate for reader in readers for name in reader.ids[:1])
     except PrivacyEvalError:
         return False
@@ -216,8 +219,8 @@ class _Scoring(Scoring):
             speaker_of = read_utt2spk(inputs.load(path))
             members = self.enrollment().members
             refuse_shared(path, speaker_of, members, trials.utterance.used)
-            seconds = self.asv.protocol.crop
-            learnt = learnt_from(speaker_of.values(), seconds, ANONYMIZED, f"{path}")
+            data = self.asv.access.tree / "data" / self.crops.removesuffix(CROPS)
+            learnt = learnt_from(speaker_of.values(), self.asv.protocol.crop, ANONYMIZED, data)
         scored, left_out, remarks = score_trials(
             enrolled,
             self.enrollment(),

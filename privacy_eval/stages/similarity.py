@@ -202,12 +202,7 @@ class _Similarity:
             return voices, ""
         known = [read_utt2dur(inputs.load(paths[role]), ()) for role in _COEFFICIENTS]
         both = {**known[0], **known[1]}
-        whose = {
-            u: f"{number} {s}"
-            for number, of_side in enumerate(sides)
-            for u, s in of_side.items()
-            if u in both
-        }
+        whose = {u: f"{n} {s}" for n, of in enumerate(sides) for u, s in of.items() if u in both}
         return voices, drawn_by(both, whose)
 
 

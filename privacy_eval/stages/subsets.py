@@ -231,17 +231,12 @@ def _product(
 def make_crops(asv: AsvSystems, attackers: Collection[str], run: Run) -> Outcome:
     """Make the data folders of crops of training speech that some attackers learn from, where
     there are recordings: of original speech, and of its anonymized copies."""
-    of_crops = [a for a in asv.protocol.attackers if a.scoring in OF_CROPS and a.id in attackers]
-    names = dict.fromkeys(
-        f"{asv.protocol.attacker_training}{suffix}"
-        for suffix in ("", *asv.suffixes)
-        if of_crops and asv.protocol.attacker_training
-    )
-    data = asv.access.tree / "data"
-    spoken = [
-        name for name in names if (data / name / "wav.scp").is_file() and _usable(data / name)
-    ]
-    products = [_crops(asv.access, name, asv.protocol.crop) for name in spoken]
+    protocol, data = asv.protocol, asv.access.tree / "data"
+    learn = any(a.scoring in OF_CROPS and a.id in attackers for a in protocol.attackers)
+    training = protocol.attacker_training
+    names = [f"{training}{suffix}" for suffix in ("", *asv.suffixes) if learn and training]
+    spoken = [n for n in names if (data / n / "wav.scp").is_file() and _usable(data / n)]
+    products = [_crops(asv.access, name, protocol.crop) for name in spoken]
     with locked_folder(data):
         return bring_up_to_date(products, asv.access.inputs, Run(dry_run=run.dry_run))
 

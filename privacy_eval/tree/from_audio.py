@@ -32,13 +32,7 @@ from ..io.kaldi_objects import CONTROL
 from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
-from ..protocol.protocol import (
-    DEFAULT_CROP,
-    ENCODERS_FOLDER,
-    LDA,
-    LDA_JOINT,
-    PLDA_CROPS,
-)
+from ..protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
 from ..speech.audio import soundfile
 from ..speech.encoders import EncoderChoice, check_encoders
 from ..speech.recordings import Recording, look_at
@@ -64,11 +58,7 @@ _WHOLE = f"speech_trials_{_ALL}"
 #: Alignments of the vectors of encoders, and what they are.
 _ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
 #: Discriminants of the vectors of encoders.
-_DISCRIMINANTS = {
-    LDA: "discriminant of {}",
-    LDA_JOINT: "joint discriminant of {}",
-    PLDA_CROPS: "PLDA of {} (crops)",
-}
+_DISCRIMINANTS = "discriminant of {}", "joint discriminant of {}", "PLDA of {} (crops)"
 
 #: Files by suffix and utterance, and what gets the number of recordings looked at.
 _Paths = Mapping[str, Mapping[str, Path]]
@@ -255,6 +245,10 @@ def make_tree(
     is_informed |= _TRAINING in sets and source.anonymized is None
     source = replace(source, crop=_crop(recordings))
     files[PROTOCOL] = _protocol(source, folders[0], sets, is_informed, tuple(remarks)).encode()
+    if source.encoders and is_informed and source.crop != DEFAULT_CROP:
+        remarks.append(
+            f"attackers learn from pieces of {source.crop:g} s (crop) of training speech"
+        )
     if source.encoders and not is_informed:
         lacks = "attackers who learn from anonymized speech are left out"
         remarks.append(f"{lacks}: --training DIR names speech of other speakers to anonymize, too")
@@ -642,12 +636,12 @@ def _encoder_models(
             named = f"{name}-{alignment}" if number else alignment
             aligned = {"title": f"aligned {vectors} ({how})", "scoring": "aligned"}
             attackers.append({"id": named, **aligned, "alignment": alignment, **learnt})
-        for scoring, how in _DISCRIMINANTS.items() if is_informed else ():
+        for scoring, how in zip(OF_CROPS, _DISCRIMINANTS, strict=True) if is_informed else ():
             named = f"{name}-{scoring}" if number else scoring
             informed = {"scoring": scoring, "attack_model": "semi-informed"}
             attackers.append({"id": named, "title": how.format(vectors), **informed, **learnt})
     by_spectrum = {"encoder": SPECTRUM, "knows": voices}
-    title = {"title": "spectrum"}
+    title = {"title": "the spectrum"}
     attackers.append({"id": SPECTRUM, **title, "scoring": "cosine", **by_spectrum})
     if is_informed:
         title = {"title": "joint discriminant of the spectrum", "attack_model": "semi-informed"}

@@ -6,8 +6,8 @@
 # where there are more levels of folders, --speaker-level N says which are the speakers, unless file names or a
 # list in the folder do. Stage 3 looks at every recording first, and lists those that later stages cannot use in
 # DIR/tree/recordings.csv. Enrollment and trials are of different sessions where there are several; the report
-# says what so many speakers can carry. More speech of other speakers (--training) makes attackers stronger, who
-# learn how anonymized voices map to original ones.
+# says what so many speakers can carry. Speech of other speakers (--training) makes attackers stronger: it is
+# anonymized, too, and they learn what tells speakers apart then, and how anonymized voices map to original ones.
 #
 # Usage: run.sh --speech DIR [--training DIR] [--get-models true] [other options]
 #
@@ -20,7 +20,7 @@ speech=               # folder of speech: LibriSpeech's layout, or SPEAKER/FILE 
 speaker_level=        # the speakers are the folders of this level, 1 for those in --speech (also in the others)
 utt2spk=              # list of the speakers: <file name> <speaker> (default: the folders are the speakers)
 anonymized=           # the same files, anonymized by your system (default: stage 4 anonymizes them)
-training=             # folder of speech of other speakers, in such a layout: aligned attackers learn from it
+training=             # folder of speech of other speakers, in such a layout: attackers learn from it
 training_utt2spk=     # list of its speakers (default: the folders are the speakers)
 dir=                  # folder of tree and results (default: work beside this script)
 spk2gender=           # gender of every speaker (default: from the folder, else unknown)

@@ -79,7 +79,10 @@ if begin 0; then
 fi
 
 if begin 5; then # of attackers beside the challenge's own, which are in the tree
-    if [ -n "$encoder$extractor" ]; then try "$local/xvectors.sh" --config "$config"; fi
+    try "$local/xvectors.sh" --config "$config" # of attackers beside the challenge's own
+    if compgen -G "$tree/exp/models/*/xvect_*_crops" >/dev/null; then
+        try "$local/train_backend.sh" --config "$config"
+    fi
     try "$local/asv_scores.sh" --config "$config"
 fi
 

@@ -227,6 +227,23 @@ def test_options_that_do_not_go_together(
     assert not (tmp_path / "scores").exists()
 
 
+@pytest.mark.parametrize("name", ["train_anon", "test_anon", "test_orig"])
+def test_vectors_of_another_dimension_are_named(tmp_path: Path, name: str) -> None:
+    golden = Path(shutil.copytree(SEMI, tmp_path / "semi"))
+    stored = np.load(SEMI / f"{name}.npz")
+    np.savez(golden / f"{name}.npz", ids=stored["ids"], vectors=stored["vectors"][:, :200] + 0.01)
+    run = scored(tmp_path / "scores", golden, "oa", *crops(golden, "anon"))
+    assert run.code == 1 and "dimensions" in run.err and "Traceback" not in run.err
+
+
+def test_a_data_folders_own_speakers_are_those_of_its_crops(tmp_path: Path) -> None:
+    lines = {line.rpartition("-c")[0] for line in (SEMI / "train_utt2spk").read_text().split()}
+    lines_to(tmp_path / "utt2spk", (f"{u} {u.split('-')[0]}" for u in sorted(lines - {""})))
+    sets = ("--lda", SEMI / "train_anon.npz", "--lda-utt2spk", tmp_path / "utt2spk")
+    assert scored(tmp_path / "scores", SEMI, "aa", *sets).code == 0
+    check(tmp_path / "scores", SEMI / "scores/lda_anon_aa.gz")
+
+
 def test_training_speakers_who_are_tried(tmp_path: Path) -> None:
     golden = Path(shutil.copytree(SEMI, tmp_path / "semi"))
     text = (golden / "train_utt2spk").read_text().split("\n", 1)

@@ -129,4 +129,4 @@ def test_vectors_of_crops(data: Path) -> None:
     assert vectors.ids == ("a-c0", "a-c1")
     assert "sa" in (out / "spk_xvector.scp").read_text()
     whole = cli(*words, "--crop", 0)
-    assert whole.code == 2 and "seconds" in whole.err
+    assert whole.code == 1 and "at least 0.1" in whole.err
