@@ -58,7 +58,7 @@ _WHOLE = f"speech_trials_{_ALL}"
 #: Alignments of the vectors of encoders, and what they are.
 _ALIGNMENTS = {"ridge-reverse": "ridge", "procrustes": "rotation"}
 #: Discriminants of the vectors of encoders.
-_DISCRIMINANTS = "discriminant of {}", "joint discriminant of {}", "PLDA of {} (crops)"
+_DISCRIMINANTS = "LDA of {}", "joint LDA of {}", "PLDA of {} crops"
 
 #: Files by suffix and utterance, and what gets the number of recordings looked at.
 _Paths = Mapping[str, Mapping[str, Path]]
@@ -639,12 +639,12 @@ def _encoder_models(
         for scoring, how in zip(OF_CROPS, _DISCRIMINANTS, strict=True) if is_informed else ():
             named = f"{name}-{scoring}" if number else scoring
             informed = {"scoring": scoring, "attack_model": "semi-informed"}
-            attackers.append({"id": named, "title": how.format(vectors), **informed, **learnt})
+            attackers.append({"id": named, "title": how.format(name), **informed, **learnt})
     by_spectrum = {"encoder": SPECTRUM, "knows": voices}
     title = {"title": "the spectrum"}
     attackers.append({"id": SPECTRUM, **title, "scoring": "cosine", **by_spectrum})
     if is_informed:
-        title = {"title": "joint discriminant of the spectrum", "attack_model": "semi-informed"}
+        title = {"title": "joint LDA of the spectrum", "attack_model": "semi-informed"}
         learnt = {"scoring": LDA_JOINT, **by_spectrum, "knows": [*voices, "training"]}
         attackers.append({"id": f"{SPECTRUM}-{LDA_JOINT}", **title, **learnt})
     if speech.said:
