@@ -138,7 +138,7 @@ def p_value_text(difference: Difference, p: float | None = None) -> str:
     if difference.too_few:
         return ""
     p = difference.p_value if p is None else p
-    if not difference.p_value_is_bound:
+    if not difference.p_value_is_bound or p >= 1:  # no p-value is above
         return f"{p:.3f}"
     return f"< {(math.floor(1000 * p) + 1) / 1000:.3f}"  # p is below, also where it is a thousandth
 

@@ -36,12 +36,13 @@ from privacy_eval.numbers.cells import (
     cells_from_results,
     merge_cells,
 )
+from privacy_eval.numbers.means import Difference
 from privacy_eval.numbers.rankings import Ranking, rank, rankings
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.latex import to_latex
-from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.ranking_tables import p_value_text, ranking_table
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_text
 from privacy_eval.results.arrays import DET_BAND, StoredArrays
@@ -554,3 +555,10 @@ def test_distinct_systems_differ_significantly_in_the_right_direction(protocol: 
     assert said >= 0.75 * SETS
     assert wrong == 0
     assert covered >= SETS - 7
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0049, "< 0.005"), (0.005, "< 0.006"), (1.0, "1.000")])
+def test_bounds_of_p_values_are_no_more_than_one(p: float, text: str) -> None:
+    """Holm's correction multiplies a bound, up to 1."""
+    bound = Difference("B2", 1.0, (0.5, 1.5), 0.001, p_value_is_bound=True, better=True)
+    assert p_value_text(bound, p) == text
