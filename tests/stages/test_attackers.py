@@ -77,6 +77,28 @@ def tree(tmp_path: Path) -> Tree:
     return three_conditions(tmp_path / "tree")
 
 
+def test_an_attacker_states_its_attack_model(tree: Tree) -> None:
+    """Scores in the condition of the same speech; other speech has the model of its condition."""
+    told = replace(LISTENERS.attackers[-1], attack_model="semi-informed")
+    protocol = replace(LISTENERS, attackers=(*LISTENERS.attackers[:-1], told))
+    for name in (O_A, A_A):
+        path = tree.root / f"exp/results-now/{name}/{told.id}/scores"
+        lines_to(path, score_lines(told.id))
+    systems = find_systems(tree.root, tree.root / "exp", protocol)
+    assert not evaluate_tree(systems, tree.root / "out", tree=tree.root).failed
+    results = collect(systems, tree.root / "out", protocol, tree=tree.root)
+    stated = {
+        r.condition.name: (r.condition.attack_model, r.condition.asv_model)
+        for r in results.verification
+        if r.condition.attacker == told.id
+    }
+    assert stated == {O_A: ("ignorant", "original"), A_A: ("semi-informed", "anonymized")}
+    stored = tree.root / "out/stated.json"
+    stored.write_text(to_json(results))
+    kept = {r.condition for r in read_results(stored).verification}
+    assert kept == {r.condition for r in results.verification}
+
+
 def test_scores_of_another_program_are_an_attacker_of_their_own(tree: Tree) -> None:
     alone = evaluated(tree)
     scores_of_listeners(tree)

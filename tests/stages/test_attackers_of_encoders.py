@@ -142,6 +142,7 @@ def test_variants_are_of_the_same_encoder(tmp_path: Path) -> None:
         ((f"{OWN}, encoder: d-vector",), "exp/models/d-vector"),
         ((OWN, "id: d, title: t, scoring: cosine"), "challenge's own"),
         ((OWN, "id: w, title: t, scoring: words, encoder: ge2e"), "no encoder"),
+        ((OWN, "id: l, title: t, scoring: lda, attack_model: half-informed"), "semi-informed"),
         ((OWN, "id: d, title: t, scoring: cosine, encoder: x-vector"), "d-vector"),
         ((OWN, "id: d, title: t, scoring: cosine, encoder: models/mine"), "a folder exp/models/N"),
         ((OWN, "id: d, title: t, scoring: cosine, encoder: exp/models/mine.2"), "no dots"),
@@ -153,3 +154,10 @@ def test_variants_are_of_the_same_encoder(tmp_path: Path) -> None:
 def test_wrong_entries_are_refused(tmp_path: Path, attackers: list[str], named: str) -> None:
     with pytest.raises(PrivacyEvalError, match=named):
         load_protocol(str(protocol_of(tmp_path, *attackers)))
+
+
+def test_the_spectrum_is_no_challenges_own_attacker(tmp_path: Path) -> None:
+    path = protocol_of(tmp_path, f"{OWN}, encoder: spectrum")
+    path.write_text(path.read_text().replace("exp/models/ge2e", "exp/models/spectrum"))
+    with pytest.raises(PrivacyEvalError, match="encoder spectrum is not that of the first"):
+        load_protocol(str(path))
