@@ -114,9 +114,12 @@ def pseudo_voices(
             rates[f"lost_{end}"] = (whole - rates[end]) / whole
         rates["lost_between"] = (rates["within"] - rates["between"]) / whole
         rates["lost_between"] -= (whole - rates["original_between"]) / whole
-    ends = {key: np.nanquantile(of[1:], (0.025, 0.975)) for key, of in rates.items()}
-    found = {key: (float(of[0]), *map(float, ends[key])) for key, of in rates.items()}
-    return {key: value for key, value in found.items() if np.isfinite(value[0])}
+    found = dict[str, Value]()
+    for key, (value, *_) in rates.items():
+        draws = rates[key][1:][np.isfinite(rates[key][1:])]
+        if np.isfinite(value) and draws.size:
+            found[key] = (float(value), *map(float, np.quantile(draws, (0.025, 0.975))))
+    return found
 
 
 def looks_like(values: Mapping[str, Value], speakers: int) -> str:

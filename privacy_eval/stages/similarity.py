@@ -105,10 +105,8 @@ class _Similarity:
         utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
         sets = {"original": (name, ""), "anonymized": (name, self.anon_suffix)}
-        model, own = (
-            (self.part.asv_model, self.anon_suffix),
-            dict[str, Path | Source](utt2spk=utt2spk),
-        )
+        model = self.part.asv_model, self.anon_suffix
+        own: dict[str, Path | Source] = {"utt2spk": utt2spk}
         enrolled = self.trial_set.enrollment_name
         more = {"enrolled": (enrolled, ""), "enrolled_anonymized": (enrolled, self.anon_suffix)}
         with contextlib.suppress(MissingInput):  # then nothing is said of pseudo-voices
@@ -203,7 +201,7 @@ class _Similarity:
         known = [read_utt2dur(inputs.load(paths[role]), ()) for role in _COEFFICIENTS]
         both = {**known[0], **known[1]}
         whose = {u: f"{n} {s}" for n, of in enumerate(sides) for u, s in of.items() if u in both}
-        return voices, drawn_by(both, whose)
+        return voices, drawn_by(both, whose) if whose else ""
 
 
 def missing_inputs(

@@ -112,6 +112,14 @@ def test_what_cannot_be_told() -> None:
     assert "cannot be told" in VERDICTS[""]
 
 
+def test_equal_vectors_give_finite_values_or_none() -> None:
+    """Of two speakers whose vectors are all the same there is no consistency."""
+    vectors = np.ones((8, 3))
+    found = pseudo_voices(vectors, vectors, [0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1] * 2)
+    assert all(math.isfinite(x) for value in found.values() for x in value)
+    assert looks_like(found, 2) == ""
+
+
 @pytest.mark.parametrize(
     ("speaker", "trial"), [([0, 0, 0, 0], [0, 0, 1, 1]), ([0, 1, 0, 1], [0, 1, 0, 1]), ([], [])]
 )
