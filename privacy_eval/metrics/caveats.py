@@ -191,8 +191,8 @@ CAVEATS: Mapping[str, Caveat] = {
         announced=False,
     ),
     WEAKER_THAN_VARIANT: Caveat(
-        "Privacy may be overestimated: the same attacker with alignment or score normalization has "
-        "a lower EER",
+        "Privacy may be overestimated: the same attacker with alignment, a discriminant or score "
+        "normalization has a lower EER",
         ranked=True,
         announced=False,
     ),

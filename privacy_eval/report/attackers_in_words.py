@@ -328,7 +328,7 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
     than = {
         "the words alone": words,
         "the spectrum": spectra,
-        "the same with alignment or score normalization": variants,
+        "the same with alignment, a discriminant or score normalization": variants,
     }
     for stronger, texts_of in than.items():
         if texts_of:
