@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from privacy_eval.report.first_screen import front
 from privacy_eval.report.notes import voice_sentence
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
+from privacy_eval.results.signature import comparability_notes
 from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
 
 pytest.importorskip("soundfile", reason="audio needs the extra speech")
@@ -130,6 +132,21 @@ def test_pseudo_voices_of_a_tree(tree: Path) -> None:
     assert all(r.looks_like == "speaker" and 0 < r.voices["within"][0] < 1 for r in records)
     data = read(tree)
     assert "share a pseudo-voice (by the coefficients)" in voice_sentence(data, results.systems[0])
+    assert not [note for note in comparability_notes(results) if "pseudo-voices" in note]
+    others = [
+        replace(r, condition=replace(r.condition, system="other"), drawn="utterance")
+        for r in records
+    ]
+    scored = [
+        replace(r, condition=replace(r.condition, system="other")) for r in results.verification
+    ]
+    both = replace(
+        results,
+        similarity=(*records, *others),
+        verification=(*results.verification, *scored),
+    )
+    (note,) = (note for note in comparability_notes(both) if "pseudo-voices" in note)
+    assert note.startswith("Not comparable") and "(other)" in note
     for side in ("enrolls", "trials_all"):
         path = tree / f"data/speech_{side}_anon/utt2mcadams"
         lines = path.read_text().splitlines()
