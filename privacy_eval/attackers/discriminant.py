@@ -23,6 +23,8 @@ from ..metrics.arguments import as_names, as_numbers
 from ..metrics.trials import Trials
 from .alignment import AffineMap, mean_unit_vectors, unit_vectors
 
+#: Of a discriminant, at most.
+DIMENSIONS = 150
 #: Speakers to learn from, and on a side that is standardized by itself: with fewer, a caveat.
 FEW_TRAINING, FEW_ON_A_SIDE = 50, 20
 #: Squared distance of the means of trial and training speech, in units of the variance between
@@ -33,7 +35,7 @@ _APART = 0.35
 
 
 def lda(
-    vectors: ArrayLike, speakers: ArrayLike, dimensions: int = 150, ridge: float = 0.1
+    vectors: ArrayLike, speakers: ArrayLike, dimensions: int = DIMENSIONS, ridge: float = 0.1
 ) -> AffineMap:
     """Learn a linear discriminant of speakers.
 
@@ -184,8 +186,7 @@ def learn_lda(
     where: str,
     *,
     standardize: bool = False,
-    dimensions: int = 150,
-    ridge: float = 0.1,
+    **options: Any,
 ) -> AffineMap:
     """Learn a discriminant from several sets of vectors, such as those of original crops and of
     their anonymized copies, which may have the same ids.
@@ -199,8 +200,8 @@ def learn_lda(
         The file of the speakers, for messages.
     standardize : bool
         Each set by itself.
-    dimensions, ridge
-        See `lda`.
+    **options
+        As of `lda`.
 
     Returns
     -------
@@ -230,7 +231,7 @@ def learn_lda(
     with located(", ".join(str(v.path) for v in sets)):
         together = np.concatenate([v.matrix for v in used])
         speakers = [speaker_of[u] for v in sets for u in v.ids]
-        return lda(together, speakers, dimensions, ridge)
+        return lda(together, speakers, **options)
 
 
 def training_remarks(speakers: Iterable[str], where: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, abbreviate
+from ..io.data_dir import utterance_of
 
 
 def shared_speakers(
@@ -22,7 +23,7 @@ def shared_speakers(
     Parameters
     ----------
     training : mapping of str to str or None
-        Speaker of each training utterance; None: not told.
+        Speaker of each training utterance, or of crops of these; None: not told.
     enrollment : mapping of str to sequence of str
         Enrollment utterances by speaker.
     tested : iterable of str
@@ -45,7 +46,7 @@ def shared_speakers(
     return [
         utterance
         for utterance, speaker in training.items()
-        if utterance in utterances
+        if not utterances.isdisjoint((utterance, utterance_of(utterance)))
         or not speakers.isdisjoint(_beginnings(utterance) if speaker is None else [speaker])
     ]
 

@@ -121,8 +121,9 @@ def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
 
 
 def utterance_of(crop: str) -> str:
-    """Return the utterance of a crop, `<utterance>-c<k>`."""
-    return crop.rpartition("-c")[0]
+    """Return the utterance of a crop, `<utterance>-c<k>`; "" of another id."""
+    utterance, _, number = crop.rpartition("-c")
+    return utterance * number.isdecimal()
 
 
 def speakers_of_crops(utt2spk: Path | Loaded, ids: Iterable[str]) -> dict[str, str]:

@@ -241,7 +241,7 @@ class Tried:
     def weaker_than_spectrum(self) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
         """Attackers by voice with a higher EER than that of the spectrum, on the same speech."""
         by_spectrum = self.protocol.spectrum_attackers
-        knowing = {a.id for a in self.protocol.attackers if "words" in a.knows} | by_spectrum
+        knowing = self.protocol.knowing_words | by_spectrum
         return self._weaker(
             lambda one, other: (
                 other.attacker in by_spectrum

@@ -537,6 +537,11 @@ class Protocol:
         return frozenset(a.id for a in self.other_attackers if a.scoring == "words")
 
     @property
+    def knowing_words(self) -> frozenset[str]:
+        """Ids of the other attackers who know what is said, alone or beside the voice."""
+        return self.word_attackers.union(a.id for a in self.other_attackers if "words" in a.knows)
+
+    @property
     def spectrum_attackers(self) -> frozenset[str]:
         """Ids of the attackers who compare spectra as they are."""
         of_spectrum = (a for a in self.other_attackers if a.encoder == SPECTRUM)

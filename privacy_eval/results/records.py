@@ -1495,7 +1495,7 @@ def compared_attackers(
     the same trial set, who compares the spectra of the same speech, and variants of the same
     attacker in the same condition."""
     by_words, by_spectrum = protocol.word_attackers, protocol.spectrum_attackers
-    knowing = {a.id for a in protocol.other_attackers if "words" in a.knows} | by_words
+    knowing = protocol.knowing_words
     of_words: dict[tuple[str, ...], list[VerificationRecord]] = {}
     of_spectrum: dict[tuple[str, ...], list[VerificationRecord]] = {}
     of_condition: dict[tuple[str, ...], list[VerificationRecord]] = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import SPECTRUM, grouped
-from ..io.data_dir import speakers_of_crops, utterance_of
+from ..io.data_dir import speakers_of_crops
 from ..io.inputs import Inputs
 from ..products.freshness import (
     Content,
@@ -351,13 +351,10 @@ class AlignedScoring(Scoring):
         learnt, remarks = None, list[str]()
         if self.attacker.learns:
             learnt, speaker_of = self.training.discriminant(self.attacker)
-            utterances = {utterance_of(crop): s for crop, s in speaker_of.items()}
-            self._refuse_shared(utterances, enrollment, trials)
+            self._refuse_shared(speaker_of, enrollment, trials)
             anonymized_set = "".join(self.training.sets[_TRAINING_ROLES[1]]).removesuffix(CROPS)
             seconds, data = self.asv.protocol.crop, self.asv.access.tree / "data" / anonymized_set
-            speech = (
-                "original and anonymized" if self.attacker.scoring == LDA_JOINT else "anonymized"
-            )
+            speech = "original and " * (self.attacker.scoring == LDA_JOINT) + ANONYMIZED
             remarks = learnt_from(speaker_of.values(), seconds, speech, data)
         first, second, more = compared_sides(
             enrolled,

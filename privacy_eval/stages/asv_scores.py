@@ -26,14 +26,7 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..protocol.protocol import (
-    ANONYMIZED,
-    CROPS,
-    OF_CROPS,
-    ORIGINAL,
-    PLDA_CROPS,
-    Attacker,
-)
+from ..protocol.protocol import ANONYMIZED, CROPS, OF_CROPS, ORIGINAL, PLDA_CROPS, Attacker
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
 from .aligned_scores import (
@@ -217,8 +210,7 @@ class _Scoring(Scoring):
         if self.crops:
             path = paths["training_utt2spk"]
             speaker_of = read_utt2spk(inputs.load(path))
-            members = self.enrollment().members
-            refuse_shared(path, speaker_of, members, trials.utterance.used)
+            refuse_shared(path, speaker_of, self.enrollment().members, trials.utterance.used)
             data = self.asv.access.tree / "data" / self.crops.removesuffix(CROPS)
             learnt = learnt_from(speaker_of.values(), self.asv.protocol.crop, ANONYMIZED, data)
         scored, left_out, remarks = score_trials(

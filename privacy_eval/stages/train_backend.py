@@ -113,12 +113,13 @@ class _Training:
         import tempfile
 
         from ..asv.model_folder import save_backend, train_from_vectors
+        from ..attackers.discriminant import DIMENSIONS
 
         vectors = self.asv.read_vectors(paths["vectors"])
         utt2spk, lda_dim = inputs.load(paths["utt2spk"]), self.lda_dim
         if lda_dim is None and self.model.training_set.endswith(CROPS):  # of few speakers
             speakers = len({*read_utt2spk(utt2spk).values()})
-            lda_dim = max(1, min(150, vectors.matrix.shape[1], speakers - 1))
+            lda_dim = max(1, min(DIMENSIONS, vectors.matrix.shape[1], speakers - 1))
         trained = train_from_vectors(vectors, utt2spk, lda_dim=lda_dim)
         with tempfile.TemporaryDirectory() as scratch:
             save_backend(Path(scratch), trained)

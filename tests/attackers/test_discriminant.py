@@ -22,7 +22,9 @@ from privacy_eval.attackers.discriminant import (
     standardization,
     training_remarks,
 )
+from privacy_eval.attackers.disjoint import shared_speakers
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.io.data_dir import utterance_of
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics.trials import Trials
 
@@ -201,6 +203,17 @@ def test_a_side_of_one_speaker_and_missing_vectors() -> None:
         compared_sides(side, two, side, trials)
     first, _, _ = compared_sides(side, two, side, trials, allow_missing=True)
     assert first.ids == ("a2",)
+
+
+def test_ids_of_crops() -> None:
+    assert [utterance_of(u) for u in ("a-b-c12", "a-c0-c1", "a-clip2", "a")] == [
+        "a-b",
+        "a-c0",
+        "",
+        "",
+    ]
+    tried = shared_speakers({"u1-c0": "x", "u2-c0": "x"}, {"a": ["u1"]}, ["u3"])
+    assert tried == ["u1-c0"]  # the same recording under another name of the speaker
 
 
 def test_remarks_on_training_speech() -> None:
