@@ -236,9 +236,16 @@ def make_crops(asv: AsvSystems, attackers: Collection[str], run: Run) -> Outcome
     training = protocol.attacker_training
     names = [f"{training}{suffix}" for suffix in ("", *asv.suffixes) if learn and training]
     spoken = [n for n in names if (data / n / "wav.scp").is_file() and _usable(data / n)]
-    products = [_crops(asv.access, name, protocol.crop) for name in spoken]
+    products, refused = list[Product](), dict[str, str]()
+    for name in spoken:
+        try:
+            products.append(_crops(asv.access, name, protocol.crop))
+        except PrivacyEvalError as error:  # a wav.scp that is not read
+            refused[f"{name}{CROPS}"] = str(error)
     with locked_folder(data):
-        return bring_up_to_date(products, asv.access.inputs, Run(dry_run=run.dry_run))
+        outcome = bring_up_to_date(products, asv.access.inputs, Run(dry_run=run.dry_run))
+    outcome.failed |= refused
+    return outcome
 
 
 def _crops(access: TreeAccess, name: str, seconds: float) -> _DataFolder:

@@ -24,7 +24,7 @@ from typing import Any
 
 from ..asv.tree_vectors import BACKEND_FILES
 from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
-from ..errors import PrivacyEvalError, abbreviate, counted
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from ..io.confine import paths_outside
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import atomic_path, read_bytes, relative
@@ -200,6 +200,8 @@ def make_tree(
         the tree; a library or the model of an encoder is missing; too many unusable recordings.
     """
     soundfile()
+    if SPECTRUM in source.encoders:
+        raise UsageError(f"--encoders: the {SPECTRUM} attacks without being named")
     check_encoders(map(EncoderChoice, source.encoders))
     source = _of_data_folders(source, tree)
     speech = _evaluated(source)

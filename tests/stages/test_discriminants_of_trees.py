@@ -177,6 +177,24 @@ def test_training_speech_that_is_too_short_or_of_one_crop(tree: Path) -> None:
     assert list(tree.glob("exp/results*/*/scores"))  # the others were scored
 
 
+def test_the_spectrum_is_no_encoder_of_a_new_tree(tmp_path: Path) -> None:
+    source = tmp_path / "simulated"
+    write_demo_speech(source, DemoSpeech(speakers=2, training=0, utterances=2, seconds=1.0))
+    words = ("data-dir", "--original", source / "speech", "--utt2spk", source / "speech_utt2spk")
+    done = cli(*words, "--encoders", f"{ONNX} spectrum", "--out", tmp_path / "tree")
+    assert done.code == 2 and "without being named" in done.err
+    assert not (tmp_path / "tree").exists()
+
+
+def test_training_speech_that_is_not_read(tree: Path) -> None:
+    """Here a command: the other attackers go on."""
+    scp = tree / "data/speech_train/wav.scp"
+    lines_to(scp, (f"{line.split()[0]} true |" for line in scp.read_text().splitlines()))
+    done = run(tree, "xvectors", "--attackers", "spectrum,lda")
+    assert "attackers who learn from it are left out" in done.err and "--allow-pipes" in done.err
+    assert list(tree.glob("exp/models/spectrum/xvect_speech_enrolls/xvector.scp"))
+
+
 def test_training_speakers_who_are_tried(tree: Path) -> None:
     enrolled = (tree / "data/speech_enrolls/spk2utt").read_text().split()[0]
     utt2spk = tree / "data/speech_train/utt2spk"
