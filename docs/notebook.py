@@ -72,8 +72,7 @@ print(pe.evaluate({"B1": b1, "mine": mine}, bootstrap=0).to_latex(["eer", "cllr_
 
 # %% The results of an evaluation: rows as in results.csv, or a pandas DataFrame by to_frame()
 for path in sys.argv[1:] if "ipykernel" not in sys.modules else []:
-    results = pe.read_results(path)
-    print(results)
-    for row in results.to_rows():
-        if row["metric"] == "eer" and row["variant"] == results.protocol.variant:
-            print(row["system"], row["name"], row["value"])
+    table = pe.load(path)
+    print(table)
+    for row in table.select(metric="eer", variant="challenge"):
+        print(row["system"], row["name"], row["value"])

@@ -42,6 +42,7 @@ from .protocol.protocol import load_protocol as load_protocol
 from .report.figures.axes import plot_det as plot_det
 from .report.figures.axes import plot_ece as plot_ece
 from .report.figures.axes import plot_scores as plot_scores
+from .results.json_store import load as load
 from .results.json_store import read_results as read_results
 from .results.signature import signature as signature
 from .stages.collect import collect as collect

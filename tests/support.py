@@ -27,9 +27,12 @@ from privacy_eval.cli import main, parser
 from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
+from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
+from privacy_eval.report.declared import bundled_entries, declared_tables
 from privacy_eval.report.figures import drawing
+from privacy_eval.report.table import Table
 from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.record_files import RESULTS_NOTE
@@ -380,6 +383,12 @@ MODELS_2022 = {
     (".orig", "o-a"): ("original", "ignorant"),
     (".orig", "a-a"): ("original", "lazy-informed"),
 }
+
+
+def declared_table(results: Results, name: str) -> Table:
+    """The table of an entry of conf/tables/system.yaml."""
+    tables = declared_tables(ReportData(results), bundled_entries("system"), "B1")
+    return next(table for table in tables if table.name == name)
 
 
 def changed_protocol(**entries: object) -> Protocol:

@@ -22,6 +22,7 @@ from privacy_eval.asv.trials import score_trials
 from privacy_eval.cli import parser
 from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import to_json
+from privacy_eval.results.measurements import Measurements
 
 LAZY = sorted(set(pe.__all__) - {"PrivacyEvalError", "__version__"})
 
@@ -145,8 +146,10 @@ def test_an_evaluation_prints_as_a_table_without_withheld_values() -> None:
 def test_results_give_the_rows_of_the_csv_and_escape_names() -> None:
     results = imported(B1, system="<b>")
     header, *lines = csv.reader(io.StringIO(to_csv(results)))
-    rows = results.to_rows()
-    assert [list(row) for row in rows] == [header] * len(lines)
+    read = [{name: v for name, v in zip(header, line, strict=True) if v} for line in lines]
+    read = [{**row, "value": float(row["value"])} for row in read]
+    rows = [{**row, "n_words": str(row.get("n_words", ""))} for row in results.to_rows()]
+    assert [{n: v for n, v in row.items() if v not in ("", {})} for row in rows] == read
     assert "<b>" in repr(results) and len(repr(results)) < 200
     html = results._repr_html_()
     assert "&lt;b&gt;" in html and "<table>" in html and "<b>" not in html
@@ -166,13 +169,10 @@ def test_frames_have_one_kind_of_blank_and_integer_counts() -> None:
     results = imported(B1, system="x")
     frame, rows = results.to_frame(), results.to_rows()
     for name, column in frame.items():
-        assert list(column.isna()) == [row[name] in (None, "") for row in rows]
-    for name in ("n_target", "n_nontarget", "trials_without_score", "scores_without_trial"):
-        assert frame[name].dtype == pandas.Int64Dtype()
-    assert all(frame[name].dtype == "float64" for name in ("value", "low_95", "high_95"))
-    assert frame["n_target"].dropna().tolist() == [
-        row["n_target"] for row in rows if row["n_target"] is not None
-    ]
+        assert list(column.isna()) == [row.get(name) in (None, {}) for row in rows]
+    counted = Measurements.of([{"n_target": 3, "value": 0.5}, {"value": 1.0}]).to_frame()
+    assert counted["n_target"].dtype == pandas.Int64Dtype() and counted["n_target"].sum() == 3
+    assert frame["value"].dtype == counted["value"].dtype == "float64"
 
 
 def test_the_script_of_the_docs_prints_intervals_and_plots(tmp_path: Path) -> None:

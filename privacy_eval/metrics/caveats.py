@@ -134,7 +134,7 @@ MANY_INSERTIONS, RATED_ABOVE = "many_insertions", "rated_above_original"
 WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_variant"
 WEAKER_THAN_SPECTRUM = "weaker_than_spectrum"
 CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
-DECIMAL, STATED = "decimal_llrs", "stated_interval"
+DECIMAL, STATED, FEW_SPEAKERS = "decimal_llrs", "stated_interval", "few_speakers"
 #: What does not differ, by the key of the caveat.
 _CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "enrolled speakers"}
 
@@ -253,6 +253,9 @@ CAVEATS: Mapping[str, Caveat] = {
     "few_trials": Caveat(
         f"Values of fewer than {MIN_TRIALS} target or nontarget scores vary by chance (add trials)",
         word="too few trials",
+    ),
+    FEW_SPEAKERS: Caveat(
+        "Values of few speakers carry no claim about others", ranked=True, announced=False
     ),
     "coarse_eer": Caveat(
         f"EERs of fewer than {MIN_EER_TRIALS} target or nontarget scores are coarse (add trials)",

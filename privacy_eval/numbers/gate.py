@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,27 +20,41 @@ from ..io.files import read_text
 from ..io.names import check_name
 from ..io.schema import Entry, from_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import CAVEATS, METRICS, Variant, caveats_of, find_caveats, withholding_caveat
+from ..metrics import CAVEATS, METRICS, Caveat, describe, withholding_caveat
 from ..metrics.caveats import INCOMPLETE
 from ..protocol.protocol import ORIGINAL
-from ..results.records import RECORD_KINDS, AnyRecord, RecognitionRecord, Results
+from ..results.measurements import Row
+from ..results.records import RECORD_KINDS, Results
 
 Decision = Literal["PASS", "FAIL", "UNDECIDED", "ERROR"]
 
 #: From the most to the least urgent: one of them decides over all that follow.
 _ORDER: tuple[Decision, ...] = ("ERROR", "FAIL", "UNDECIDED", "PASS")
 
-#: Metrics that are not in the registry: rates by gallery size and by sentences per test, the risk
-#: of attributes, word error rates by language model.
-_OTHER_METRICS = re.compile(
-    r"(linkage|singling_out|(eer|rank1)_sentences)_[1-9]\d*|inference_risk|raw_utterances|wer_.+"
-)
+#: Names of a metric under a circumstance: rates by size of the gallery or by sentences per test,
+#: word error rates by language model.
+_UNDER = {
+    "gallery": re.compile(r"(linkage|singling_out)_([1-9]\d*)"),
+    "sentences": re.compile(r"(eer|rank1)_sentences_([1-9]\d*)"),
+    "language_model": re.compile(r"(wer)_(.+)"),
+}
+#: Metrics that are not in the registry.
+_OTHER_METRICS = ("linkage", "singling_out", "rank1", "inference_risk", "raw_utterances")
 
 #: Columns of a value that name its trial set, in which series of values must be complete.
 _PLACE = ("data_set", "split", "gender")
 
+#: Kinds of records whose sets are expected of a metric, where they are not those of scores.
+_KINDS = {"wer": "recognition", "inference_risk": "attributes", "raw_utterances": "audio"}
+
+#: Columns of a value that name the model that it is by.
+_MODELS = ("asv_model", "asr_model")
+
 #: Columns of a value by which rules may be restricted or judged one by one.
-_COLUMNS = (*_PLACE, "attacker", "attack_model", "model", "results_folder", "system")
+_COLUMNS = (*_PLACE, "attacker", "attack_model", *_MODELS, "results_folder", "system")
+
+#: Circumstances of values that are of a part of the trials: no rule is on these.
+_PARTS = ("session", "speaker", "fold", "against", "against_group", "threshold")
 
 Bounds = Sequence[float | None] | None
 
@@ -289,60 +302,47 @@ def judge(policy: Policy, results: Results) -> Verdict:
     return Verdict(combine(r.decision for r in rules), tuple(rules))
 
 
-@dataclass(frozen=True)
-class _Value:
-    """A value of results: its kind of record, its columns as in results.csv, and why it must not be
-    judged."""
+def named(metric: str) -> tuple[str, dict[str, object]]:
+    """Return the metric of a rule, and its circumstance.
 
-    kind: type[AnyRecord]
-    columns: Mapping[str, Any]
-    withheld: str
-
-    def column(self, name: str) -> str:
-        """Return the text of a column, "" if there is none."""
-        return str(self.columns.get(name) or "")
-
-
-def _values(rule: Rule, results: Results) -> Iterator[_Value]:
-    """Yield the values of anonymized speech that a rule is about."""
-    protocol = results.protocol
-    held = results.held
-    for record in results.records():
-        for row in _rows(record, rule.each, protocol.variant):
-            key = str(row["metric"])
-            is_of_recognizer = rule.metric == "wer" and key.startswith("wer_")
-            if key != rule.metric and not is_of_recognizer:
-                continue
-            withheld = _withheld(record, row)
-            if record.condition.system in held:
-                withheld = held[record.condition.system].reason
-            value = _Value(type(record), row, withheld)
-            within = all(value.column(name) in names for name, names in rule.only.items())
-            if within and row.get("trial") != ORIGINAL:
-                yield value
+    Examples
+    --------
+    >>> named("linkage_20"), named("wer_large"), named("eer")
+    (('linkage', {'gallery': 20}), ('wer', {'language_model': 'large'}), ('eer', {}))
+    """
+    if metric in METRICS:
+        return metric, {}
+    for name, form in _UNDER.items():
+        if found := form.fullmatch(metric):
+            return found[1], {name: int(found[2]) if found[2].isdecimal() else found[2]}
+    return metric, {}
 
 
-def _rows(record: AnyRecord, each: str, variant: Variant) -> Iterator[dict[str, object]]:
-    """Yield the values of a record in a variant, or in the only one: those of groups where a rule
-    is on each of a column of metadata."""
-    if each in record.group_columns:
-        yield from record.group_rows(each)
-        return
-    stored = {v for v in record.variants if record.by_variant().get(v)}
-    for row in record.rows():
-        if len(stored) < 2 or row["variant"] == variant:
-            yield row
+def _values(rule: Rule, results: Results) -> list[Row]:
+    """List the values of anonymized speech that a rule is about: those of groups where it is on
+    each of a column of metadata."""
+    metric, under = named(rule.metric)
+    table = results.measurements.select(metric=metric, **dict.fromkeys(_PARTS))
+    if rule.metric != "wer":
+        equal = "equal" if "sentences" in under else None
+        table = table.select(**{name: under.get(name) for name in _UNDER}, speakers=equal)
+    by = rule.each if rule.each in results.measurements.values("group_by") else None
+    table = table.select(group_by=by).in_variant(results.protocol.variant)
+    return [
+        {**row, rule.each: row["group"]} if by else row
+        for row in table
+        if row.get("trial") != ORIGINAL
+        and all(str(row.get(name, "")) in names for name, names in rule.only.items())
+    ]
 
 
-def _withheld(record: AnyRecord, row: Mapping[str, Any]) -> str:
+def _withheld(row: Row, held: Mapping[str, Caveat]) -> str:
     """Return why a value must not be judged; "" if it may be."""
+    if row["system"] in held:
+        return held[row["system"]].reason
     if row.get("scores_without_trial"):
         return CAVEATS[INCOMPLETE].reason
-    metric = "wer" if isinstance(record, RecognitionRecord) else row["metric"]
-    # Rows of groups have trials of their own.
-    of_row = find_caveats(None, row.get("n_target"), row.get("n_nontarget"))
-    caveats = caveats_of({**record.caveats, **of_row}, row.get("variant", ""))
-    caveat = withholding_caveat(caveats, metric)
+    caveat = withholding_caveat(row["caveats"], row["metric"])
     return "" if caveat is None else caveat.reason
 
 
@@ -351,17 +351,17 @@ def _cases(rule: Rule, results: Results) -> Iterator[Case]:
     if unknown := _unknown(rule, results):
         yield _without_value("", unknown, "ERROR")
         return
-    several = len(results.systems) > 1
-    by_system: dict[str, list[_Value]] = {s: [] for s in results.systems}
-    for value in _values(rule, results):
-        by_system[value.column("system")].append(value)
+    several, held = len(results.systems) > 1, results.held
+    by_system: dict[str, list[Row]] = {s: [] for s in results.systems}
+    for row in _values(rule, results):
+        by_system[row["system"]].append(row)
     for system, of_system in by_system.items():
         name = system if several else ""
-        if rule.each and not all(rule.each in value.columns for value in of_system):
+        if rule.each and not any(rule.each in row for row in of_system) and of_system:
             yield _without_value(name, f"the results have no {rule.metric} by {rule.each}")
             continue
-        for value in of_system:
-            yield _judged(rule, value, name)
+        for row in of_system:
+            yield _judged(rule, row, name, held)
         yield from _missing(rule, results, of_system, name)
     if not by_system:
         yield _without_value("", "the results are empty")
@@ -369,8 +369,8 @@ def _cases(rule: Rule, results: Results) -> Iterator[Case]:
 
 def _unknown(rule: Rule, results: Results) -> str:
     """Say which metric or value a rule names that results cannot have; "" if none."""
-    described = rule.metric in METRICS or rule.metric in results.described
-    if not described and not _OTHER_METRICS.fullmatch(rule.metric):
+    metric, _ = named(rule.metric)
+    if metric not in (*METRICS, *results.described, *_OTHER_METRICS):
         return f"unknown metric {rule.metric}"
     possible = _possible(results)
     for column in rule.only.keys() & possible.keys():
@@ -390,30 +390,29 @@ def _possible(results: Results) -> dict[str, set[str]]:
             for name, part in zip(_PLACE, place, strict=False):
                 possible[name].add(part)
     possible["attack_model"] = {attack.id for attack in protocol.attack_models}
-    for record in results.records():
-        columns = record.columns()
-        for name, known in possible.items():
-            known.add(str(columns.get(name) or ""))
+    for name, known in possible.items():
+        known.update("" if v is None else v for v in results.measurements.columns.get(name, ()))
     return possible
 
 
-def _judged(rule: Rule, value: _Value, system: str) -> Case:
+def _judged(rule: Rule, row: Row, system: str, held: Mapping[str, Caveat]) -> Case:
     """Judge one value."""
     columns = ("attribute", "attacker", "attack_model", *_PLACE, "results_folder")
-    parts = [system, *(value.column(name) for name in columns)]
+    parts = [system, *(str(row.get(name, "")) for name in columns)]
     if rule.each not in (*columns, ""):
-        parts.insert(1, value.column(rule.each))
-    if value.columns["metric"] != rule.metric:
-        parts.append(str(value.columns["metric"]))
+        parts.insert(1, str(row.get(rule.each, "")))
+    if rule.metric == "wer" and "language_model" in row:
+        parts.append(f"wer_{row['language_model']}")
     of = ", ".join(filter(None, parts))
-    number = value.columns["value"]
-    low, high = value.columns.get("low_95"), value.columns.get("high_95")
+    low, high = row.get("low"), row.get("high")
     # Replicates that are all equal do not show the uncertainty of the value.
     interval = None if low is None or high is None or low == high else (low, high)
-    if value.withheld:
-        return Case(of, "UNDECIDED", number, interval, value.withheld)
-    decision = rule.decide(number, interval)
-    return Case(of, decision, number, interval, _reason(rule, number, interval, decision))
+    if withheld := _withheld(row, held):
+        return Case(of, "UNDECIDED", row["value"], interval, withheld)
+    decision = rule.decide(row["value"], interval)
+    return Case(
+        of, decision, row["value"], interval, _reason(rule, row["value"], interval, decision)
+    )
 
 
 def _reason(
@@ -429,37 +428,38 @@ def _reason(
     return f"{text} {verbs.get(decision, 'cannot be judged by')}: {rule.demand}"
 
 
-def _missing(rule: Rule, results: Results, values: Sequence[_Value], system: str) -> Iterator[Case]:
+def _missing(rule: Rule, results: Results, rows: Sequence[Row], system: str) -> Iterator[Case]:
     """Yield undecided cases of what is required and absent, and of trial sets without a value."""
-    present = {value.column(rule.each) for value in values} if rule.each else set()
+    present = {str(row.get(rule.each, "")) for row in rows} if rule.each else set()
     for name in rule.require:
         if name not in present:
             of = ", ".join(filter(None, (system, name)))
             yield _without_value(of, f"required {rule.each} without a value of {rule.metric}")
-    if not values and not rule.require:
+    if not rows and not rule.require:
         of = " and ".join(f"{name} {' or '.join(names)}" for name, names in rule.only.items())
         restricted = f" with {of}" if of else ""
         yield _without_value(system, f"the results have no value of {rule.metric}{restricted}")
-    series: dict[tuple[type[AnyRecord], tuple[str, ...]], set[tuple[str, ...]]] = {}
-    fixed = ("metric", "attacker", "attack_model", "model", "results_folder", "attribute")
-    for value in values:
-        label = tuple(value.column(name) for name in fixed)
-        place = tuple(filter(None, (value.column(name) for name in _PLACE)))
-        series.setdefault((value.kind, label), set()).add(place)
-    for (kind, label), places in series.items():
-        absent = sorted(_places(kind, rule, results) - places)
+    series: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    fixed = ("attacker", "attack_model", *_MODELS, "language_model", "results_folder", "attribute")
+    for row in rows:
+        place = tuple(row[name] for name in _PLACE if name in row)
+        series.setdefault(tuple(row.get(name, "") for name in fixed), set()).add(place)
+    for label, places in series.items():
+        absent = sorted(_places(rule, results) - places)
         if absent:
             sets = abbreviate([" ".join(place) for place in absent])
             reason = f"no value of {counted(len(absent), 'trial set')}: {sets}"
-            yield _without_value(", ".join(filter(None, (system, *label[1:]))), reason)
+            yield _without_value(", ".join(filter(None, (system, *label))), reason)
 
 
-def _places(kind: type[AnyRecord], rule: Rule, results: Results) -> AbstractSet[tuple[str, ...]]:
+def _places(rule: Rule, results: Results) -> set[tuple[str, ...]]:
     """Return the places under the protocol of the results to which a rule is not restricted."""
-    assert kind in RECORD_KINDS.values()
+    metric, _ = named(rule.metric)
+    is_of_emotion = describe(metric).kind == "emotion"
+    kind = _KINDS.get(metric, "emotion" if is_of_emotion else "verification")
     return {
         place
-        for place in kind.places(results.protocol)
+        for place in RECORD_KINDS[kind].places(results.protocol)
         if all(
             name not in rule.only or part in rule.only[name]
             for name, part in zip(_PLACE, place, strict=False)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ..choices import grouped
 from ..protocol.protocol import Protocol
+from ..results.measurements import Row
 from ..results.records import (
     AmountRecord,
     AttributeRecord,
@@ -62,9 +63,9 @@ def lacking_groups(results: Results, column: str) -> Iterator[str]:
         )
 
 
-def recognizer(record: RecognitionRecord, protocol: Protocol) -> str:
+def recognizer(row: Row, protocol: Protocol) -> str:
     """Name the recognizer and the language model of a rate, each where the protocol has several."""
-    asr, language = record.asr_model, record.language_model
+    asr, language = row.get("asr_model"), row.get("language_model")
     models = (
         f"trained on {asr}" if asr and len(protocol.recognition.models) > 1 else "",
         language if language and len(protocol.recognition.language_models) > 1 else "",

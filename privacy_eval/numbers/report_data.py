@@ -17,6 +17,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, bundled
 from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
+from ..results.measurements import Measurements
 from ..results.record_files import made_by_user
 from ..results.records import (
     AmountRecord,
@@ -26,6 +27,7 @@ from ..results.records import (
     VerificationRecord,
     merge,
 )
+from ..results.rows import measurements_of
 from ..results.signature import network_notes, signature
 from .attackers import Tried, tried
 from .attacks import Attack, attacks, strongest
@@ -100,6 +102,14 @@ class ReportData:
     def protocol(self) -> Protocol:
         """The protocol of the results."""
         return self.results.protocol
+
+    @functools.cached_property
+    def measurements(self) -> Measurements:
+        """All numbers of the results, by all attackers."""
+        folders = {(s, f) for s in self.results.systems for f in self.results.results_folders(s)}
+        places = ((r, (r.condition.system, r.condition.results_folder)) for r in self.others)
+        others = (r for r, place in places if place in folders)
+        return measurements_of((*self.results.records(), *others))
 
     @functools.cached_property
     def attacker_costs(self) -> AttackerCosts:

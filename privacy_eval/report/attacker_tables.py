@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attackers import AttackerPair, Tried
 from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from ..numbers.report_data import ReportData
-from ..results.records import VerificationRecord
 from .attackers_in_words import LIKE_LOWEST, PARTIAL, UNTESTED, attacker_notes
-from .notes import averaged_text, notes_of_values
+from .notes import averaged_text
 from .ranking_tables import p_value_text
-from .split_tables import table_of_records
-from .table import ANSWER, Column, Key, Table, aligned, nonempty
+from .table import ANSWER, Column, Table, aligned, nonempty
 
 #: Follows statements that are of a single pair, and do not hold among all pairs.
 _SINGLE = " (this pair alone)"
-
-_SESSIONS = {"enrolled": "enrolled", "other": "not enrolled"}
 
 
 def attackers_table(data: ReportData) -> Table | None:
@@ -98,39 +94,6 @@ def _texts(
     texts = [row.system, data.protocol.split_title(row.split)]
     texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
     return *texts, *[row.corrected_text or NOT_AVAILABLE] * (len(columns) - len(texts))
-
-
-def sessions_table(data: ReportData, system: str) -> Table:
-    """Return the EERs by words of targets who enrolled the trial's session, and of the others."""
-    eer = describe("eer")
-
-    def rows(r: VerificationRecord) -> Iterator[Key]:
-        for name, of in r.sessions.items():
-            counts = (of.values.n_speakers, of.values.n_target, of.values.n_nontarget)
-            text = f"{of.values.text('eer')} {eer.interval(of.intervals.get('eer'))}".rstrip()
-            yield r.condition.attacker, _SESSIONS[name], *map(str, counts), text
-
-    records = [r for r in data.others if r.condition.system == system and r.sessions]
-    values = [of.values for r in records for of in r.sessions.values()]
-    heading = "Words, by session"
-    identity = (Column("Attacker", align="l", sparse=True), Column("Session", align="l"))
-    return table_of_records(
-        Table(
-            "sessions",
-            f"{heading}: {system} (EER of target trials by whether their speaker enrolled other "
-            "speech of the trial's session, with all nontarget trials; variant exact).",
-            (*identity, *aligned("r", "Speakers", "Targets", "Nontargets", "EER, %")),
-            notes=(
-                "Session: the id of an utterance without its last part, such as a chapter",
-                *notes_of_values(values, ["eer"]),
-            ),
-            title=heading,
-        ),
-        data.protocol,
-        records,
-        rows,
-        by_attack=False,
-    )
 
 
 def pairs_table(data: ReportData, system: str) -> Table:

@@ -16,7 +16,7 @@ from ..results.records import Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
-from .identification_tables import basis_text, group_text, rate_text
+from .disclosures_in_words import basis_text, group_text, rate_text
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
 

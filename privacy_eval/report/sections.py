@@ -12,12 +12,15 @@ from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from ..results.records import AnyRecord
 from .attacker_tables import attackers_table
-from .disclosure_tables import amount_sentences, attribute_sentences
+from .disclosures_in_words import (
+    amount_sentences,
+    attribute_sentences,
+    group_sentences,
+    identification_sentences,
+)
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .first_screen import front
-from .group_tables import group_sentences
-from .identification_tables import identification_sentences
 from .main_results import main_results_table
 from .notes import cautions
 from .page import Front, Picture, Section

@@ -6,9 +6,12 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
 
 from ..errors import counted
-from ..metrics import NOT_AVAILABLE
+from ..metrics import NOT_AVAILABLE, describe, withholding_caveat
+from ..metrics.caveats import marked_text
 from ..numbers.groups import OfSet, by_trial_set
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.records import VerificationRecord
@@ -187,3 +190,41 @@ class SplitTable:
         texts = {cell.partition(" [")[0] for cell in cells if cell}
         reasons = {NOT_AVAILABLE: "no value (n/a)", **self.tells_nothing}
         return reasons.get(texts.pop(), "") if len(texts) == 1 else ""
+
+
+def metric_columns(keys: Sequence[str], resampled: Collection[str] = ()) -> list[Column]:
+    """Return the columns of metrics; the tag follows the worst-case disclosure.
+
+    Parameters
+    ----------
+    resampled : collection of str
+        Metrics with intervals.
+    """
+    columns = []
+    for key in keys:
+        columns.append(Column(*describe(key).column, interval=key in resampled))
+        columns += [Column("Tag")] if key == "zebra_individual" else []
+    return columns
+
+
+def metric_texts(
+    keys: Sequence[str],
+    values: Mapping[str, Any],
+    tag: str | None = None,
+    caveats: Mapping[str, str] = MappingProxyType({}),
+    intervals: Mapping[str, Sequence[float]] = MappingProxyType({}),
+) -> list[str]:
+    """Format values in the order of `metric_columns`, "" for missing ones, flagged if they have a
+    caveat."""
+    texts = []
+    for key in keys:
+        texts.append("")
+        if values.get(key) is not None:
+            metric = describe(key)
+            text = metric.format(values[key], detailed=True)
+            texts[-1] = marked_text(text, withholding_caveat(caveats, key))
+            if key in intervals and texts[-1] != NOT_AVAILABLE:
+                texts[-1] += f" {metric.interval(intervals[key], detailed=True)}"
+        if key == "zebra_individual":
+            texts.append(tag or "")
+    return texts

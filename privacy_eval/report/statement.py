@@ -25,9 +25,8 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.records import VerificationRecord
 from ..version import __version__
 from .attackers_in_words import attackers_in_words, corrected_words
+from .disclosures_in_words import basis_text, group_text, privacy_sentences, rate_text
 from .first_screen import attacker, not_evaluated_attacks
-from .group_tables import privacy_sentences
-from .identification_tables import basis_text, group_text, rate_text
 from .markup import Markup, join, tag
 from .notes import front_notes
 from .table_formats import escape_markdown

@@ -9,9 +9,8 @@ data set, or a pair of speech, without any record has no rows.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from ..io.files import file_names
@@ -28,22 +27,24 @@ from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
 from ..results.record_caveats import utility_notes
-from ..results.records import Results, SimilarityRecord
+from ..results.records import Results
 from ..tree.conditions import SetCondition
-from .attacker_tables import pairs_table, sessions_table
-from .disclosure_tables import amount_by_session_table, amount_table, attribute_table
-from .group_tables import group_tables
-from .identification_tables import WORST_SPEAKERS, identification_tables
+from .attacker_tables import pairs_table
+from .declared import bundled_entries, declared_tables
 from .notes import (
     averaged_text,
     blank_notes,
     caveat_notes,
     interval_notes,
 )
-from .split_tables import LETTER, SplitTable, table_of_records
+from .own_tables import (
+    attribute_table,
+    identification_speakers_table,
+    speakers_table,
+)
+from .split_tables import LETTER, SplitTable, metric_columns, metric_texts
 from .table import (
     FILES_ONLY,
-    LEAST_PROTECTED,
     VARIANTS_DIFFER,
     Column,
     Key,
@@ -72,17 +73,6 @@ _VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion", "measures")
-
-
-#: Columns of speakers: metrics, and values of speakers only.
-_SPEAKER: Mapping[str, Column | None] = {
-    "deid": None,
-    "similarity_oo": Column("oo", r"$M_{oo}$"),
-    "similarity_oa": Column("oa", r"$M_{oa}$"),
-    "similarity_aa": Column("aa", r"$M_{aa}$"),
-    "linkability": None,
-    "evidence": Column("Evidence, log10 LR", r"$\log_{10}(l)$"),
-}
 
 
 def table_groups(data: ReportData, across: Iterable[Table] = ()) -> list[list[Table]]:
@@ -120,16 +110,14 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         _trial_sets(part, name).table(),
         *([_strongest_attacks(whole, system).table()] if is_first else ()),
         speakers_table(part, name),
-        *group_tables(folder, name),
-        *identification_tables(folder, name),
-        amount_table(part, name),
-        amount_by_session_table(part, name),
+        *_declared(folder, name),
+        identification_speakers_table(folder, name),
         attribute_table(part, name),
         variants_table(part, name),
     ]
     if is_first:
         tables += [averages_table(data, system), attack_table(data, system)]
-        tables += [pairs_table(data, system), sessions_table(data, system)]
+        tables.append(pairs_table(data, system))
 
     def notes(table: Table) -> list[str]:
         has_intervals = any(column.interval for column in table.columns)
@@ -145,6 +133,17 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         for table in tables
         if table.rows
     ]
+
+
+def _declared(data: ReportData, name: str) -> list[Table]:
+    """Return the tables of a results folder that are entries; the first of each column of groups
+    says what the tree does not tell of it."""
+    tables = list(declared_tables(data, bundled_entries("system"), name))
+    for column, lacking in data.lacking_groups.items():
+        of_column = (n for n, t in enumerate(tables) if t.title.startswith(f"By {column}"))
+        if (first := next(of_column, None)) is not None:
+            tables[first] = replace(tables[first], notes=(*tables[first].notes, *lacking))
+    return tables
 
 
 def _verification_tables(results: Results, system: str) -> Iterator[SplitTable]:
@@ -237,44 +236,6 @@ def _condition_groups(protocol: Protocol) -> list[list[tuple[Key, Key]]]:
         ]
         for d, g in itertools.product(protocol.table_rows, protocol.genders)
     ]
-
-
-def metric_columns(keys: Sequence[str], resampled: Collection[str] = ()) -> list[Column]:
-    """Return the columns of metrics; the tag follows the worst-case disclosure.
-
-    Parameters
-    ----------
-    resampled : collection of str
-        Metrics with intervals.
-    """
-    columns = []
-    for key in keys:
-        columns.append(Column(*describe(key).column, interval=key in resampled))
-        columns += [Column("Tag")] if key == "zebra_individual" else []
-    return columns
-
-
-def metric_texts(
-    keys: Sequence[str],
-    values: Mapping[str, Any],
-    tag: str | None = None,
-    caveats: Mapping[str, str] = MappingProxyType({}),
-    intervals: Mapping[str, Sequence[float]] = MappingProxyType({}),
-) -> list[str]:
-    """Format values in the order of `metric_columns`, "" for missing ones, flagged if they have a
-    caveat."""
-    texts = []
-    for key in keys:
-        texts.append("")
-        if values.get(key) is not None:
-            metric = describe(key)
-            text = metric.format(values[key], detailed=True)
-            texts[-1] = marked_text(text, withholding_caveat(caveats, key))
-            if key in intervals and texts[-1] != NOT_AVAILABLE:
-                texts[-1] += f" {metric.interval(intervals[key], detailed=True)}"
-        if key == "zebra_individual":
-            texts.append(tag or "")
-    return texts
 
 
 def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
@@ -468,36 +429,6 @@ def _of_sets() -> list[str]:
     """List the metrics of trial sets."""
     metrics = {**of_kind("utility"), **of_kind("matrices")}
     return [key for key, metric in metrics.items() if metric.tabled]
-
-
-def speakers_table(results: Results, title: str) -> Table:
-    """The least protected speakers of every trial set, hidden in averages."""
-
-    def rows(r: SimilarityRecord) -> list[Key]:
-        speakers = r.speakers[:WORST_SPEAKERS]
-        rows = [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
-        whole = ("all", *metric_texts(["deid"], r.values("exact")), *[""] * (len(_SPEAKER) - 1))
-        return [*rows, whole] if rows else []
-
-    variants = sorted({r.speakers_variant for r in results.similarity if r.speakers})
-    columns = (
-        Column("Speaker", align="l"),
-        *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
-    )
-    caption = (
-        f"The {WORST_SPEAKERS} least protected speakers of each trial set, and the value of all "
-        f"its speakers: {title} (variant {' or '.join(variants) or 'exact'}; voice "
-        "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
-        "anonymized utterances (aa); the strongest evidence that links an original with an "
-        "anonymized utterance)."
-    )
-    return table_of_records(
-        Table("speakers", caption, columns, section=LEAST_PROTECTED),
-        results.protocol,
-        results.similarity,
-        rows,
-        by_attack=False,
-    )
 
 
 def averages_table(data: ReportData, system: str) -> Table:

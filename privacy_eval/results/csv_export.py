@@ -9,12 +9,12 @@ from ..io.csv_text import csv_text
 from ..io.schema import to_plain
 from ..metrics.similarity import SpeakerSimilarity
 from ..tree.conditions import SetCondition
-from .records import CSV_COLUMNS, Results
+from .records import Results
 
 
 def to_csv(results: Results) -> str:
-    """Write results.csv: one line per value, with its unit."""
-    return csv_text([CSV_COLUMNS, *(row.values() for row in results.to_rows())])
+    """Write results.csv: one line per measurement."""
+    return csv_text(results.measurements.csv_rows)
 
 
 def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:

@@ -16,6 +16,7 @@ from ..io.user_metrics import check_descriptions
 from ..metrics import METRICS, MetricDescription
 from ..protocol.protocol import check_protocol
 from ..version import __version__
+from .measurements import Measurements
 from .record_files import confirmed_days
 from .records import RECORD_KINDS, Results
 
@@ -92,6 +93,31 @@ def read_results(path: str | os.PathLike[str]) -> Results:
         if not text.replace("\n", "").isprintable():
             raise PrivacyEvalError(f"{path}: {ascii(text[:80])} has unprintable characters")
     return results
+
+
+def load(path: str | os.PathLike[str]) -> Measurements:
+    """Read all numbers of a results.json as one table, see `read_results`.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Measurements
+        A row for each number; with unranked and withheld values, whose caveats say so.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `read_results`.
+
+    Examples
+    --------
+    >>> load("recipes/demo/work/results/results.json").values("system")  # doctest: +SKIP
+    ['B1', 'B2']
+    """
+    return read_results(path).measurements
 
 
 def _texts(value: object) -> Iterator[str]:

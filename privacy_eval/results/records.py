@@ -6,6 +6,7 @@ Rates are fractions, disclosures and costs bits, G_VD dB.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 import warnings
@@ -53,7 +54,7 @@ from ..metrics.groups import (
     TargetStratum,
 )
 from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
-from ..metrics.printed import Printed, frame_of
+from ..metrics.printed import Printed
 from ..metrics.pseudo_voices import VERDICTS, looks_like
 from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
@@ -69,7 +70,9 @@ from ..tree.conditions import (
     SetCondition,
     TrialCondition,
 )
+from .measurements import Measurements
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
+from .rows import GROUP_METRICS, measurements_of
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -79,12 +82,6 @@ _SLACK = 1e-3
 
 
 _NO_VARIANT = ""
-
-#: Metrics of groups of speakers, by their fields.
-GROUP_METRICS = ("eer", "cllr_min", "linkability", "rank1")
-
-#: Columns of results.csv by entries of conditions that have another name there.
-_RENAMED = {"speech": "trial", "asv_model": "model"}
 
 #: Data set, split and, but for recognition, gender.
 Place = tuple[str, ...]
@@ -172,8 +169,8 @@ class Record:
 
     def identity(self) -> tuple[str, ...]:
         """Return what distinguishes the record from others of its kind in a results folder."""
-        columns = self.columns()
-        return *self.place(), *(str(columns[name]) for name in self.identity_columns)
+        entries = {**vars(self), **vars(self.condition)}
+        return *self.place(), *(str(entries[name]) for name in self.identity_columns)
 
     def names(self) -> tuple[str, ...]:
         """Return the names that are printed."""
@@ -223,12 +220,6 @@ class Record:
                 if variant not in self.variants or kind != self.metric_kind:
                     raise PrivacyEvalError(f"{where}: unknown value {variant} {key}")
 
-    def columns(self) -> dict[str, object]:
-        """Return the columns of results.csv that all values share."""
-        of_condition = vars(self.condition)
-        renamed = {_RENAMED[name]: of_condition[name] for name in of_condition.keys() & _RENAMED}
-        return {**vars(self), **of_condition, **renamed, "name": self.condition.name}
-
     def interval(self, variant: str, key: str) -> Sequence[float | None]:
         """Return the 95 % bounds of a value."""
         return None, None
@@ -243,49 +234,10 @@ class Record:
         object.__setattr__(record, "caveats", caveats)
         return record
 
-    def caveat_text(self, key: str, variant: str) -> str:
-        """Return why a value is uninformative; "" if it is informative."""
-        reasons = caveats_of(self.caveats, variant).items()
-        return "; ".join(reason for name, reason in reasons if CAVEATS[name].concerns(key))
-
-    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
-        """Yield the columns of each value of the groups of speakers of a column of metadata, with
-        the group in a column of its name."""
-        return iter(())
-
-    def rows_of_groups(self) -> Iterator[dict[str, object]]:
-        """Yield the columns of results.csv of each value of groups of speakers."""
-        for column in self.group_columns:
-            for row in self.group_rows(column):
-                yield {**row, "metric": f"{row['metric']}_within_{column}_{row[column]}"}
-
     @property
     def group_columns(self) -> Iterable[str]:
         """Columns of metadata by whose groups of speakers there are values."""
         return getattr(self, "groups", ())
-
-    def rows(self) -> Iterator[dict[str, object]]:
-        """Yield the columns of results.csv of each value but those of groups."""
-        shared = self.columns()
-        for variant, values in self.by_variant().items():
-            for key, value in values.items():
-                row = _row(key, value, self.interval(variant, key), self.metric(key).unit)
-                caveat = self.caveat_text(key, variant)
-                yield {**shared, **row, "variant": variant, "caveat": caveat}
-        for name, value in self.stated.items():
-            row = {**_row(f"stated_{name}", value), "variant": self.variants[0]}
-            yield {**shared, **row, "caveat": CAVEATS[STATED].reason}
-
-
-def _row(
-    metric: str,
-    value: float | None,
-    bounds: Sequence[float | None] | None = None,
-    unit: str = "fraction",
-) -> dict[str, object]:
-    """Return the columns of results.csv that tell a value."""
-    low, high = bounds or (None, None)
-    return {"metric": metric, "unit": unit, "value": value, "low_95": low, "high_95": high}
 
 
 @dataclass(frozen=True)
@@ -409,38 +361,6 @@ class VerificationRecord(Record):
         for name, stratum in self.sessions.items():
             check_name(name, where)
             _check_group_values((stratum.values,), stratum.intervals, f"{where}: sessions")
-
-    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
-        """Yield the values of trials within the groups."""
-        for name, of in self.groups.get(column, {}).items():
-            for row in self._rows_of(of.within, of.intervals):
-                yield {**row, column: name}
-
-    def rows_of_groups(self) -> Iterator[dict[str, object]]:
-        yield from super().rows_of_groups()
-        shared = {**self.columns(), "variant": "exact"}
-        for column, errors in self.group_errors.items():
-            rows = _error_rows(column, errors)
-            yield from ({**shared, **row} for row in rows if row["value"] is not None)
-
-    def _rows_of(
-        self, values: GroupValues, intervals: Mapping[str, tuple[float, ...]]
-    ) -> Iterator[dict[str, object]]:
-        """Yield the columns of each value of some of the trials."""
-        judged = self.with_caveats({**self.caveats, **values.caveats})
-        counts = {name: getattr(values, name) for name in ("n_target", "n_nontarget", "n_speakers")}
-        for key in GROUP_METRICS:
-            if (value := getattr(values, key)) is not None:
-                unit = "bit" if key == "cllr_min" else "fraction"
-                row = {**_row(key, value, intervals.get(key), unit), "variant": "exact"}
-                caveat = judged.caveat_text(key, "exact")
-                yield {**self.columns(), **counts, **row, "caveat": caveat}
-
-    def rows(self) -> Iterator[dict[str, object]]:
-        yield from super().rows()
-        for name, of in self.sessions.items():
-            for row in self._rows_of(of.values, of.intervals):
-                yield {**row, "metric": f"{row['metric']}_session_{name}"}
 
     def _check_consistency(self, variant: Variant, where: str) -> None:
         """Check a minimum against its metric, and a grade against its value, as printed."""
@@ -573,23 +493,6 @@ class RecognitionRecord(Record):
 
     def speaker_sums(self, key: str) -> SpeakerSums | None:
         return self.speakers.sums if self.speakers else None
-
-    def columns(self) -> dict[str, object]:
-        return {**super().columns(), "model": self.asr_model}
-
-    @property
-    def _key(self) -> str:
-        return f"wer_{self.language_model}" if self.language_model else "wer"
-
-    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
-        """Yield the word error rates of the groups."""
-        for name, of in self.groups.get(column, {}).items():
-            if of.rate is not None:
-                yield {**self.columns(), **_row(self._key, of.rate, of.interval), column: name}
-
-    def rows(self) -> Iterator[dict[str, object]]:
-        for row in super().rows():
-            yield {**row, "metric": self._key} if row["metric"] == "wer" else row
 
 
 @dataclass(frozen=True)
@@ -882,32 +785,6 @@ class IdentificationRecord(Record):
             for of in groups.values():
                 _check_group_linkage(of, f"{where}: {column}")
 
-    def group_rows(self, column: str) -> Iterator[dict[str, object]]:
-        """Yield the rates of the groups in galleries of their own."""
-        shared = self.columns()
-        for name, of in self.groups.get(column, {}).items():
-            for row in _rates_by_size("linkage", of.sizes, of.linkage, of.intervals):
-                yield {**shared, **row, column: name}
-
-    def rows(self) -> Iterator[dict[str, object]]:
-        shared, singled = self.columns(), self.singling_out
-        for row in (
-            *_rates_by_size("linkage", self.sizes, self.linkage, self.intervals),
-            *_rates_by_size("singling_out", singled.sizes, singled.values, singled.intervals),
-        ):
-            yield {**shared, **row}
-
-
-def _rates_by_size(
-    metric: str,
-    sizes: Iterable[int],
-    rates: Iterable[float],
-    intervals: Iterable[Sequence[float | None]],
-) -> Iterator[dict[str, object]]:
-    """Yield the columns of each rate of a curve over sizes of galleries."""
-    for size, rate, bounds in itertools.zip_longest(sizes, rates, intervals):
-        yield _row(f"{metric}_{size}", rate, bounds)
-
 
 @dataclass(frozen=True)
 class AmountRecord(Record):
@@ -972,20 +849,6 @@ class AmountRecord(Record):
     def is_of_one_session(self) -> bool:
         """Whether all tests of every speaker are known to be of one session."""
         return bool(self.one_session) and self.one_session == self.any_session
-
-    def rows(self) -> Iterator[dict[str, object]]:
-        shared = self.columns()
-        kinds = {"": self.equal, "_one_session": self.one_session, "_any_session": self.any_session}
-        for kind, a in ((kind, a) for kind, amounts in kinds.items() for a in amounts):
-            of_length = (
-                ("eer", "fraction", a.eer, a.eer_interval),
-                ("rank1", "fraction", a.rank1, a.rank1_interval),
-                ("seconds", "s", a.seconds, None),
-            )
-            for key, unit, value, bounds in of_length:
-                name = f"{key}_sentences_{a.length}{kind}"
-                if value is not None:
-                    yield {**shared, **_row(name, value, bounds, unit)}
 
 
 @dataclass(frozen=True)
@@ -1057,15 +920,6 @@ class AttributeRecord(Record):
             if not 0 <= of.bits < float("inf"):
                 raise PrivacyEvalError(f"{where}: bits must not be negative")
 
-    def rows(self) -> Iterator[dict[str, object]]:
-        shared = {**self.columns(), "caveat": self.caveat}
-        strongest = self.strongest
-        yield {**shared, **_row("inference_risk", strongest.risk, strongest.risk_interval)}
-        for situation, of in self.situations.items():
-            shared["trial"] = ORIGINAL if situation == SITUATIONS[0] else ANONYMIZED
-            yield {**shared, **_row(f"attribute_uar_{situation}", of.uar, of.interval)}
-            yield {**shared, **_row(f"attribute_bits_{situation}", of.bits, unit="bit")}
-
 
 @dataclass(frozen=True)
 class AudioRecord(Record):
@@ -1109,10 +963,6 @@ class AudioRecord(Record):
             _check_count(count, 1, f"{where}: {problem}")
         if not 0 <= self.raw_seconds < float("inf"):
             raise PrivacyEvalError(f"{where}: raw_seconds must not be negative")
-
-    def rows(self) -> Iterator[dict[str, object]]:
-        row = _row("raw_utterances", len(self.raw), unit="utterances")
-        yield {**self.columns(), "trial": ANONYMIZED, **row}
 
 
 def _check_rates(values: Iterable[float | None], where: str) -> None:
@@ -1385,25 +1235,18 @@ class Results(Printed):
         for kind in RECORD_KINDS:
             yield from getattr(self, kind)
 
+    @functools.cached_property
+    def measurements(self) -> Measurements:
+        """All numbers as rows of one table."""
+        return measurements_of(self.records())
+
     def to_rows(self) -> list[dict[str, Any]]:
-        """List every value as a row of results.csv: identity, unit, interval, caveat."""
-        return [
-            {name: row.get(name) for name in CSV_COLUMNS}
-            for record in self.records()
-            for row in itertools.chain(record.rows(), record.rows_of_groups())
-        ]
+        """List the numbers as rows, without blanks."""
+        return self.measurements.to_rows()
 
     def to_frame(self) -> Any:
-        """Make a pandas DataFrame of `to_rows`: what is blank there is missing (`isna`), and counts
-        are integers.
-
-        Raises
-        ------
-        PrivacyEvalError
-            pandas, an optional package, is not installed.
-        """
-        frame = frame_of(self.to_rows()).reindex(columns=list(CSV_COLUMNS))
-        return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
+        """Make a data frame of pandas, which must be installed."""
+        return self.measurements.to_frame()
 
     def __repr__(self) -> str:
         numbers = {kind: len(getattr(self, kind)) for kind in RECORD_KINDS}
@@ -1432,17 +1275,6 @@ class Results(Printed):
             and eer.key in r.values(variant)
         ]
 
-
-#: Columns of results.csv.
-CSV_COLUMNS = tuple(
-    (
-        "system results_folder name data_set split gender enrollment trial model attack_model "
-        "attacker n_target n_nontarget trials_without_score scores_without_trial variant metric "
-        "unit value low_95 high_95 caveat"
-    ).split()
-)
-
-_COUNTS = ("n_target", "n_nontarget", "trials_without_score", "scores_without_trial")
 
 #: Kinds of records by the field of `Results` that holds them.
 RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
@@ -1616,22 +1448,6 @@ def _check_group_errors(of: GroupErrors, groups: Collection[str], where: str) ->
             for a, b in ((stored[name], computed[name]) for name in computed)
         ):
             raise PrivacyEvalError(f"{where}: disparities contradict the rates of the groups")
-
-
-def _error_rows(column: str, errors: GroupErrors) -> Iterator[dict[str, object]]:
-    """Yield metric, unit and value of the error rates of groups, and of their disparities."""
-    for rate, matches in errors.false_match.items():
-        for enrolled, of_tested in matches.fmr_matrix.items():
-            for tested, value in of_tested.items():
-                n = errors.n_nontarget[enrolled][tested]
-                name = f"fmr_at_{rate}_{column}_{enrolled}_against_{tested}"
-                yield {**_row(name, value), "n_nontarget": n}
-        for group, missed in zip(matches.groups, matches.fnmr, strict=True):
-            yield _row(f"fnmr_at_{rate}_{column}_{group}", missed)
-        of_groups = errors.disparities[rate]
-        for key, disparity in ({} if of_groups is None else vars(of_groups)).items():
-            unit = "" if key.endswith("ratio") or key.startswith("inequity") else "fraction"
-            yield _row(f"{key}_at_{rate}_{column}", disparity, unit=unit)
 
 
 def merge(parts: Iterable[Results]) -> Results:

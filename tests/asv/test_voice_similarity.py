@@ -598,7 +598,7 @@ def test_results_csv_and_txt(tree: SpeechTree) -> None:
     made(tree)
     results = stored(tree)
     record = results.similarity[0]
-    rows = list(csv.DictReader(io.StringIO(to_csv(results))))
+    rows = [r for r in csv.DictReader(io.StringIO(to_csv(results))) if not r["speaker"]]
     assert [(r["variant"], r["metric"]) for r in rows] == [
         (v, m) for v in record.metrics for m in of_kind("matrices")
     ]

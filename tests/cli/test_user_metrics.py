@@ -80,7 +80,7 @@ def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) 
     rows = [row for row in results.to_rows() if row["metric"] == "spread"]
     assert {row["name"]: row["value"] for row in rows} == values and len(rows) == 6
     assert {row["unit"] for row in rows} == {"own"}
-    assert all(row["low_95"] <= row["high_95"] for row in rows if row["variant"] == "exact")
+    assert all(row["low"] <= row["high"] for row in rows if row["variant"] == "exact")
     options = ["--results", str(collected), "--out"]
     assert main(["tables", *options, str(tmp_path / "tables")]) == 0
     table = (tmp_path / "tables" / "more" / "now_spread.csv").read_text()

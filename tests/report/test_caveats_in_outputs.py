@@ -15,6 +15,7 @@ from support import (
     Run,
     Tree,
     cli,
+    declared_table,
     imported,
     inverted,
     lines_to,
@@ -28,13 +29,13 @@ from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.group_tables import group_tables
 from privacy_eval.report.notes import front_notes, identical_scores
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge
+from privacy_eval.results.rows import rows_of
 
 #: Of few nontarget scores.
 FEW = ["few_nontargets_0.01", "few_nontargets_0.001"]
@@ -114,10 +115,10 @@ def test_json_has_the_numbers_beside_the_caveats(tree: Tree, runs: dict[str, Run
 def test_csv_has_a_column(tree: Tree, runs: dict[str, Run]) -> None:
     rows = list(csv.DictReader(io.StringIO((tree.root / "out/results.csv").read_text())))
     original = [r for r in rows if r["trial"] == r["enrollment"] == "original"]
-    assert original and all(IMPLAUSIBLE in r["caveat"] for r in original)
+    assert original and all(IMPLAUSIBLE in r["caveats"] for r in original)
     for row in rows:
-        assert ("fewer than 20" in row["caveat"]) is (row["metric"] == "linkability")
-        assert ("is not estimable" in row["caveat"]) is row["metric"].startswith("miss_at_fa")
+        assert ("fewer than 20" in row["caveats"]) is (row["metric"] == "linkability")
+        assert ("is not estimable" in row["caveats"]) is row["metric"].startswith("miss_at_fa")
         float(row["value"])
 
 
@@ -218,8 +219,8 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
     )
     assert any(n.startswith("?") and "reads as privacy" in n for n in tables["linkability"].notes)
     assert "reads as privacy" in to_results_txt(results, "mine", "")
-    rows = [r for r in record.rows() if r["metric"] == "linkability"]
-    assert ["reads as privacy" in str(r["caveat"]) for r in rows] == [True]
+    rows = [r for r in rows_of(record) if r["metric"] == "linkability"]
+    assert ["reads as privacy" in str(r["caveats"]) for r in rows] == [True]
     for mean in data.attacks["mine"][-1].means.values():
         if mean.metric == "linkability":
             assert mean.value is None and "too few targets" in mean.why_blank
@@ -240,7 +241,8 @@ def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
         for r in results.verification
     )
     results = replace(results, verification=records)
-    rows = {(r["accent"], r["metric"]): r["caveat"] for r in records[-1].group_rows("accent")}
+    of_groups = (r for r in rows_of(records[-1]) if "group" in r)
+    rows = {(r["group"], r["metric"]): "".join(r["caveats"].values()) for r in of_groups}
     assert "vary by chance" in str(rows["few", "eer"]) and not rows["some", "eer"]
     assert "reads as privacy" in str(rows["some", "linkability"])
     assert not rows["many", "linkability"]
@@ -250,6 +252,6 @@ def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
         (verdict,) = judge(Policy((rule,)), results).rules
         decided = {n for c in verdict.cases if c.decision == "PASS" for n in summaries if n in c.of}
         assert decided == judged
-    table = next(t for t in group_tables(ReportData(results), "mine") if t.name == "groups_0")
+    table = declared_table(results, "groups_0")
     cells = [(row[-9], row[-5]) for row in table.rows]
     assert {*cells} >= {("few", "40.00?")}, table.rows[:3]

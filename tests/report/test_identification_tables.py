@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ANON, imported
+from support import ANON, declared_table, imported
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics.identification import (
@@ -21,14 +21,10 @@ from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.identification import worst_protected
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import DataFolder, load_protocol
+from privacy_eval.report.disclosures_in_words import identification_sentences
 from privacy_eval.report.figures import identification
 from privacy_eval.report.first_screen import front
-from privacy_eval.report.identification_tables import (
-    identification_sentences,
-    identification_speakers_table,
-    identification_table,
-    singling_out_table,
-)
+from privacy_eval.report.own_tables import identification_speakers_table
 from privacy_eval.results.records import IdentificationRecord, Results
 from privacy_eval.tree.conditions import TrialCondition, trial_conditions
 
@@ -112,7 +108,7 @@ def test_the_strongest_attacker_finds_most_above_chance() -> None:
 
 
 def test_the_largest_group_is_named_with_what_allows_more() -> None:
-    table = identification_table(results(record(conditions()["ignorant"])), "B1")
+    table = declared_table(results(record(conditions()["ignorant"])), "identification")
     assert "up to 16 people" in table.notes[0] and "--distractors" in table.notes[0]
     with pytest.raises(PrivacyEvalError, match="must be 1 to 3, .*--distractors"):
         linkage_of_beaters([0, 1], 3, [4])
@@ -121,13 +117,13 @@ def test_the_largest_group_is_named_with_what_allows_more() -> None:
 def test_a_table_of_more_ranks_says_so() -> None:
     """By guessing, one of the five highest of ten is the right one half of the time."""
     one = replace(record(conditions()["ignorant"]), rank=5, sizes=(10,), linkage=(0.75,))
-    caption = identification_table(results(replace(one, intervals=())), "B1").caption
+    caption = declared_table(results(replace(one, intervals=())), "identification").caption
     assert "among the 5 highest scores" in caption and "chance: 50)" in caption
     one = replace(one, intervals=())
     first = replace(record(conditions()["lazy-informed"]), sizes=(10,), linkage=(0.5,))
-    mixed = identification_table(results(one, first), "B1").caption
+    mixed = declared_table(results(one, first), "identification").caption
     assert "among the 1 or 5 highest scores" in mixed and "chance: 10 or 50)" in mixed
-    alone = identification_table(results(first), "B1").caption
+    alone = declared_table(results(first), "identification").caption
     assert "scores highest" in alone and "chance: 10)" in alone
 
 
@@ -302,7 +298,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
     ignorant, lazy, *_ = identification_sentences(ReportData(made))
     assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
     assert "voices" not in lazy
-    table = singling_out_table(made, "B1")
+    table = declared_table(made, "identification_singling_out")
     assert [row[3:] for row in table.rows] == [("8", "75.0", "50.0")]
     assert "50.0, 39.3" in table.caption
     assert not table.bold

@@ -211,7 +211,7 @@ def test_what_is_broken_is_not_averaged_or_ranked_until_confirmed(
     assert [case.decision for case in verdict.cases][:2] == ["PASS", "UNDECIDED"]
     notes = list(comparability_notes(results))
     assert any("(99.50 %)" in note and "--confirm original:vctk" in note for note in notes)
-    marked = [row["data_set"] for row in results.to_rows() if row["caveat"]]
+    marked = [row["data_set"] for row in results.to_rows() if row["caveats"]]
     assert marked == ["vctk", "vctk"]
     assert to_results_txt(results, "S", "").count("caveat: ") == 2
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795824000")  # 2026-11-28

@@ -153,7 +153,7 @@ def test_seconds_of_tests(attacked: SpeechTree) -> None:
     """Utterances of 2, 3 and 4 seconds: also the anonymized ones, without a file of their own."""
     results = results_of(attacked)
     assert {r.seconds for r in results.amounts} == {(3.0, 9.0)}
-    rows = [row for row in results.to_rows() if row["metric"] == "seconds_sentences_3"]
+    rows = results.measurements.select(metric="seconds", sentences=3)
     assert {(row["unit"], row["value"]) for row in rows} == {("s", 9.0)}
     out = attacked.root / "exp/privacy_eval"
     assert cli("report", "--results", out / "results.json", "--out", out / "r.html").code == 0
@@ -185,12 +185,13 @@ def test_attributes_are_those_of_single_files(tree: SpeechTree) -> None:
 def test_csv_tables_report_and_statement(tree: SpeechTree) -> None:
     out = tree.root / "exp/privacy_eval"
     with open(out / "results.csv", newline="") as file:
-        rows = {(r["name"], r["metric"]): r for r in csv.DictReader(file)}
+        every = list(csv.DictReader(file))
+    rows = {(r["name"], r["metric"]): r for r in every}
     (record,) = results_of(tree).attributes
     risk = rows[record.condition.name, "inference_risk"]
-    assert float(risk["value"]) == record.strongest.risk and risk["caveat"]
-    amounts = {metric for _, metric in rows if "_sentences_" in metric}
-    assert amounts == {f"{key}_sentences_{n}" for key in ("eer", "rank1") for n in (1, 3)}
+    assert float(risk["value"]) == record.strongest.risk and risk["caveats"]
+    amounts = {(r["metric"], r["sentences"]) for r in every if r["sentences"]}
+    assert amounts == {(key, n) for key in ("eer", "rank1") for n in ("1", "3")}
     files = ("--results", out / "results.json")
     assert cli("tables", *files, "--out", tree.root / "tables").code == 0
     for name in ("amount_of_speech", "attributes"):

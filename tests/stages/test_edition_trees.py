@@ -259,7 +259,7 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
         assert record.line == rated[record.condition.name].line
         assert record.speakers is not None and sum(record.speakers.words) == record.line.words
     rows = list(csv.DictReader((tree / "exp/privacy_eval/results.csv").open()))
-    assert all(row["low_95"] for row in rows if row["metric"].startswith("wer"))
+    assert all(row["low"] for row in rows if row["metric"].startswith("wer"))
     data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
     for split in ("dev", "test"):
         (one,) = data.trade_offs[split]

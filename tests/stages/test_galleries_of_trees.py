@@ -16,6 +16,7 @@ from support import (
     TRIALS,
     SpeechTree,
     cli,
+    declared_table,
     lines_to,
     times,
     utterances,
@@ -28,7 +29,6 @@ from privacy_eval.io.scp import write_vectors
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.figures import identification as figures
-from privacy_eval.report.identification_tables import identification_table
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import IdentificationRecord, Results
 
@@ -104,7 +104,7 @@ def test_other_back_ends_need_no_model(tree: SpeechTree) -> None:
     assert "3 computed" in tree.run("identification", "--backend", "cosine").out
     assert "3 current" in tree.run("identification", "--backend", "cosine").out
     assert tree.run("collect", "--allow-missing").code == 0
-    table = identification_table(results_of(tree), "title")
+    table = declared_table(results_of(tree), "identification")
     assert any("cosine" in note for note in table.notes)
 
 
@@ -139,7 +139,7 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
         assert record.genders == ()  # those of the distractors are not known
         assert list(record.linkage) == found["linkage"]
         assert record.singling_out.refused == found["singling_out"]["refused"] != ""
-    _, note = identification_table(results_of(tree), "title").notes
+    _, note = declared_table(results_of(tree), "identification").notes
     assert "20 are distractors of train" in note
     genders = "".join(f"t{i} {'fm'[i % 2]}\n" for i in range(20))
     for suffix in ("", "_anon"):
@@ -174,7 +174,7 @@ def test_speakers_are_singled_out_where_there_are_enough_tests(tmp_path: Path) -
         assert run.code == 0 or verb != "identification", run.err
     assert tree.run("collect", "--allow-missing").code == 0
     with open(tree.root / "exp/privacy_eval/results.csv") as file:
-        rows = [r for r in csv.DictReader(file) if r["metric"].startswith("singling_out_")]
+        rows = [r for r in csv.DictReader(file) if r["metric"] == "singling_out"]
     records = results_of(tree).identification
     assert [r.singling_out.sizes for r in records] == [(2, 4)] * 3
     assert [float(r["value"]) for r in rows] == [v for r in records for v in r.singling_out.values]
@@ -201,11 +201,11 @@ def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) ->
 def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
     results = results_of(tree)
     with open(tree.root / "exp/privacy_eval/results.csv") as file:
-        rows = [r for r in csv.DictReader(file) if r["metric"].startswith("linkage_")]
+        rows = [r for r in csv.DictReader(file) if r["metric"] == "linkage" and not r["speaker"]]
     values = [p for r in results.identification for p in r.linkage]
     assert [float(r["value"]) for r in rows] == values
-    assert all(float(r["low_95"]) <= float(r["value"]) <= float(r["high_95"]) for r in rows)
-    table = identification_table(results, "title")
+    assert all(float(r["low"]) <= float(r["value"]) <= float(r["high"]) for r in rows)
+    table = declared_table(results, "identification")
     record = results.identification[0]
     low, high = record.intervals[-1]
     cell = f"{100 * record.linkage[-1]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"

@@ -110,7 +110,8 @@ def test_false_matches_by_loops(tree: GroupedTree) -> None:
     scored = [line.split() for line in (folder / "scores").read_text().splitlines()]
     trials = [(e, u.split("-")[0], float(score)) for e, u, score in scored]
     nontargets = sorted((s for e, t, s in trials if e != t), reverse=True)
-    rows = {row["metric"]: row for row in csv_rows(tree) if row["name"] == SET}
+    keys = ("metric", "threshold", "group", "against_group")
+    rows = {tuple(row[k] for k in keys): row for row in csv_rows(tree) if row["name"] == SET}
     for rate, matches in errors.false_match.items():
         threshold = nontargets[int(float(rate) * len(nontargets))]
         assert matches.threshold == threshold
@@ -125,7 +126,7 @@ def test_false_matches_by_loops(tree: GroupedTree) -> None:
                 ]
                 assert errors.n_nontarget[one][other] == len(cell)
                 assert matches.fmr_matrix[one][other] == sum(cell) / len(cell)
-                row = rows[f"fmr_at_{rate}_accent_{one}_against_{other}"]
+                row = rows["fmr", rate, one, other]
                 assert float(row["value"]) == matches.fmr_matrix[one][other]
                 assert int(row["n_nontarget"]) == len(cell)
         within = [matches.fmr_matrix[g][g] or 0.0 for g in "ab"]
@@ -133,7 +134,7 @@ def test_false_matches_by_loops(tree: GroupedTree) -> None:
         disparities = errors.disparities[rate]
         assert disparities is not None
         assert disparities.fdr == pytest.approx(1 - sum(gap) / 2, abs=1e-12)
-        assert float(rows[f"fdr_at_{rate}_accent"]["value"]) == disparities.fdr
+        assert float(rows["fdr", rate, "", ""]["value"]) == disparities.fdr
 
 
 @pytest.mark.parametrize(
@@ -170,9 +171,9 @@ def csv_rows(tree: GroupedTree) -> list[dict[str, str]]:
 
 def test_csv_names_the_groups(tree: GroupedTree) -> None:
     rows = csv_rows(tree)
-    names = {row["metric"] for row in rows if "_within_" in row["metric"]}
+    within = [r for r in rows if r["group_by"] == "accent" and not r["threshold"]]
     keys = ("eer", "cllr_min", "linkability", "rank1")
-    assert names == {f"{key}_within_accent_{g}" for key in keys for g in "ab"}
+    assert {(r["metric"], r["group"]) for r in within} == {(k, g) for k in keys for g in "ab"}
 
 
 def test_tables_and_report(tree: GroupedTree) -> None:
@@ -329,8 +330,8 @@ def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
         rows = [r for r in csv.DictReader(file) if r["metric"].startswith("wer")]
     of = record.groups["g"]["a"]
     name = record.condition.name
-    (row,) = (r for r in rows if r["name"] == name and r["metric"].endswith("_within_g_a"))
-    assert [float(row["value"]), row["low_95"]] == [of.rate, str((of.interval or ("",))[0])]
+    (row,) = (r for r in rows if (r["name"], r["group_by"], r["group"]) == (name, "g", "a"))
+    assert [float(row["value"]), row["low"]] == [of.rate, str((of.interval or ("",))[0])]
     assert cli("tables", *results, "--out", words / "tables").code == 0
     (table,) = (words / "tables").rglob("*_groups_0_wer.txt")
     assert "word error rates of transcripts" in table.read_text()

@@ -78,15 +78,17 @@ def test_outputs(tree: SpeechTree) -> None:
     results = tree.root / "exp/privacy_eval/results.json"
     record = next(r for r in records(tree) if not r.condition.is_original)
     with open(results.with_suffix(".csv"), newline="") as file:
-        rows = {(r["name"], r["metric"]): r for r in csv.DictReader(file)}
-    row = rows[record.condition.name, "linkage_2_within_accent_a"]
+        of_linkage = [r for r in csv.DictReader(file) if r["metric"] == "linkage"]
+    keys = ("name", "gallery", "group_by", "group")
+    rows = {tuple(r[k] for k in keys): r for r in of_linkage}
+    row = rows[record.condition.name, "2", "accent", "a"]
     of = record.groups["accent"]["a"]
-    assert (float(row["value"]), row["low_95"]) == (of.linkage[0], "")  # of two speakers
+    assert (float(row["value"]), row["low"]) == (of.linkage[0], "")  # of two speakers
     row, whole = (
-        rows[record.condition.name, "linkage_4_within_gender_f"],
+        rows[record.condition.name, "4", "gender", "f"],
         record.groups["gender"]["f"],
     )
-    assert (float(row["value"]), float(row["low_95"])) == (
+    assert (float(row["value"]), float(row["low"])) == (
         record.linkage[-1],
         whole.intervals[0][0],
     )

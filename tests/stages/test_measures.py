@@ -180,7 +180,7 @@ def test_measures_reach_results_and_tables(measured: Tree) -> None:
     assert per == [{"per_original": 1.0}] * 8
     rows = list(csv.DictReader((tree.out / "results.csv").read_text().splitlines()))
     (row,) = [r for r in rows if (r["metric"], r["name"]) == ("dnsmos_ovrl", f"{SETS[2]}_B1")]
-    assert float(row["value"]) == pytest.approx(expected - 1) and row["low_95"]
+    assert float(row["value"]) == pytest.approx(expected - 1) and row["low"]
     assert row["trial"] == "anonymized"
     cells = cells_from_results(results)
     keys = {k.system for k in cells.values if k.metric == "dnsmos_p808"}

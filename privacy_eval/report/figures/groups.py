@@ -113,7 +113,7 @@ def _words(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]
         if (c.system, c.split) == (system, split) and c.speech != ORIGINAL:
             rates = [(name, of.rate, of.interval) for name, of in r.groups[column].items()]
             groups = {name: (rate, bounds) for name, rate, bounds in rates if rate is not None}
-            words = (titles[c.data_set], recognizer(r, protocol))
+            words = (titles[c.data_set], recognizer(vars(r), protocol))
             label = "\n".join(style.escape_mathtext(text, 40) for text in words if text)
             rows.append(_Row(label, groups, (r.line.wer, r.speaker_interval)))
     return split, rows

@@ -1,0 +1,164 @@
+"""Tables that are no entries of conf/tables: single speakers, and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ..choices import SITUATIONS
+from ..metrics import METRICS, describe
+from ..metrics.identification import SpeakerLinkage
+from ..numbers.report_data import ReportData
+from ..results.records import AttributeRecord, IdentificationRecord, Results, SimilarityRecord
+from .disclosures_in_words import OVERLAP, overlap_notes
+from .split_tables import metric_texts, table_of_records
+from .table import AMONG_MANY, INFERENCE, LEAST_PROTECTED, Column, Key, Table, aligned, nonempty
+
+#: Speakers in a table of the least protected ones.
+WORST_SPEAKERS = 3
+
+_SITUATIONS = (
+    "Classifier of original speech, tested on original speech (o-o, what there is to protect) and "
+    "on anonymized speech (o-a); a-a: it learned from anonymized speech, too. UAR: unweighted "
+    "average recall of utterances; chance is 1 / classes",
+    "Risk: share of what a control that says the most frequent label misses that the stronger of "
+    "o-a and a-a guesses, a vote per speaker (anonymeter)",
+)
+_SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
+
+#: Columns of speakers: metrics, and values of speakers only.
+_SPEAKER: Mapping[str, Column | None] = {
+    "deid": None,
+    "similarity_oo": Column("oo", r"$M_{oo}$"),
+    "similarity_oa": Column("oa", r"$M_{oa}$"),
+    "similarity_aa": Column("aa", r"$M_{aa}$"),
+    "linkability": None,
+    "evidence": Column("Evidence, log10 LR", r"$\log_{10}(l)$"),
+}
+
+
+def speakers_table(results: Results, title: str) -> Table:
+    """The least protected speakers of every trial set, hidden in averages."""
+
+    def rows(r: SimilarityRecord) -> list[Key]:
+        speakers = r.speakers[:WORST_SPEAKERS]
+        rows = [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
+        whole = ("all", *metric_texts(["deid"], r.values("exact")), *[""] * (len(_SPEAKER) - 1))
+        return [*rows, whole] if rows else []
+
+    variants = sorted({r.speakers_variant for r in results.similarity if r.speakers})
+    columns = (
+        Column("Speaker", align="l"),
+        *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
+    )
+    caption = (
+        f"The {WORST_SPEAKERS} least protected speakers of each trial set, and the value of all "
+        f"its speakers: {title} (variant {' or '.join(variants) or 'exact'}; voice "
+        "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
+        "anonymized utterances (aa); the strongest evidence that links an original with an "
+        "anonymized utterance)."
+    )
+    return table_of_records(
+        Table("speakers", caption, columns, section=LEAST_PROTECTED),
+        results.protocol,
+        results.similarity,
+        rows,
+        by_attack=False,
+    )
+
+
+def identification_speakers_table(data: ReportData, title: str) -> Table:
+    """The most often found speakers of every trial set and attack model, hidden in averages."""
+    records = [r for r in data.results.identification if r.speakers]
+
+    def rows(r: IdentificationRecord) -> Iterator[Key]:
+        for of_rate in _most_often_found(r.speakers):
+            tied = len(of_rate) > 1
+            who = f"{len(of_rate)} speakers alike" if tied else of_rate[0].speaker
+            rates = zip(*((s.linkage, s.first, s.second) for s in of_rate), strict=True)
+            percent = (_span(f"{100 * v:.1f}" for v in sorted(values)) for values in rates)
+            tests = _span(map(str, sorted(s.n_tests for s in of_rate)))
+            yield str(r.speakers_size), who, tests, *percent
+
+    columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
+    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
+    notes = []
+    if data.halves is not None:
+        first, second = data.halves
+        notes.append(
+            "The worst of many speakers are so partly by chance. The "
+            f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
+            f"{100 * second:.1f} % of tests 2, 4, ... (means over trial sets)"
+        )
+    plain, statistics = overlap_notes(data.protocol, data.overlaps)
+    notes += [*plain, *([f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
+    caption = (
+        f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
+        "of N enrolled speakers)."
+    )
+    return table_of_records(
+        Table(
+            "identification_speakers",
+            caption,
+            tuple(columns),
+            notes=tuple(notes),
+            section=AMONG_MANY,
+        ),
+        data.protocol,
+        records,
+        rows,
+    )
+
+
+def _most_often_found(speakers: Sequence[SpeakerLinkage]) -> Iterator[Sequence[SpeakerLinkage]]:
+    """Yield the most often found speakers one by one; those who tie with the last of them and with
+    more speakers together, as nothing but the order of their ids would choose among them."""
+    last = speakers[:WORST_SPEAKERS][-1].linkage
+    above = [s for s in speakers if s.linkage > last]
+    tied = [s for s in speakers if s.linkage == last]
+    yield from ([s] for s in above)
+    yield from [[s] for s in tied] if len(above) + len(tied) <= WORST_SPEAKERS else [tied]
+
+
+def _span(texts: Iterable[str]) -> str:
+    """Write the first and last of sorted values, or what they have in common."""
+    first, *_, last = [*texts] * 2
+    return first if first == last else f"{first} to {last}"
+
+
+def attribute_table(results: Results, title: str) -> Table:
+    """Tabulate what vectors give away about attributes: a row per data set, split and attribute."""
+    protocol = results.protocol
+    eer = METRICS["eer"]
+
+    def row(r: AttributeRecord) -> Key:
+        uars = (r.situations[s] for s in SITUATIONS)
+        strongest, few = r.strongest, "*" * bool(r.caveat)
+        return (
+            protocol.data_set(r.condition.data_set).row_name(r.condition.split) + few,
+            r.condition.attribute,
+            ", ".join(f"{name} {n}" for name, n in r.classes.items()),
+            f"{100 / len(r.classes):.3g}",
+            *(f"{eer.format(of.uar)} {eer.interval(of.interval)}" for of in uars),
+            f"{strongest.bits:.2f}",
+            _SHORT[r.reported],
+            "{:.2f} [{:.2f}, {:.2f}]".format(strongest.risk, *strongest.risk_interval),
+        )
+
+    columns = [Column("Data", align="l", sparse=True), *aligned("l", "Attribute", "Speakers")]
+    columns += aligned("r", "Chance, %", *(f"UAR {_SHORT[s]}, %" for s in SITUATIONS))
+    columns += aligned("r", "Bits", "Reported", "Risk")
+    caveats = dict.fromkeys(r.caveat for r in results.attributes if r.caveat)
+    rows = [
+        [row(r) for r in results.attributes if r.condition.split == split]
+        for split in protocol.splits
+    ]
+    return Table(
+        "attributes",
+        f"What vectors give away about attributes of speakers: {title}.",
+        tuple(columns),
+        nonempty(rows),
+        notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats)),
+        turned=True,
+        section=INFERENCE,
+        title="By data set",
+    )

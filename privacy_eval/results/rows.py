@@ -1,0 +1,220 @@
+"""The rows of measurements that records stand for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from ..choices import SITUATIONS
+from ..metrics import CAVEATS
+from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of
+from ..metrics.groups import GroupErrors, GroupValues
+from ..metrics.similarity import SpeakerSimilarity
+from ..protocol.protocol import ANONYMIZED, ORIGINAL
+from .measurements import CIRCUMSTANCES, COUNTS, Measurements, metric_of
+
+#: Any of the records of `records`, which imports this module.
+Record = Any
+Rows = Iterator[dict[str, Any]]
+
+#: Metrics of groups of speakers, by their fields.
+GROUP_METRICS = ("eer", "cllr_min", "linkability", "rank1")
+
+#: Entries of conditions and records by the columns that have another name.
+_RENAMED = {"speech": "trial"}
+
+
+def measurements_of(records: Iterable[Record]) -> Measurements:
+    """Return the table of the rows of records."""
+    return Measurements.of(row for record in records for row in rows_of(record))
+
+
+def rows_of(record: Record) -> Rows:
+    """Yield the rows of a record, each with the circumstances and counts of the record."""
+    shared = _shared(record)
+    for row in _KINDS.get(type(record).__name__, _of_values)(record):
+        caveats = {**record.caveats, **row.get("caveats", {})}
+        concerning = caveats_of(caveats, row.get("variant", ""))
+        row["caveats"] = {k: r for k, r in concerning.items() if CAVEATS[k].concerns(row["metric"])}
+        yield {name: value for name, value in {**shared, **row}.items() if value not in (None, "")}
+
+
+def _shared(record: Record) -> dict[str, Any]:
+    """Return the circumstances and counts that all rows of a record share."""
+    of = {**vars(record), **vars(record.condition), "name": record.condition.name}
+    of = {_RENAMED.get(name, name): value for name, value in of.items()}
+    plain = (name for name in (*CIRCUMSTANCES, *COUNTS) if isinstance(of.get(name), str | int))
+    return {name: of[name] for name in plain}
+
+
+def _row(
+    metric: str,
+    value: float | None,
+    bounds: Sequence[float | None] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    low, high = bounds or (None, None)
+    unit = more.pop("unit", "") or metric_of(metric).unit
+    return {**more, "metric": metric, "unit": unit, "value": value, "low": low, "high": high}
+
+
+def _of_values(record: Record) -> Rows:
+    """Yield the metrics of a record, by variant, and the further numbers of an imported file."""
+    for variant, values in record.by_variant().items():
+        for key, value in values.items():
+            bounds, unit = record.interval(variant, key), record.metric(key).unit
+            yield _row(key, value, bounds, variant=variant, unit=unit)
+    for name, value in record.stated.items():
+        reason = {STATED: CAVEATS[STATED].reason}
+        of_first = {"unit": "fraction", "variant": record.variants[0], "caveats": reason}
+        yield _row(f"stated_{name}", value, **of_first)
+
+
+def _verification(record: Record) -> Rows:
+    for row in _of_values(record):
+        tag = record.tag(row["variant"]) if row["metric"] == "zebra_individual" else None
+        yield {**row, "tag": tag}
+    for column, groups in record.groups.items():
+        for name, of in groups.items():
+            place = {"group_by": column, "group": name}
+            yield from _of_trials(of.within, of.intervals, **place)
+            if of.test is not None:
+                test = {"se": of.test.se, "p": of.test.p_value, "against": "others"}
+                yield _row("eer", of.test.difference, variant="exact", **place, **test)
+    for column, errors in record.group_errors.items():
+        yield from _of_errors(column, errors)
+    for name, stratum in record.sessions.items():
+        yield from _of_trials(stratum.values, stratum.intervals, session=name)
+
+
+def _of_trials(values: GroupValues, intervals: Mapping[str, Sequence[float]], **place: str) -> Rows:
+    """Yield the metrics of some of the trials, with their numbers."""
+    counts = {name: getattr(values, name) for name in ("n_target", "n_nontarget", "n_speakers")}
+    for key in GROUP_METRICS:
+        if (value := getattr(values, key)) is not None:
+            of: dict[str, Any] = {**place, **counts, "caveats": values.caveats}
+            yield _row(key, value, intervals.get(key), variant="exact", **of)
+
+
+def _of_errors(column: str, errors: GroupErrors) -> Rows:
+    """Yield the error rates of groups at common thresholds, and their disparities."""
+    for rate, matches in errors.false_match.items():
+        place: dict[str, Any] = {"group_by": column, "threshold": rate, "variant": "exact"}
+        for enrolled, of_tested in matches.fmr_matrix.items():
+            for tested, value in of_tested.items():
+                n_nontarget = errors.n_nontarget[enrolled][tested]
+                of: dict[str, Any] = {"group": enrolled, "against_group": tested}
+                yield _row("fmr", value, **place, **of, n_nontarget=n_nontarget)
+        for group, missed in zip(matches.groups, matches.fnmr, strict=True):
+            yield _row("fnmr", missed, **place, group=group)
+        if (of_groups := errors.disparities[rate]) is not None:
+            within = (matches.fmr_matrix[group][group] for group in matches.groups)
+            both = sum(None not in pair for pair in zip(within, matches.fnmr, strict=True))
+            for key, value in vars(of_groups).items():
+                yield _row(key, value, **place, n_groups=both)
+
+
+def _recognition(record: Record) -> Rows:
+    words = {"n_words": record.line.words}
+    for row in _of_values(record):
+        yield {**row, **words}
+    for column, groups in record.groups.items():
+        for name, of in groups.items():
+            counts = {"n_speakers": of.n_speakers, "n_words": of.count}
+            place = {"group_by": column, "group": name}
+            yield _row("wer", of.rate, of.interval or None, **place, **counts)
+
+
+def _emotion(record: Record) -> Rows:
+    yield from _of_values(record)
+    for fold, values in record.folds.items():
+        for key, value in values.items():
+            yield _row(key, value, fold=fold)
+
+
+def _similarity(record: Record) -> Rows:
+    yield from _of_values(record)
+    for of in record.speakers:
+        for name in (f.name for f in fields(SpeakerSimilarity) if f.name != "speaker"):
+            place = {"speaker": of.speaker, "variant": record.speakers_variant}
+            yield _row(name, getattr(of, name), **place, n_speakers=1)
+
+
+def _identification(record: Record) -> Rows:
+    shared = {"rank": record.rank, "n_speakers": record.n_test_speakers}
+    singled, size = record.singling_out, {"gallery": record.speakers_size}
+    yield from _by_size("linkage", record.sizes, record.linkage, record.intervals, **shared)
+    of_singled = singled.sizes, singled.values, singled.intervals
+    yield from _by_size("singling_out", *of_singled, n_speakers=singled.n_speakers)
+    for of in record.speakers:
+        counts = {"n_tests": of.n_tests, "n_speakers": 1, "rank": record.rank}
+        yield _row("linkage", of.linkage, **size, speaker=of.speaker, **counts)
+    for column, groups in record.groups.items():
+        for name, rates in groups.items():
+            counts = {"n_tests": rates.n_tests, "n_enrolled": rates.n_enrolled}
+            place = {"group_by": column, "group": name, "n_speakers": rates.n_test_speakers}
+            of_group = {**shared, **place, **counts}
+            yield from _by_size("linkage", rates.sizes, rates.linkage, rates.intervals, **of_group)
+            if not rates.sizes:
+                yield _row("linkage", None, **of_group)
+
+
+def _by_size(
+    metric: str,
+    sizes: Iterable[int],
+    rates: Iterable[float],
+    intervals: Iterable[Sequence[float]],
+    **more: Any,
+) -> Rows:
+    """Yield each rate of a curve over sizes of galleries."""
+    for size, rate, bounds in itertools.zip_longest(sizes, rates, intervals):
+        yield _row(metric, rate, bounds, gallery=size, **more)
+
+
+def _amounts(record: Record) -> Rows:
+    kinds = (
+        ("", "all", record.all),
+        ("", "equal", record.equal),
+        ("one", "", record.one_session),
+        ("any", "", record.any_session),
+    )
+    available = {a.length: a.speakers for a in record.all}
+    for session, speakers, amounts in kinds:
+        for a in amounts:
+            place: dict[str, Any] = {"sentences": a.length, "session": session}
+            place |= {"speakers": speakers, "n_speakers": a.speakers, "n_tests": a.conversations}
+            place["n_available"] = available[a.length] if speakers == "equal" else None
+            for key, bounds in (("eer", a.eer_interval), ("rank1", a.rank1_interval)):
+                yield _row(key, getattr(a, key), bounds, **place)
+            yield _row("seconds", a.seconds, **place)
+
+
+def _attributes(record: Record) -> Rows:
+    few = {FEW_SPEAKERS: record.caveat} if record.caveat else {}
+    counts = {"n_speakers": sum(record.classes.values()), "n_utterances": record.n_utterances}
+    for situation, of in record.situations.items():
+        trial = ORIGINAL if situation == SITUATIONS[0] else ANONYMIZED
+        shared = {"situation": situation, "trial": trial, "caveats": few, **counts}
+        if situation == record.reported:
+            yield _row("inference_risk", of.risk, of.risk_interval, **shared)
+        yield _row("attribute_uar", of.uar, of.interval, **shared)
+        yield _row("attribute_bits", of.bits, **shared)
+
+
+def _audio(record: Record) -> Rows:
+    yield _row("raw_utterances", len(record.raw), trial=ANONYMIZED)
+
+
+#: What records hold beside their metrics.
+_KINDS: Mapping[str, Callable[[Any], Rows]] = {
+    "VerificationRecord": _verification,
+    "RecognitionRecord": _recognition,
+    "EmotionRecord": _emotion,
+    "SimilarityRecord": _similarity,
+    "IdentificationRecord": _identification,
+    "AmountRecord": _amounts,
+    "AttributeRecord": _attributes,
+    "AudioRecord": _audio,
+}
