@@ -12,7 +12,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..errors import enumerated
 from ..io.files import file_names
@@ -22,7 +22,7 @@ from ..metrics.latex_text import escape_latex
 from ..metrics.printed import CHANCE_OF_ZEBRA
 from ..metrics.zebra import categorical_tag
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
-from ..numbers.means import Means
+from ..numbers.means import Means, decoded_sets
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, PublishedSystems
 from .notes import OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_text
@@ -141,12 +141,12 @@ def submissions_table(published: PublishedSystems) -> Table | None:
 def comparison_tables(means: Means) -> list[Table]:
     """Make the supplement's tables of any systems, in its order. Blocks end with averages over
     data sets and genders, with the protocol's weights, of the systems with all values."""
-    forms = {
-        f"comparison_{layout.name}_{split}": _SplitTable(means, layout, split)
-        for layout, split in itertools.product(layouts(means.protocol), means.protocol.splits)
-    }
-    names = file_names(forms)
-    tables = [form.table(names[name]) for name, form in forms.items()]
+    every = list(itertools.product(layouts(means.protocol), means.protocol.splits))
+    names = file_names(f"comparison_{layout.name}_{split}" for layout, split in every)
+    tables = [
+        _split_table(means, layout, split, names[f"comparison_{layout.name}_{split}"])
+        for layout, split in every
+    ]
     return [table for table in tables if table is not None]
 
 
@@ -211,164 +211,225 @@ def zebra_category(cell: Cell) -> str | None:
 
 
 @dataclass(frozen=True)
-class _SplitTable:
-    """A table of one split."""
+class Line:
+    """A row of a block: what identifies it, and its values or texts by system; `of_intervals`: only
+    shown with intervals."""
 
-    means: Means
-    layout: TableLayout
-    split: str
+    data: str
+    gender: str = ""
+    cells: Mapping[str, Cell] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    of_intervals: bool = False
 
-    def table(self, name: str) -> Table | None:
-        """Make the table; None if no system has a value."""
-        attacks: list[AttackModel | None] = [None]
-        if self.layout.training is not None:
-            attacks = [*self.layout.attacks(self.means.protocol)]
-        blocks = [
-            (METRICS[key], attack)
-            for key, attack in itertools.product(self.layout.metrics, attacks)
-            if any(self._rows(key, attack, self.means.cells.systems))
-        ]
-        if not blocks:
-            return None
-        present = [a for a in attacks if any(a is other for _, other in blocks)]
-        columns = self.means.cells.columns(present[0].id if present[0] else None)
-        systems = [
-            s
-            for s in (ORIGINAL_COLUMN, *columns)
-            if any(any(self._rows(metric.key, attack, [s])) for metric, attack in blocks)
-        ]
-        groups: list[tuple[tuple[str, ...], ...]] = []
-        bold: set[tuple[int, int]] = set()
-        exact: dict[tuple[int, int], str] = {}
-        printed: list[tuple[str, Cell]] = []
-        for metric, attack in blocks:
-            cells = self._rows(metric.key, attack, systems)
-            printed += [(s, row[s]) for s in systems for row in cells if s in row]
-            first = sum(map(len, groups))
-            rows, best = self._block(metric, attack, systems, cells)
-            bold |= {(first + row, 2 + column) for row, column in best}
-            groups.append(tuple(rows))
-            for number, row in enumerate(cells, start=first):
-                exact |= exact_cells(metric, number, row, systems, 2)
-        title = self._title([metric for metric, _ in blocks], present)
-        table = Table(
-            name,
-            f"Objective results: {title} ({self.means.protocol.split_name(self.split)}).",
-            (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
-            tuple(groups),
-            headings=tuple(
-                heading_of(m, f" \u2013 {a.title} ({a.enrollment[0]}{a.trial[0]})" if a else "")
-                for m, a in blocks
-            ),
-            bold=frozenset(bold),
-            exact=exact,
-            bold_means="the best of the anonymized systems of a row, by its printed value, where "
-            "they differ",
-            notes=tuple(self._notes(blocks, groups, systems, printed)),
-            section=SIDE_BY_SIDE,
-            title=title[:1].upper() + title[1:],
-        )
-        return table_of_systems(table, self.means.cells, systems)
+    @property
+    def systems(self) -> set[str]:
+        """Those with a value."""
+        return {*self.cells, *self.texts}
 
-    def _rows(
-        self, key: str, attack: AttackModel | None, systems: Sequence[str]
-    ) -> list[dict[str, Cell]]:
-        """Return the values of systems side by side, a row per data set and gender."""
-        model = attack.id if attack else None
-        rows, protocol = [], self.means.protocol
-        for data_set, gender in itertools.product(protocol.data_sets, protocol.genders):
-            of_systems = {
-                s: self.means.cells.beside(
-                    CellKey(key, model, self.split, data_set.id, gender, s), systems
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of a metric under an attack model, below a heading; without a metric rows of texts."""
+
+    heading: Label
+    lines: tuple[Line, ...]
+    metric: Metric | None = None
+    attack: AttackModel | None = None
+    splits: tuple[str, ...] = ()
+
+    @property
+    def resampled(self) -> set[str]:
+        """Systems with intervals."""
+        return {s for line in self.lines for s, cell in line.cells.items() if cell.interval}
+
+    @property
+    def of_sets(self) -> Iterator[tuple[str, Cell]]:
+        """The values but averages, with their systems."""
+        lines = (line for line in self.lines if line.data != AVERAGE)
+        return ((s, cell) for line in lines for s, cell in line.cells.items())
+
+
+def lines_of_sets(
+    means: Means, metric: Metric, attack: AttackModel | None, split: str, systems: Sequence[str]
+) -> list[Line]:
+    """Return the values of systems side by side, a row per data set and gender, or decoded set."""
+    protocol, model = means.protocol, attack.id if attack else None
+    titles = {d.id: row_title(d.title) for d in protocol.data_sets}
+    sets = [
+        (d.id, titles[d.id], gender, word)
+        for d, (gender, word) in itertools.product(protocol.data_sets, protocol.genders.items())
+    ]
+    if decoded := decoded_sets(protocol, metric.key):
+        named = ((d.id, d.title or titles.get(d.id, d.id)) for d in decoded if d.weight)
+        sets = [(data_set, title, "", "") for data_set, title in named]
+    lines = []
+    for data_set, title, gender, word in sets:
+        keys = {s: CellKey(metric.key, model, split, data_set, gender, s) for s in systems}
+        found = {s: means.cells.beside(key, systems) for s, key in keys.items()}
+        lines.append(Line(title, word, {s: cell for s, cell in found.items() if cell is not None}))
+    return lines
+
+
+def line_of_averages(
+    means: Means,
+    metric: Metric,
+    attack: AttackModel | None,
+    split: str,
+    systems: Sequence[str],
+    lines: Sequence[Line],
+) -> Line:
+    """Return the row of the averages over `lines`."""
+    cells = {}
+    for s in systems:
+        mean = means.of(metric.key, attack.id if attack else None, split, s)
+        if mean.cell is not None:
+            sources = (line.cells[s].other_source for line in reversed(lines) if s in line.cells)
+            source = next(filter(None, sources), "")
+            cells[s] = replace(mean.cell, interval=mean.interval, other_source=source)
+    return Line(AVERAGE, "", cells)
+
+
+def table_of_blocks(
+    table: Table, blocks: Sequence[Block], systems: Sequence[str], cells: Cells, *, intervals: bool
+) -> Table:
+    """Add blocks of rows, and a column per system, to a table whose columns are those that identify
+    rows: data, and gender if there are two. The best of a row is bold if the table says so."""
+    first, number = len(table.columns), 0
+    groups, bold = [], set()
+    exact: dict[tuple[int, int], str] = {}
+    for block in blocks:
+        rows = []
+        for line in block.lines:
+            rows.append(
+                (line.data, line.gender)[:first] + _texts(block, line, systems, intervals)
+            )
+            if block.metric is not None:
+                exact |= exact_cells(block.metric, number, line.cells, systems, first)
+                best = (
+                    best_columns(block.metric, _ranked(line, systems)) if table.bold_means else ()
                 )
-                for s in systems
-            }
-            rows.append({s: cell for s, cell in of_systems.items() if cell is not None})
-        return rows
+                bold |= {(number, first + column) for column in best}
+            number += 1
+        groups.append(tuple(rows))
+    headings = tuple(block.heading for block in blocks)
+    filled = replace(
+        table, groups=tuple(groups), headings=headings, bold=frozenset(bold), exact=exact
+    )
+    whole = table_of_systems(filled, cells, systems)
+    resampled = {s for block in blocks for s in block.resampled if intervals}
+    return with_bounds(whole, resampled) if resampled else whole
 
-    def _block(
-        self,
-        metric: Metric,
-        attack: AttackModel | None,
-        systems: Sequence[str],
-        cells: Sequence[Mapping[str, Cell]],
-    ) -> tuple[list[tuple[str, ...]], set[tuple[int, int]]]:
-        """Return the rows of a metric with their averages, and which of their cells are best."""
-        model = attack.id if attack else None
-        best: set[tuple[int, int]] = set()
-        rows: list[tuple[str, ...]] = []
 
-        def add(title: str, gender: str, row: Mapping[str, Cell]) -> None:
-            printed = {
-                column: float(row[system].text)
-                for column, system in enumerate(systems)
-                if system in row and system != ORIGINAL_COLUMN and not row[system].withheld
-            }
-            best.update((len(rows), column) for column in best_columns(metric, printed))
-            rows.append((title, gender, *(cell_text(metric, row.get(s)) for s in systems)))
+def _texts(block: Block, line: Line, systems: Sequence[str], intervals: bool) -> tuple[str, ...]:
+    if block.metric is None:
+        return tuple(line.texts.get(s, "") for s in systems)
+    form = text_with_interval if intervals else cell_text
+    return tuple(line.texts.get(s) or form(block.metric, line.cells.get(s)) for s in systems)
 
-        protocol = self.means.protocol
-        sets = itertools.product(protocol.data_sets, protocol.genders.values())
-        for (data_set, word), row in zip(sets, cells, strict=True):
-            add(row_title(data_set.title), word, row)
-        averages: dict[str, Cell] = {}
-        for s in systems:
-            mean = self.means.of(metric.key, model, self.split, s).cell
-            if mean is not None:
-                sources = [row[s].other_source for row in reversed(cells) if s in row]
-                averages[s] = replace(mean, other_source=next(filter(None, sources), ""))
-        if averages:
-            add(AVERAGE, "", averages)
-        return rows, best
 
-    def _title(self, metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
-        names = enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
-        titles = [a.phrase for a in attacks if a]
-        models = ""
-        if titles:
-            plural = "s" if len(titles) > 1 else ""
-            models = f" under the {enumerated(titles)} attack model{plural}"
-        return names + models
+def _ranked(line: Line, systems: Sequence[str]) -> dict[int, float]:
+    """Return the printed values that may be the best, by column."""
+    cells = {n: line.cells[s] for n, s in enumerate(systems) if s in line.cells}
+    return {
+        n: float(cell.text)
+        for n, cell in cells.items()
+        if systems[n] != ORIGINAL_COLUMN and not cell.withheld
+    }
 
-    def _notes(
-        self,
-        pairs: Sequence[tuple[Metric, AttackModel | None]],
-        groups: Sequence[Sequence[tuple[str, ...]]],
-        systems: Sequence[str],
-        printed: Sequence[tuple[str, Cell]],
-    ) -> Iterator[str]:
-        if directions := directions_text(metric for metric, _ in pairs):
-            yield directions
-        model = self.layout.training
-        asv_models = [model] if model else ()
-        yield evaluated_text(self.means.protocol.variant, asv_models=asv_models).removesuffix(".")
-        if any(attack for _, attack in pairs):
-            yield "Speech in enrollment and trial: o original, a anonymized"
-        if any(metric.key == "zebra_individual" for metric, _ in pairs):
-            odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
-            yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
-            yield CHANCE_OF_ZEBRA
-        if any(row[0] == AVERAGE for rows in groups for row in rows):
-            yield f"{AVERAGE}: {weights_text(self.means.protocol)}, blank where a value is missing"
-        yield from blank_notes(
-            (s, self.means.of(metric.key, attack.id if attack else None, self.split, s))
-            for metric, attack in pairs
-            for s in systems
+
+def _split_table(means: Means, layout: TableLayout, split: str, name: str) -> Table | None:
+    """Make a table of one split; None if no system has a value."""
+    cells, protocol = means.cells, means.protocol
+    attacks = layout.attacks(protocol) if layout.training is not None else [None]
+    pairs = [
+        (METRICS[key], attack)
+        for key, attack in itertools.product(layout.metrics, attacks)
+        if not decoded_sets(protocol, key)
+    ]
+    everyone = (ORIGINAL_COLUMN, *cells.systems)
+    found = {
+        (metric.key, attack): {
+            s
+            for line in lines_of_sets(means, metric, attack, split, everyone)
+            for s in line.systems
+        }
+        for metric, attack in pairs
+    }
+    pairs = [pair for pair in pairs if found[pair[0].key, pair[1]] - {ORIGINAL_COLUMN}]
+    if not pairs:
+        return None
+    present = [a for a in attacks if any(a is other for _, other in pairs)]
+    columns = cells.columns(present[0].id if present[0] else None)
+    having = {s for metric, attack in pairs for s in found[metric.key, attack]}
+    systems = [s for s in (ORIGINAL_COLUMN, *columns) if s in having]
+    blocks = []
+    for metric, attack in pairs:
+        lines = lines_of_sets(means, metric, attack, split, systems)
+        averages = line_of_averages(means, metric, attack, split, systems, lines)
+        under = (
+            f" \u2013 {attack.title} ({attack.enrollment[0]}{attack.trial[0]})" if attack else ""
         )
-        caveats = (cell.caveat for _, cell in printed)
-        yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
-        absent = sorted(self.means.cells.own - set(systems))
-        if absent:
-            yield f"Without a value here: {', '.join(absent)}"
-        left_out = Counter(system for system, cell in printed if cell.left_out)
-        for system, number in left_out.items():
-            yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
-        for source in dict.fromkeys(cell.other_source for _, cell in printed):
-            if source:
-                yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
-        cells, of_scores = self.means.cells, all(metric.kind == "scores" for metric, _ in pairs)
-        yield from cells.scores_not_comparable if of_scores else cells.not_comparable
-        yield from cells.notes
+        of_metric = (*lines, *([averages] if averages.cells else []))
+        blocks.append(Block(heading_of(metric, under), of_metric, metric, attack))
+    title = _title([metric for metric, _ in pairs], present)
+    table = Table(
+        name,
+        f"Objective results: {title} ({protocol.split_name(split)}).",
+        (Column("Data", align="l", sparse=True), Column("Gender", align="l")),
+        bold_means="the best of the anonymized systems of a row, by its printed value, where "
+        "they differ",
+        notes=tuple(_notes(means, layout, split, blocks, systems)),
+        section=SIDE_BY_SIDE,
+        title=title[:1].upper() + title[1:],
+    )
+    return table_of_blocks(table, blocks, systems, cells, intervals=False)
+
+
+def _title(metrics: Iterable[Metric], attacks: Sequence[AttackModel | None]) -> str:
+    names = enumerated(list(dict.fromkeys(metric.name for metric in metrics)))
+    titles = [a.phrase for a in attacks if a]
+    models = ""
+    if titles:
+        plural = "s" if len(titles) > 1 else ""
+        models = f" under the {enumerated(titles)} attack model{plural}"
+    return names + models
+
+
+def _notes(
+    means: Means, layout: TableLayout, split: str, blocks: Sequence[Block], systems: Sequence[str]
+) -> Iterator[str]:
+    metrics = [block.metric for block in blocks if block.metric]
+    of_sets = [pair for block in blocks for pair in block.of_sets]
+    if directions := directions_text(metrics):
+        yield directions
+    asv_models = [layout.training] if layout.training else ()
+    yield evaluated_text(means.protocol.variant, asv_models=asv_models).removesuffix(".")
+    if any(block.attack for block in blocks):
+        yield "Speech in enrollment and trial: o original, a anonymized"
+    if any(metric.key == "zebra_individual" for metric in metrics):
+        odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
+        yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
+        yield CHANCE_OF_ZEBRA
+    if any(line.data == AVERAGE for block in blocks for line in block.lines):
+        yield f"{AVERAGE}: {weights_text(means.protocol)}, blank where a value is missing"
+    yield from blank_notes(
+        (s, means.of(block.metric.key, block.attack.id if block.attack else None, split, s))
+        for block in blocks
+        if block.metric
+        for s in systems
+    )
+    yield from dict.fromkeys(note_of(cell.caveat) for _, cell in of_sets if cell.caveat is not None)
+    if absent := sorted(means.cells.own - set(systems)):
+        yield f"Without a value here: {', '.join(absent)}"
+    left_out = Counter(system for system, cell in of_sets if cell.left_out)
+    for system, number in left_out.items():
+        yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
+    for source in dict.fromkeys(cell.other_source for _, cell in of_sets):
+        if source:
+            yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
+    cells, of_scores = means.cells, all(metric.kind == "scores" for metric in metrics)
+    yield from cells.scores_not_comparable if of_scores else cells.not_comparable
+    yield from cells.notes
 
 
 def cell_text(metric: Metric, cell: Cell | None) -> str:

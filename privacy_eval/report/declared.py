@@ -15,12 +15,13 @@ from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import NOT_AVAILABLE, withholding_caveat
-from ..metrics.caveats import marked_text, note_of
+from ..metrics.caveats import note_of
 from ..metrics.identification import OF_SPEAKERS, singling_out_chance
 from ..numbers.groups import recognizer
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, Protocol, resource
-from ..results.measurements import PRESENT, Measurements, Row, metric_of
+from ..results.measurements import PRESENT, Measurements, Row
+from .split_tables import value_text
 from .table import Column, Key, Table, aligned, nonempty
 
 
@@ -243,19 +244,6 @@ def _cell(shown: Shown, value: object, rows: Sequence[Row]) -> str:
     names = shown.show.split("/")
     texts = [next((_word(name, r[name]) for r in own if name in r), "") for name in names]
     return "/".join(texts) or NOT_AVAILABLE
-
-
-def value_text(row: Row, *, decimals: int | None = None) -> str:
-    """Format the value of a row, marked or replaced as its caveats demand, and its interval."""
-    if row.get("value") is None:
-        return ""
-    metric = metric_of(row["metric"])
-    text = marked_text(
-        metric.format(row["value"], decimals=decimals),
-        withholding_caveat(row["caveats"], metric.key or row["metric"]),
-    )
-    bounds = None if row.get("low") is None else (row["low"], row["high"])
-    return f"{text} {metric.interval(bounds, decimals=decimals)}".rstrip()
 
 
 def _difference(row: Row) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..choices import SITUATIONS
+from ..choices import SITUATIONS, grouped
 from ..metrics import METRICS, describe
 from ..metrics.identification import SpeakerLinkage
 from ..numbers.report_data import ReportData
 from ..results.records import AttributeRecord, IdentificationRecord, Results, SimilarityRecord
 from .disclosures_in_words import OVERLAP, overlap_notes
-from .split_tables import metric_texts, table_of_records
+from .split_tables import table_of_records, value_text
 from .table import AMONG_MANY, INFERENCE, LEAST_PROTECTED, Column, Key, Table, aligned, nonempty
 
 #: Speakers in a table of the least protected ones.
@@ -36,16 +36,25 @@ _SPEAKER: Mapping[str, Column | None] = {
 }
 
 
-def speakers_table(results: Results, title: str) -> Table:
+def speakers_table(data: ReportData, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
+    by_set = data.measurements.select(metric=[*_SPEAKER]).groups("name", "asv_model")
 
-    def rows(r: SimilarityRecord) -> list[Key]:
-        speakers = r.speakers[:WORST_SPEAKERS]
-        rows = [(s.speaker, *metric_texts(list(_SPEAKER), vars(s))) for s in speakers]
-        whole = ("all", *metric_texts(["deid"], r.values("exact")), *[""] * (len(_SPEAKER) - 1))
-        return [*rows, whole] if rows else []
+    def rows(r: SimilarityRecord) -> Iterator[Key]:
+        of_set = by_set.get((r.condition.name, r.asv_model), [])
+        by_speaker = grouped(
+            (row for row in of_set if "speaker" in row), lambda row: row["speaker"]
+        )
+        for speaker in [*by_speaker][:WORST_SPEAKERS]:
+            found = {row["metric"]: row for row in by_speaker[speaker]}
+            yield speaker, *(value_text(found.get(key, {}), detailed=True) for key in _SPEAKER)
+        if by_speaker:
+            whole = (r for r in of_set if "speaker" not in r and r["metric"] == "deid")
+            of_variant = {row["variant"]: row for row in whole}
+            row = of_variant.get("exact", next(iter(of_variant.values()), {}))
+            yield "all", value_text(row, detailed=True), *[""] * (len(_SPEAKER) - 1)
 
-    variants = sorted({r.speakers_variant for r in results.similarity if r.speakers})
+    variants = sorted({r.speakers_variant for r in data.results.similarity if r.speakers})
     columns = (
         Column("Speaker", align="l"),
         *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
@@ -59,8 +68,8 @@ def speakers_table(results: Results, title: str) -> Table:
     )
     return table_of_records(
         Table("speakers", caption, columns, section=LEAST_PROTECTED),
-        results.protocol,
-        results.similarity,
+        data.protocol,
+        data.results.similarity,
         rows,
         by_attack=False,
     )

@@ -5,67 +5,36 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ..choices import LEVEL
 from ..errors import PrivacyEvalError, enumerated
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import note_of
-from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey
+from ..numbers.cells import ORIGINAL_COLUMN
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY
 from ..protocol.protocol import THRESHOLDS, AttackModel, PaperTable, Protocol
 from .attackers_in_words import overestimates
 from .comparison_tables import (
-    best_columns,
-    cell_text,
-    exact_cells,
+    Block,
+    Line,
     heading_of,
-    row_title,
-    table_of_systems,
-    text_with_interval,
+    line_of_averages,
+    lines_of_sets,
+    table_of_blocks,
     weights_text,
-    with_bounds,
 )
 from .notes import blank_notes, directions_text, interval_notes
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import recalls_of_folds, threshold_note, utility_rank
 
+#: Title of rows of the least and greatest value of folds.
+_FOLDS = "Folds, least to most"
+
 #: Of the files: `paper.tex` and so on.
 NAME = "paper"
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A row: what identifies it, and its values or texts by system; `of_intervals`: only shown
-    with intervals."""
-
-    data: str
-    gender: str = ""
-    cells: dict[str, Cell] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    of_intervals: bool = False
-
-    @property
-    def systems(self) -> set[str]:
-        return {*self.cells, *self.texts}
-
-
-@dataclass(frozen=True)
-class _Block:
-    """Rows of a metric under an attack model, or of ranks by utility (without a metric)."""
-
-    heading: Label
-    rows: tuple[_Row, ...]
-    metric: Metric | None = None
-    splits: tuple[str, ...] = ()
-    attack: AttackModel | None = None
-
-    @property
-    def resampled(self) -> set[str]:
-        """Systems with intervals."""
-        return {s for row in self.rows for s, cell in row.cells.items() if cell.interval}
 
 
 def paper_tables(data: ReportData) -> list[Table]:
@@ -91,7 +60,7 @@ def paper_tables(data: ReportData) -> list[Table]:
 
 
 def _file(
-    data: ReportData, parts: Sequence[tuple[str, list[_Block]]], name: str, *, intervals: bool
+    data: ReportData, parts: Sequence[tuple[str, list[Block]]], name: str, *, intervals: bool
 ) -> Table:
     """Make one table, or several of a file, of which CSV has all rows in one."""
     if len(parts) == 1:
@@ -110,7 +79,7 @@ def _file(
     return replace(_table(data, name, caption, every, intervals=intervals), parts=tables)
 
 
-def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> Iterator[_Block]:
+def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> Iterator[Block]:
     """Yield the blocks of a declared table."""
     protocol = data.protocol
     apart = tuple(splits) if declared.splits == "apart" else ()
@@ -125,16 +94,17 @@ def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> It
         if metric.kind == "scores":
             attacks = [protocol.attack(a) for a in _attack_models(protocol, declared)]
         for attack in attacks:
-            rows = tuple(row for split in splits for row in _rows(data, metric, attack, split))
+            lines = [(split, x) for split in splits for x in _lines(data, metric, attack, split)]
             if len(splits) > 1:
-                rows = tuple(row for row in rows if row.systems)
-            else:
-                rows = tuple(
-                    replace(row, data=row.data.removesuffix(f" {splits[0]}")) for row in rows
+                named = (
+                    (f"{x.data} {split}" if x.data != _FOLDS else _FOLDS, x) for split, x in lines
                 )
+                lines = [("", replace(x, data=name)) for name, x in named if x.systems]
             speech = f"{attack.enrollment[0]}{attack.trial[0]}" if attack else ""
             under = f" \u2013 {attack.title} ({speech})" if attack and len(attacks) > 1 else ""
-            yield _Block(heading_of(metric, under), rows, metric, apart, attack)
+            yield Block(
+                heading_of(metric, under), tuple(x for _, x in lines), metric, attack, apart
+            )
 
 
 def _attack_models(protocol: Protocol, declared: PaperTable) -> Sequence[str]:
@@ -143,38 +113,26 @@ def _attack_models(protocol: Protocol, declared: PaperTable) -> Sequence[str]:
     return named or (protocol.average_attack_model,)
 
 
-def _rows(
+def _lines(
     data: ReportData, metric: Metric, attack: AttackModel | None, split: str
-) -> Iterator[_Row]:
+) -> Iterator[Line]:
     """Yield the values of each data set and gender, and their average if there are several."""
-    protocol, model = data.protocol, attack.id if attack else None
-    systems = (ORIGINAL_COLUMN, *data.cells.columns(model))
-    titles = {d.id: row_title(d.title) for d in protocol.data_sets}
-    if decoded := decoded_sets(protocol, metric.key):
-        parts = [(d.id, "", "") for d in decoded if d.weight]
-        titles |= {d.id: d.title or titles.get(d.id, d.id) for d in decoded}
-        weights = {d.weight for d in decoded if d.weight}
-    else:
-        sets = itertools.product(protocol.data_sets, protocol.genders.items())
-        parts = [(d.id, gender, word) for d, (gender, word) in sets]
-        weights = {d.weight for d in protocol.data_sets}
-    for data_set, gender, word in parts:
-        keys = {s: CellKey(metric.key, model, split, data_set, gender, s) for s in systems}
-        cells = {s: cell for s, k in keys.items() if (cell := data.cells.beside(k, systems))}
-        word = word if len(protocol.genders) > 1 else ""
-        yield _Row(f"{titles[data_set]} {split}", word, cells)
-        if ranges := recalls_of_folds(data, metric.key, data_set, split):
-            yield _Row("Folds, least to most", texts=ranges, of_intervals=True)
-    if len(parts) > 1:
-        means = {s: data.means.of(metric.key, model, split, s) for s in systems}
-        averages = {
-            s: replace(mean.cell, interval=mean.interval) for s, mean in means.items() if mean.cell
-        }
-        title = AVERAGE if len(weights) > 1 else "Average"
-        yield _Row(f"{title} {split}", "", averages)
+    protocol = data.protocol
+    systems = (ORIGINAL_COLUMN, *data.cells.columns(attack.id if attack else None))
+    lines = lines_of_sets(data.means, metric, attack, split, systems)
+    decoded = [d for d in decoded_sets(protocol, metric.key) if d.weight]
+    weights = {d.weight for d in decoded or protocol.data_sets}
+    for line, data_set in itertools.zip_longest(lines, (d.id for d in decoded)):
+        yield replace(line, gender=line.gender * (len(protocol.genders) > 1))
+        ranges = recalls_of_folds(data, metric.key, data_set, split) if data_set else {}
+        if ranges:
+            yield Line(_FOLDS, texts=ranges, of_intervals=True)
+    if len(lines) > 1:
+        averages = line_of_averages(data.means, metric, attack, split, systems, lines)
+        yield replace(averages, data=AVERAGE if len(weights) > 1 else "Average")
 
 
-def _ranks(data: ReportData, split: str) -> Iterator[_Block]:
+def _ranks(data: ReportData, split: str) -> Iterator[Block]:
     """Yield, for each metric of utility, the ranks of the systems that reach each threshold."""
     protocol = data.protocol
     compared = [t for t in data.trade_offs[split] if t.utility]
@@ -187,41 +145,27 @@ def _ranks(data: ReportData, split: str) -> Iterator[_Block]:
             values = {t.system: t.utility[metric] for t in reached if metric in t.utility}
             ranks = {s: str(utility_rank(v, reached, metric)) for s, v in values.items()}
             title = f"{100 * threshold:g} %" + ("" if reached else ": none")
-            rows.append(_Row(title, texts=ranks))
+            rows.append(Line(title, texts=ranks))
         heading = (
             f"Rank by {METRICS[metric].name}, {protocol.split_name(split)}, of the systems with "
             "an average EER of at least"
         )
-        yield _Block(Label(heading), tuple(rows))
+        yield Block(Label(heading), tuple(rows))
 
 
-def _systems(data: ReportData, blocks: Sequence[_Block]) -> list[str]:
+def _systems(data: ReportData, blocks: Sequence[Block]) -> list[str]:
     """List the systems with any value, in order."""
-    present = {system for block in blocks for row in block.rows for system in row.systems}
+    present = {system for block in blocks for line in block.lines for system in line.systems}
     return [s for s in (ORIGINAL_COLUMN, *data.cells.systems) if s in present]
 
 
 def _table(
-    data: ReportData, name: str, caption: str, blocks: Sequence[_Block], *, intervals: bool
+    data: ReportData, name: str, caption: str, blocks: Sequence[Block], *, intervals: bool
 ) -> Table:
     """Make a table of blocks."""
     systems = _systems(data, blocks)
-    genders = any(row.gender for block in blocks for row in block.rows)
-    columns = [Column("Data", align="l", sparse=True)]
-    columns += [Column("Gender", align="l")] if genders else []
-    groups, bold, number = [], set(), 0
-    exact: dict[tuple[int, int], str] = {}
-    for block in blocks:
-        rows = []
-        for row in (r for r in block.rows if intervals or not r.of_intervals):
-            texts = [_text(block, row, s, intervals=intervals) for s in systems]
-            best = _best(block, row, systems)
-            bold |= {(number, len(columns) + column) for column in best}
-            if block.metric:
-                exact |= exact_cells(block.metric, number, row.cells, systems, len(columns))
-            rows.append((row.data, *([row.gender] if genders else []), *texts))
-            number += 1
-        groups.append(tuple(rows))
+    genders = any(line.gender for block in blocks for line in block.lines)
+    columns = [Column("Data", align="l", sparse=True), *[Column("Gender", align="l")] * genders]
     of_intervals: list[str] = []
     if intervals:
         keys = dict.fromkeys(b.metric.key for b in blocks if b.metric and b.resampled)
@@ -233,10 +177,6 @@ def _table(
         name,
         caption,
         tuple(columns),
-        tuple(groups),
-        headings=tuple(block.heading for block in blocks),
-        bold=frozenset(bold),
-        exact=exact,
         bold_means="the best anonymized system of a row",
         notes=(*_notes(data, blocks, systems), *of_intervals),
         comment=data.signature if data.results.systems else "",
@@ -244,31 +184,15 @@ def _table(
         title="The paper's tables",
         front=True,
     )
-    table = table_of_systems(table, replace(data.cells, families={}), systems)
-    if not intervals:
-        return table
-    return with_bounds(table, {system for block in blocks for system in block.resampled})
+    shown = [
+        replace(b, lines=tuple(x for x in b.lines if intervals or not x.of_intervals))
+        for b in blocks
+    ]
+    cells = replace(data.cells, families={})
+    return table_of_blocks(table, shown, systems, cells, intervals=intervals)
 
 
-def _text(block: _Block, row: _Row, system: str, *, intervals: bool) -> str:
-    cell = row.cells.get(system)
-    if block.metric is None or cell is None:
-        return row.texts.get(system, "")
-    return (text_with_interval if intervals else cell_text)(block.metric, cell)
-
-
-def _best(block: _Block, row: _Row, systems: Sequence[str]) -> list[int]:
-    if block.metric is None:
-        return []
-    numbers = {
-        column: float(row.cells[s].text)
-        for column, s in enumerate(systems)
-        if s in row.cells and s != ORIGINAL_COLUMN and not row.cells[s].withheld
-    }
-    return best_columns(block.metric, numbers)
-
-
-def _caption(protocol: Protocol, blocks: Sequence[_Block], splits: Sequence[str]) -> str:
+def _caption(protocol: Protocol, blocks: Sequence[Block], splits: Sequence[str]) -> str:
     """Describe a table in one sentence."""
     metrics = dict.fromkeys(block.metric for block in blocks if block.metric)
     under = ""
@@ -283,10 +207,10 @@ def _caption(protocol: Protocol, blocks: Sequence[_Block], splits: Sequence[str]
     return f"{protocol.title}: {names}{under}{where}."
 
 
-def _notes(data: ReportData, blocks: Sequence[_Block], systems: Sequence[str]) -> Iterator[str]:
+def _notes(data: ReportData, blocks: Sequence[Block], systems: Sequence[str]) -> Iterator[str]:
     metrics = list(dict.fromkeys(block.metric for block in blocks if block.metric))
     yield directions_text(metrics)
-    if any(row.data.startswith(AVERAGE) for block in blocks for row in block.rows):
+    if any(line.data.startswith(AVERAGE) for block in blocks for line in block.lines):
         yield f"{AVERAGE}: {weights_text(data.protocol)}"
     yield from blank_notes(
         (s, data.means.of(b.metric.key, b.attack.id if b.attack else None, split, s))
@@ -297,7 +221,7 @@ def _notes(data: ReportData, blocks: Sequence[_Block], systems: Sequence[str]) -
     )
     if ORIGINAL_COLUMN in systems:
         yield f"{ORIGINAL_COLUMN}: original speech"
-    cells = [c for b in blocks for row in b.rows for c in row.cells.values()]
+    cells = [c for b in blocks for line in b.lines for c in line.cells.values()]
     yield from dict.fromkeys(note_of(c.caveat) for c in cells if c.caveat is not None)
     if models := [block.attack for block in blocks if block.attack]:
         yield from overestimates(data, blocks[0].splits or data.protocol.splits, models)

@@ -6,14 +6,13 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any
 
 from ..errors import counted
 from ..metrics import NOT_AVAILABLE, describe, withholding_caveat
 from ..metrics.caveats import marked_text
 from ..numbers.groups import OfSet, by_trial_set
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
+from ..results.measurements import LEFT_OUT, PRESENT, Measurements, Row, metric_of
 from ..results.records import VerificationRecord
 from ..tree.conditions import TrialCondition
 from .notes import caveat_notes, evaluated_note, interval_notes
@@ -207,24 +206,51 @@ def metric_columns(keys: Sequence[str], resampled: Collection[str] = ()) -> list
     return columns
 
 
-def metric_texts(
-    keys: Sequence[str],
-    values: Mapping[str, Any],
-    tag: str | None = None,
-    caveats: Mapping[str, str] = MappingProxyType({}),
-    intervals: Mapping[str, Sequence[float]] = MappingProxyType({}),
-) -> list[str]:
-    """Format values in the order of `metric_columns`, "" for missing ones, flagged if they have a
-    caveat."""
-    texts = []
-    for key in keys:
-        texts.append("")
-        if values.get(key) is not None:
-            metric = describe(key)
-            text = metric.format(values[key], detailed=True)
-            texts[-1] = marked_text(text, withholding_caveat(caveats, key))
-            if key in intervals and texts[-1] != NOT_AVAILABLE:
-                texts[-1] += f" {metric.interval(intervals[key], detailed=True)}"
-        if key == "zebra_individual":
-            texts.append(tag or "")
-    return texts
+@dataclass(frozen=True)
+class SplitCells:
+    """Cells by split and row key, the metrics that have intervals, and the rows of keys from which
+    something was left out."""
+
+    cells: Mapping[Key, Sequence[str]]
+    resampled: Collection[str]
+    partial: Mapping[Key, Sequence[Row]]
+
+    def left_out(self, name: str) -> int:
+        """Count what was left out, of each condition and source once."""
+        rows = itertools.chain.from_iterable(self.partial.values())
+        once = {(r["name"], r.get("source"), r.get("asv_model")): r.get(name, 0) for r in rows}
+        return sum(once.values())
+
+
+def split_cells(rows: Measurements, keys: Sequence[str], identity: Sequence[str]) -> SplitCells:
+    """Format metrics in the order of `metric_columns`, "" for missing ones, by split, data set and
+    what else identifies a row."""
+    cells: dict[Key, list[str]] = {}
+    partial = {}
+    of_keys = rows.select(metric=keys)
+    for key, of in of_keys.groups("split", "data_set", *identity).items():
+        found = {row["metric"]: row for row in of}
+        cells[key] = []
+        for metric in keys:
+            row = found.get(metric, {})
+            cells[key].append(value_text(row, detailed=True))
+            cells[key] += [row.get("tag", "")] if metric == "zebra_individual" else []
+        if any(row.get(name) for row in of for name in LEFT_OUT):
+            partial[key] = of
+    resampled = set(of_keys.select(low=PRESENT).values("metric"))
+    return SplitCells(cells, resampled, partial)
+
+
+def value_text(
+    row: Row, *, detailed: bool = False, decimals: int | None = None, interval: bool = True
+) -> str:
+    """Format the value of a row, marked or replaced as its caveats demand, with its interval; ""
+    without one."""
+    if row.get("value") is None:
+        return ""
+    metric, how = metric_of(row["metric"]), {"detailed": detailed, "decimals": decimals}
+    text = metric.format(row["value"], **how)  # type: ignore[arg-type]
+    text = marked_text(text, withholding_caveat(row["caveats"], row["metric"]))
+    if "low" not in row or not interval or text == NOT_AVAILABLE:
+        return text
+    return f"{text} {metric.interval((row['low'], row['high']), **how)}"  # type: ignore[arg-type]

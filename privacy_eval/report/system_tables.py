@@ -11,24 +11,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..io.files import file_names
-from ..metrics import (
-    NOT_AVAILABLE,
-    VARIANTS,
-    caveats_of,
-    describe,
-    of_kind,
-    withholding_caveat,
-)
+from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
 from ..metrics.caveats import marked_text
+from ..metrics.registry import Kind
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import ORIGINAL, SPEECH, Protocol
+from ..protocol.protocol import CHALLENGE_ATTACKERS, ORIGINAL, SPEECH
+from ..results.measurements import PRESENT, WHOLE, Measurements, metric_of
 from ..results.record_caveats import utility_notes
 from ..results.records import Results
-from ..tree.conditions import SetCondition
 from .attacker_tables import pairs_table
 from .declared import bundled_entries, declared_tables
 from .notes import (
@@ -42,7 +35,7 @@ from .own_tables import (
     identification_speakers_table,
     speakers_table,
 )
-from .split_tables import LETTER, SplitTable, metric_columns, metric_texts
+from .split_tables import LETTER, SplitTable, metric_columns, split_cells, value_text
 from .table import (
     FILES_ONLY,
     VARIANTS_DIFFER,
@@ -103,17 +96,17 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     part = folder.results
     is_first = results_folder == next(f for s, f in data.by_folder if s == system)
     tables = [
-        *(of_splits.table() for of_splits in _verification_tables(part, name)),
+        *(of_splits.table() for of_splits in _verification_tables(folder, name)),
         _recognition(part, name).table(),
-        _emotion(part, name).table(),
-        _measures(part, name).table(),
-        _trial_sets(part, name).table(),
+        _emotion(folder, name).table(),
+        _measures(folder, name).table(),
+        _trial_sets(folder, name).table(),
         *([_strongest_attacks(whole, system).table()] if is_first else ()),
-        speakers_table(part, name),
+        speakers_table(folder, name),
         *_declared(folder, name),
         identification_speakers_table(folder, name),
         attribute_table(part, name),
-        variants_table(part, name),
+        variants_table(folder, name),
     ]
     if is_first:
         tables += [averages_table(data, system), attack_table(data, system)]
@@ -146,10 +139,10 @@ def _declared(data: ReportData, name: str) -> list[Table]:
     return tables
 
 
-def _verification_tables(results: Results, system: str) -> Iterator[SplitTable]:
+def _verification_tables(data: ReportData, system: str) -> Iterator[SplitTable]:
     """Describe the tables of verification metrics: that of the first metrics also for each split,
     where the intervals find a place."""
-    protocol = results.protocol
+    protocol = data.protocol
     grouped = {key for _, keys in _VERIFICATION.values() for key in keys}
     alone = {
         key: (metric.sentence, (key,))
@@ -162,80 +155,71 @@ def _verification_tables(results: Results, system: str) -> Iterator[SplitTable]:
     }
     caption, keys = tables.pop("asv")
     for split in protocol.splits:
-        yield _verification(results, system, f"asv_{split}", caption, keys, [split])
-    whole = _verification(results, system, "asv", caption, keys, protocol.splits, intervals=False)
-    yield replace(whole, section=FILES_ONLY)
+        yield _verification(data, system, f"asv_{split}", caption, keys, [split])
+    values = _verification(data, system, "asv", caption, keys, protocol.splits)
+    cells = {key: [text.partition(" [")[0] for text in of] for key, of in values.cells.items()}
+    columns = metric_columns(keys)
+    yield replace(values, cells=cells, values=columns, resampled=(), section=FILES_ONLY)
     for name, (caption, keys) in tables.items():
-        yield _verification(results, system, name, caption, keys, protocol.splits)
+        yield _verification(data, system, name, caption, keys, protocol.splits)
 
 
 def _verification(
-    results: Results,
+    data: ReportData,
     system: str,
     name: str,
     caption: str,
     keys: Sequence[str],
     splits: Sequence[str],
-    *,
-    intervals: bool = True,
 ) -> SplitTable:
     """Describe a table of verification metrics with their intervals: a row per data set, gender
     and pair of speech."""
-    protocol, variant = results.protocol, results.protocol.variant
-    records = [r for r in results.verification if r.condition.split in splits]
-    resampled = {key for r in records for key in r.intervals(variant) if intervals}
-    cells: dict[Key, Sequence[str]] = {}
-    partial = {}
-    for r in records:
-        c = r.condition
-        key = (c.split, c.data_set, c.gender, c.enrollment, c.trial)
-        bounds = r.intervals(variant) if intervals else {}
-        caveats = r.caveats_of(variant)
-        cells[key] = metric_texts(keys, r.values(variant), r.tag(variant), caveats, bounds)
-        if r.left_out:
-            partial[key] = r
-    tells_nothing = {}
+    protocol = data.protocol
+    rows = _of_sets(data).select(split=splits, asr_model=None, enrollment=PRESENT)
+    found = split_cells(rows, keys, ("gender", "enrollment", "trial"))
+    note, tells_nothing = "o: original, a: anonymized speech", {}
     if all(key.startswith("min_dcf") for key in keys):
         ignoring = describe(keys[0]).format(1.0, detailed=True)
         tells_nothing = {ignoring: f"a minimum cost of {ignoring}, that of ignoring the scores"}
-    # Rows that were not evaluated are omitted.
-    pairs = {(r.condition.enrollment, r.condition.trial) for r in records}
-    note = "o: original, a: anonymized speech"
-    if partial:
+    if found.partial:
         note += (
-            f"; *: {sum(r.trials_without_score or 0 for r in partial.values())} trials without a "
-            f"score and {sum(r.scores_without_trial or 0 for r in partial.values())} scores "
-            "without a trial left out"
+            f"; *: {found.left_out('trials_without_score')} trials without a score and "
+            f"{found.left_out('scores_without_trial')} scores without a trial left out"
         )
-    title, with_values = caption, {key[0] for key, texts in cells.items() if any(texts)}
+    title, with_values = caption, {key[0] for key, texts in found.cells.items() if any(texts)}
     if len(with_values) == 1:
         title += f", {protocol.split_name(*with_values)}"
+    # Rows that were not evaluated are omitted.
+    pairs = {key[3:] for key in found.cells}
     return SplitTable(
         protocol,
         name,
         title,
         f"{title}: {system} ({note}).",
-        cells,
-        metric_columns(keys, resampled),
+        found.cells,
+        metric_columns(keys, found.resampled),
         [Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
-        [[keys for keys in group if keys[0][2:] in pairs] for group in _condition_groups(protocol)],
-        flagged=partial.keys(),
-        records=records,
+        [
+            [
+                ((d, g, c.enrollment, c.trial), (LETTER[c.enrollment], LETTER[c.trial], g))
+                for c in protocol.comparisons
+                if (c.enrollment, c.trial) in pairs
+            ]
+            for d, g in itertools.product(protocol.table_rows, protocol.genders)
+        ],
+        flagged=found.partial.keys(),
+        records=[r for r in data.results.verification if r.condition.split in splits],
         metrics=keys,
-        resampled=resampled,
+        resampled=found.resampled,
         tells_nothing=tells_nothing,
     )
 
 
-def _condition_groups(protocol: Protocol) -> list[list[tuple[Key, Key]]]:
-    """List the row keys of conditions with their enrollment, trial and gender, by trial set."""
-    return [
-        [
-            ((d, g, c.enrollment, c.trial), (LETTER[c.enrollment], LETTER[c.trial], g))
-            for c in protocol.comparisons
-        ]
-        for d, g in itertools.product(protocol.table_rows, protocol.genders)
-    ]
+def _of_sets(data: ReportData) -> Measurements:
+    """Return the values of whole trial sets in the protocol's variant, by the challenge's own
+    attacker."""
+    own = data.measurements.select(**WHOLE, attacker=(None, *CHALLENGE_ATTACKERS))
+    return own.in_variant(data.protocol.variant)
 
 
 def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
@@ -316,12 +300,12 @@ def _recognition(results: Results, system: str) -> SplitTable:
     )
 
 
-def _emotion(results: Results, system: str) -> SplitTable:
+def _emotion(data: ReportData, system: str) -> SplitTable:
     """Describe the table of emotion recognition: a row per data set and speech."""
-    protocol = results.protocol
-    present = {key for r in results.emotion for key in r.values}
-    keys = [key for key in of_kind("emotion") if key in present]
-    folds = {len(r.folds) for r in results.emotion} - {0}
+    protocol, records = data.protocol, data.results.emotion
+    rows = _of_sets(data)
+    keys = _present(rows, "emotion")
+    folds = {len(r.folds) for r in records} - {0}
     few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
     title = "Emotion recognition, unweighted average recall and recall of each emotion"
     return SplitTable(
@@ -329,106 +313,77 @@ def _emotion(results: Results, system: str) -> SplitTable:
         "emotion",
         title,
         f"{title}: {system} (o: original, a: anonymized speech{few}).",
-        {
-            (c.split, c.data_set, c.speech): metric_texts(keys, r.values, caveats=r.caveats)
-            for r in results.emotion
-            for c in (r.condition,)
-        },
+        split_cells(rows, keys, ("trial",)).cells,
         metric_columns(keys),
         [Column("Data", rule=True)],
         [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion],
         data_sets=protocol.emotion,
-        notes=utility_notes(results.emotion),
+        notes=utility_notes(records),
     )
 
 
-def _measures(results: Results, system: str) -> SplitTable:
+def _measures(data: ReportData, system: str) -> SplitTable:
     """Describe the table of measures of speech: a row per trial set and speech."""
-    protocol = results.protocol
-    present = {key for r in results.measures for key in r.values}
-    keys = [key for key in of_kind("measures") if key in present]
-    values: dict[Key, dict[str, float]] = {}
-    intervals: dict[Key, dict[str, Sequence[float]]] = {}
-    left_out: dict[Key, int] = {}
-    caveats: dict[Key, dict[str, str]] = {}
-    for r in results.measures:
-        c = r.condition
-        key = (c.split, c.data_set, c.gender, c.speech)
-        values.setdefault(key, {}).update(r.values)
-        caveats.setdefault(key, {}).update(r.caveats)
-        intervals.setdefault(key, {}).update(r.speaker_intervals)
-        if r.utterances_left_out:
-            left_out[key] = left_out.get(key, 0) + r.utterances_left_out
-    resampled = {key for of_set in intervals.values() for key in of_set}
-    note = f"; *: {sum(left_out.values())} utterances left out" if left_out else ""
+    protocol, rows = data.protocol, _of_sets(data)
+    keys = _present(rows, "measures")
+    found = split_cells(rows.select(source=PRESENT), keys, ("gender", "trial"))
+    left_out = found.left_out("utterances_left_out")
+    note = f"; *: {left_out} utterances left out" if left_out else ""
     title = "Measures of speech"
     return SplitTable(
         protocol,
         "measures",
         title,
         f"{title}: {system} (o: original, a: anonymized speech{note}).",
-        {
-            key: metric_texts(keys, v, caveats=caveats[key], intervals=intervals[key])
-            for key, v in values.items()
-        },
-        metric_columns(keys, resampled),
+        found.cells,
+        metric_columns(keys, found.resampled),
         [Column("Gen"), Column("Data", rule=True)],
         [
             [((d, g, s), (g, LETTER[s])) for g in protocol.genders for s in SPEECH]
             for d in protocol.table_rows
         ],
-        flagged=left_out.keys(),
+        flagged=found.partial.keys(),
         notes=[
             *(describe(key).explanation.rstrip(".") for key in keys),
-            *utility_notes(results.measures),
+            *utility_notes(data.results.measures),
         ],
     )
 
 
-def _trial_sets(results: Results, system: str) -> SplitTable:
+def _trial_sets(data: ReportData, system: str) -> SplitTable:
     """Describe the table of utility and voice similarity of trial sets."""
-    protocol = results.protocol
-    values: dict[Key, dict[str, float]] = {}
-    partial: dict[Key, int] = {}
-    measured: list[tuple[SetCondition, Mapping[str, float], int | None]]
-    measured = [(u.condition, u.values, None) for u in results.utility]
-    measured += [
-        (s.condition, s.values(protocol.variant), s.utterances_left_out) for s in results.similarity
-    ]
-    for c, of_set, left_out in measured:
-        key = (c.split, c.data_set, c.gender)
-        values.setdefault(key, {}).update(of_set)
-        if left_out:
-            partial[key] = left_out
-    present = {key for of_set in values.values() for key in of_set}
-    keys = [key for key in _of_sets() if key in present]
-    names = [m.name for key, m in of_kind("utility").items() if key in present]
+    protocol, rows = data.protocol, _of_sets(data).select(gender=PRESENT)
+    keys = [*_present(rows, "utility"), *_present(rows, "matrices")]
+    found = split_cells(rows, [key for key in keys if describe(key).tabled], ("gender",))
+    names = [describe(key).name for key in _present(rows, "utility")]
+    keys = [key for key in keys if describe(key).tabled]
     notes = [describe(key).explanation.rstrip(".") for key in keys]
-    if {"pitch_correlation_mean", "pitch_correlation_std"} <= present:
+    if {"pitch_correlation_mean", "pitch_correlation_std"} <= {*keys}:
         names = ["pitch correlation (mean, standard deviation)", *names[2:]]
-    if "pitch_correlation_mean" in present and "pitch_correlation_chance" not in present:
+    if "pitch_correlation_mean" in keys and "pitch_correlation_chance" not in keys:
         notes.append("Imported pitch correlations: the set's own value by chance is not known")
-    title = " and ".join(names + (["voice similarity"] if results.similarity else []))
+    title = " and ".join(names + (["voice similarity"] if data.results.similarity else []))
     title = title[:1].upper() + title[1:]
-    note = f" (*: {sum(partial.values())} utterances left out)" if partial else ""
+    left_out = found.left_out("utterances_left_out")
+    note = f" (*: {left_out} utterances left out)" if left_out else ""
     return SplitTable(
         protocol,
         "voice",
         title,
         f"{title}: {system}{note}.",
-        {key: metric_texts(keys, of_set) for key, of_set in values.items()},
+        found.cells,
         metric_columns(keys),
         [Column("Gen", rule=True)],
         [[((d, g), (g,)) for g in protocol.genders] for d in protocol.table_rows],
-        flagged=partial.keys(),
+        flagged=found.partial.keys(),
         notes=notes,
     )
 
 
-def _of_sets() -> list[str]:
-    """List the metrics of trial sets."""
-    metrics = {**of_kind("utility"), **of_kind("matrices")}
-    return [key for key, metric in metrics.items() if metric.tabled]
+def _present(rows: Measurements, kind: Kind) -> list[str]:
+    """List the metrics of a kind that have values."""
+    present = {*rows.values("metric")}
+    return [key for key in of_kind(kind) if key in present]
 
 
 def averages_table(data: ReportData, system: str) -> Table:
@@ -493,34 +448,29 @@ def mean_text(mean: Mean) -> str:
     return f"{mean.text(detailed=True)} {interval}".rstrip()
 
 
-def variants_table(results: Results, title: str) -> Table:
+def variants_table(data: ReportData, title: str) -> Table:
     """Values that differ between the two variants of a metric, and the EERs of Kaldi and
     SpeechBrain where they differ."""
-    stored: list[tuple[Any, list[str], Mapping[str, Any], Mapping[str, str]]]
-    stored = [
-        (r, list(of_kind("scores")), {v: r.tag(v) for v in VARIANTS}, r.caveats)
-        for r in results.verification
-        if r.metrics.keys() >= set(VARIANTS)
-    ]
-    stored += [(s, _of_sets(), {}, {}) for s in results.similarity]
-    of_variants: list[tuple[str, ...]] = []
-    for of, keys, tags, caveats in stored:
-        one, other = (
-            metric_texts(keys, of.metrics.get(v, {}), tags.get(v, ""), caveats_of(caveats, v))
-            for v in VARIANTS
-        )
-        titles = (column.title for column in metric_columns(keys))
-        of_variants += [
-            (of.condition.name, *texts)
-            for texts in zip(titles, one, other, strict=True)
-            if all(texts) and texts[1] != texts[2]
-        ]
-    both = ("eer", "eer_speechbrain")
-    of_eers: list[tuple[str, ...]] = []
-    for r in results.verification:
-        texts = metric_texts(both, r.values(results.protocol.variant), None, r.caveats)
+    own = data.measurements.select(**WHOLE, attacker=(None, *CHALLENGE_ATTACKERS))
+    of_variants: list[Key] = []
+    places = ("name", "enrollment", "trial", "asv_model", "metric")
+    tabled = [key for key in (*of_kind("scores"), *of_kind("matrices")) if metric_of(key).tabled]
+    for (name, *_, key), rows in own.select(metric=tabled, variant=PRESENT).groups(*places).items():
+        by_variant = {row["variant"]: row for row in rows}
+        if by_variant.keys() >= {*VARIANTS}:
+            pair = [by_variant[variant] for variant in VARIANTS]
+            texts = [value_text(row, detailed=True, interval=False) for row in pair]
+            tags = [row.get("tag", "") for row in pair]
+            for column, both in zip(metric_columns([key]), (texts, tags), strict=False):
+                of_variants += [(name, column.title, *both)] * (all(both) and both[0] != both[1])
+    of_eers: list[Key] = []
+    eers = ("eer", "eer_speechbrain")
+    shown = own.in_variant(data.protocol.variant).select(metric=eers)
+    for (name,), rows in shown.groups("name").items():
+        by_key = {r["metric"]: value_text(r, detailed=True, interval=False) for r in rows}
+        texts = [by_key.get(key, "") for key in eers]
         if len({*texts} - {""}) > 1:
-            of_eers.append((r.condition.name, describe("eer").column.title, *texts))
+            of_eers.append((name, describe("eer").column.title, *texts))
     return Table(
         "variants",
         "Values that the released scripts print differently from their definition, and EERs of "

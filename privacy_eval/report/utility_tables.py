@@ -7,14 +7,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..metrics import Label, describe
-from ..metrics.caveats import Caveat, note_of
+from ..metrics.caveats import note_of
 from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select, system_column
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff
 from ..protocol.protocol import ORIGINAL, Protocol
 from .attackers_in_words import overestimates
-from .comparison_tables import table_of_systems, text_with_interval, with_bounds
+from .comparison_tables import Block, Line, table_of_blocks
 from .notes import interval_notes, words_not_resampled
 from .table import SIDE_BY_SIDE, Column, Table
 
@@ -31,51 +31,43 @@ def utility_tables(data: ReportData) -> list[Table]:
 def _utility(data: ReportData, split: str) -> Table | None:
     """Word error rates, recalls of emotions and measures of speech, a column per system."""
     cells, protocol = data.cells, data.protocol
-    rows: dict[str, list[tuple[str, ...]]] = {}
-    exact: dict[tuple[int, int], str] = {}
-    resampled: set[str] = set()
-    systems = [ORIGINAL_COLUMN, *cells.systems]
-    measures = cells.measures
-    metrics = (*UTILITY, *measures)
+    metrics = (*UTILITY, *cells.measures)
     present = {k.system for k in cells.values if k.metric in metrics and k.split == split}
-    systems = [s for s in systems if s in present]
-    of_words: set[str] = set()
-    caveats: dict[Caveat, None] = {}
+    systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in present]
+    blocks = []
     for metric in metrics:
+        lines = []
         for name, data_set, gender in _rows_of_sets(protocol, metric, split):
-            row = [cells.get(CellKey(metric, None, split, data_set, gender, s)) for s in systems]
-            if any(row):
-                number = sum(map(len, rows.values()))
-                exact |= {(number, 1 + i): c.exact for i, c in enumerate(row) if c and c.exact}
-                with_interval = {s for s, c in zip(systems, row, strict=True) if c and c.interval}
-                resampled |= with_interval
-                caveats |= dict.fromkeys(c.caveat for c in row if c and c.caveat)
-                of_words |= with_interval if metric == "wer" else set()
-                texts = (text_with_interval(describe(metric), cell) for cell in row)
-                rows.setdefault(metric, []).append((name, *texts))
-    if not rows or set(systems) <= {ORIGINAL_COLUMN}:
+            keys = {s: CellKey(metric, None, split, data_set, gender, s) for s in systems}
+            lines.append(Line(name, "", {s: c for s, k in keys.items() if (c := cells.get(k))}))
+        if lines := [line for line in lines if line.cells]:
+            heading = Label(*describe(metric).heading)
+            blocks.append(Block(heading, tuple(lines), describe(metric)))
+    if not blocks or set(systems) <= {ORIGINAL_COLUMN}:
         return None
+    rated_by = [block.metric.key for block in blocks if block.metric]
+    of_words = {s for b in blocks if b.metric and b.metric.key == "wer" for s in b.resampled}
     notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
-    notes += interval_notes(data.results.records(), ["wer"] if resampled else [])
+    if any(block.resampled for block in blocks):
+        notes += interval_notes(data.results.records(), ["wer"])
     rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
-    notes += [describe(m).explanation.rstrip(".") for m in measures if m in rows]
+    notes += [describe(m).explanation.rstrip(".") for m in cells.measures if m in rated_by]
+    printed = (cell.caveat for block in blocks for _, cell in block.of_sets)
+    caveats = dict.fromkeys(caveat for caveat in printed if caveat)
     notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "
         "unweighted average recall of emotions (higher is better)"
-        + f"; {measures_in_words(rows)}" * any(m in rows for m in measures)
+        + f"; {measures_in_words(rated_by)}" * any(m in rated_by for m in cells.measures)
         + ".",
         (Column("Data", align="l"),),
-        tuple(tuple(lines) for lines in rows.values()),
-        headings=tuple(Label(*describe(metric).heading) for metric in rows),
-        exact=exact,
         notes=tuple(notes),
         section=SIDE_BY_SIDE,
         title="Utility",
     )
-    return with_bounds(table_of_systems(table, cells, systems), resampled)
+    return table_of_blocks(table, blocks, systems, cells, intervals=True)
 
 
 def measures_in_words(metrics: Iterable[str]) -> str:

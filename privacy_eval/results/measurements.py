@@ -38,6 +38,13 @@ COUNTS = tuple(
     ).split()
 )
 
+#: Counts of what was left out.
+LEFT_OUT = ("trials_without_score", "scores_without_trial", "utterances_left_out")
+
+#: What `select` takes for numbers of whole sets: not of some of the trials, and no differences.
+_PARTS = ("group_by", "group", "gallery", "sentences", "session", "speaker", "fold", "situation")
+WHOLE: Mapping[str, None] = MappingProxyType(dict.fromkeys((*_PARTS, "threshold", "against")))
+
 #: Of the number itself. `se`, `p`: of a difference.
 VALUES = ("variant", "metric", "unit", "value", "low", "high", "se", "p")
 
