@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import csv
 import io
 import os
 import signal
@@ -383,6 +384,15 @@ MODELS_2022 = {
     (".orig", "o-a"): ("original", "ignorant"),
     (".orig", "a-a"): ("original", "lazy-informed"),
 }
+
+
+def cells_of(text: str, table: str) -> list[dict[str, str]]:
+    """The rows of a table in tables.csv: the text of each cell that is not blank by its column."""
+    rows: dict[str, dict[str, str]] = {}
+    for cell in csv.DictReader(io.StringIO(text)):
+        if cell["table"] == table:
+            rows.setdefault(cell["row"], {})[cell["column"]] = cell["text"]
+    return list(rows.values())
 
 
 def declared_table(results: Results, name: str) -> Table:

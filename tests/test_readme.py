@@ -398,11 +398,11 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
             ("asr", "voice", "speakers")
         ):
             assert (out / "tables/more" / f"{system}_{table}.tex").stat().st_size > 300
-            assert (out / "tables/more" / f"{system}_{table}.md").exists()
     linked = sum(len(r["sizes"]) + len(r["singling_out"]["sizes"]) for r in plain["identification"])
     assert linked > 2 * 72
     with open(out / "results.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 96 * 2 * 12 + 32 + 24 * 2 * 5 + linked
+        of_sets = sum(1 for row in csv.DictReader(file) if not row["speaker"])
+    assert of_sets == 96 * 2 * 12 + 32 + 24 * 2 * 5 + linked
     with open(out / "speakers.csv") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 24 * 4
     text = (out / "results.txt").read_text()

@@ -199,6 +199,7 @@ def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> Re
         arguments.by_strongest,
         tuple((arguments.utility or "").split(",")) if arguments.utility else (),
         tuple(arguments.confirm),
+        tuple(arguments.tables),
     )
 
 

@@ -334,6 +334,8 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by-strongest", **flag(strongest))
     utility = "utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ..."
     parser.add_argument("--utility", **value("KEY,...", utility))
+    tables = path("FILE.yaml", "tables of one's own, see docs/extending.md; may be repeated")
+    parser.add_argument("--tables", action="append", default=[], **tables)
     parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
 
 

@@ -45,6 +45,8 @@ class ReportSources:
         Metrics of the plane's second axis; () for word error rates and recalls of emotions.
     confirmed : tuple of str
         As of `Results.confirm`.
+    tables : tuple of Path
+        Files of tables of one's own.
     """
 
     paths: tuple[Path, ...] = ()
@@ -55,6 +57,7 @@ class ReportSources:
     by_strongest: bool = False
     utility: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
+    tables: tuple[Path, ...] = ()
 
     @functools.cached_property
     def named_protocol(self) -> Protocol | None:
@@ -97,6 +100,9 @@ class ReportSources:
         choices += ["by strongest"] * self.by_strongest
         choices += [["utility", *self.utility]] if self.utility else []
         choices += [["confirmed", *self.confirmed]] if self.confirmed else []
+        choices += [["tables", *(digest(read_bytes(path)) for path in self.tables)]] * bool(
+            self.tables
+        )
         # The files tell whether the data are simulated, which a protocol by name does not.
         plain = protocol.simulated().to_dict()
         return digest(json.dumps([plain, files, *choices]).encode())

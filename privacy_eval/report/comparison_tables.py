@@ -300,9 +300,7 @@ def table_of_blocks(
     for block in blocks:
         rows = []
         for line in block.lines:
-            rows.append(
-                (line.data, line.gender)[:first] + _texts(block, line, systems, intervals)
-            )
+            rows.append((line.data, line.gender)[:first] + _texts(block, line, systems, intervals))
             if block.metric is not None:
                 exact |= exact_cells(block.metric, number, line.cells, systems, first)
                 best = (

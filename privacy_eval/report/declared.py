@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import counted
+from ..errors import PrivacyEvalError, counted, known_names, printable
 from ..io.files import read_text
+from ..io.names import check_name
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import NOT_AVAILABLE, withholding_caveat
@@ -20,7 +21,15 @@ from ..metrics.identification import OF_SPEAKERS, singling_out_chance
 from ..numbers.groups import recognizer
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, Protocol, resource
-from ..results.measurements import PRESENT, Measurements, Row
+from ..results.measurements import (
+    CIRCUMSTANCES,
+    COUNTS,
+    PRESENT,
+    VALUES,
+    WHOLE,
+    Measurements,
+    Row,
+)
 from .split_tables import value_text
 from .table import Column, Key, Table, aligned, nonempty
 
@@ -99,6 +108,10 @@ class Declared:
     each: str = ""
 
 
+#: What captions may have in braces.
+_WORDS_OF_CAPTIONS = ("system", "group_by", "number")
+
+
 @dataclass(frozen=True)
 class _Entries:
     tables: tuple[Declared, ...]
@@ -114,7 +127,30 @@ def read_entries(path: Path) -> tuple[Declared, ...]:
         Unreadable, a missing, unknown or wrong entry.
     """
     plain = {"tables": parse_yaml(read_text(path), str(path))}
-    return from_plain(_Entries, plain, str(path)).tables
+    entries = from_plain(_Entries, plain, str(path)).tables
+    for entry in entries:
+        _check(entry, f"{path}: table {printable(entry.name)}")
+    return entries
+
+
+def _check(entry: Declared, where: str) -> None:
+    """Refuse names that no measurement can have, and words that no caption can be filled with."""
+    shown = (name for c in entry.columns for name in (c.pivot, *c.show.split("/")))
+    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, "", *_TEXTS}
+    for names, known in (
+        ((*entry.select, *entry.without, entry.each, *shown), columns),
+        (entry.rows, columns | _KEYS.keys()),
+    ):
+        for name in names:
+            if name not in known:
+                raise PrivacyEvalError(f"{where}: {printable(name)}: {known_names(name, known)}")
+    check_name(entry.name, where)
+    words = dict.fromkeys((*_WORDS_OF_CAPTIONS, "highest", "chance"), "")
+    try:
+        _ = [text.format(**words) for text in (entry.name, entry.title, entry.caption)]
+    except (KeyError, IndexError, ValueError) as error:
+        text = f"{where}: in braces: {error}: {known_names(str(error), _WORDS_OF_CAPTIONS)}"
+        raise PrivacyEvalError(text) from error
 
 
 def bundled_entries(name: str) -> tuple[Declared, ...]:
@@ -122,26 +158,42 @@ def bundled_entries(name: str) -> tuple[Declared, ...]:
     return read_entries(resource("conf/tables") / f"{name}.yaml")
 
 
+def tables_of_ones_own(data: ReportData) -> list[Table]:
+    """Return the tables of the entries of `--tables`, over all systems."""
+    entries = (entry for path in data.sources.tables for entry in read_entries(path))
+    tables = declared_tables(data, entries, ", ".join(data.results.systems))
+    return [replace(table, front=True) for table in tables]
+
+
 def declared_tables(data: ReportData, entries: Iterable[Declared], title: str) -> Iterator[Table]:
-    """Yield the tables of entries that have rows: of one results folder of a system, in `data`."""
+    """Yield the tables of entries that have rows, such as those of one results folder of a system,
+    in the protocol's variant."""
+    measurements = data.measurements.in_variant(data.protocol.variant)
     for entry in entries:
-        rows = data.measurements.select(**_wanted(entry.select))
+        rows = measurements.select(**_wanted(entry))
         for name, left_out in entry.without.items():
             rows = rows.select(**{name: {*rows.values(name)} - {*left_out}})
         values = data.measurements.values(entry.each) if entry.each else [""]
         for number, value in enumerate(values):
             of_value = rows.select(**{entry.each: value}) if entry.each else rows
-            words = {"system": title, "number": str(number), entry.each: value}
+            columns = " / ".join(of_value.values("group_by"))
+            words = {"system": title, "number": str(number), "group_by": columns}
             table = _Rendering(data, entry, of_value, words).table()
             if table.groups:
                 yield table
 
 
-def _wanted(select: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    """Return what `Measurements.select` takes of an entry's selection."""
+def _wanted(entry: Declared) -> dict[str, object]:
+    """Return what `Measurements.select` takes: the entry's selection, and of parts of the trials
+    only those that it names."""
     meant = {"": (None,), "challenge": (None, *CHALLENGE_ATTACKERS)}
-    several = {n: [m for v in values for m in meant.get(v, (v,))] for n, values in select.items()}
-    return {n: PRESENT if values == ["*"] else values for n, values in several.items()}
+    several = {
+        n: [m for v in values for m in meant.get(v, (v,))] for n, values in entry.select.items()
+    }
+    shown = (name for column in entry.columns for name in (column.pivot, *column.show.split("/")))
+    named = {*entry.select, *entry.rows, entry.each, *shown}
+    wanted: dict[str, object] = {name: None for name in WHOLE if name not in named}
+    return wanted | {n: PRESENT if values == ["*"] else values for n, values in several.items()}
 
 
 @dataclass(frozen=True)
@@ -188,7 +240,10 @@ class _Rendering:
         protocol = self.data.protocol
         orders = (protocol.splits, _sets(protocol), ("", *protocol.genders))
         groups: dict[Key, dict[Key, list[Row]]] = {}
-        identity = ("name", "attacker", "language_model", "asr_model", *self.entry.rows)
+        of_set = ("results_folder", "name", "attacker", "language_model", "asr_model")
+        pivots = {shown.pivot for shown in self.entry.columns}
+        # A row of several systems has the names of one.
+        identity = (*(() if "system" in pivots else of_set), *map(_circumstance, self.entry.rows))
         for row in rows:
             place = tuple(row.get(name, "") for name in ("split", "data_set", "gender"))
             of = tuple(str(row.get(name, "")) for name in identity)
@@ -308,9 +363,15 @@ def _recognizer(row: Row, data: ReportData) -> Sequence[str]:
     return [recognizer(row, data.protocol)] if _recognizers(data) else []
 
 
+def _circumstance(key: str) -> str:
+    """Return the circumstance behind what identifies rows, beside the place."""
+    return {"attack": "attack_model", "speech": "trial", "recognizer": "asr_model"}.get(key, key)
+
+
 #: Columns that identify rows; what is not here is among the columns of the entry, if it is shown.
 _KEYS: Mapping[str, _KeyColumns] = {
     "trial_set": _KeyColumns(_left("Trial set", "Gen"), _trial_set),
+    "system": _KeyColumns(_left("System"), lambda row, data: (row["system"],)),
     "attack": _KeyColumns(_left("Attack model"), _attack),
     "attacker": _KeyColumns(_left("Attacker"), lambda row, data: (row["attacker"],)),
     "group": _KeyColumns(

@@ -1,9 +1,9 @@
-"""Write sets of tables: every table in every format, and a LaTeX document of them."""
+"""Write sets of tables: a LaTeX file for each, a document of them, and all cells in one CSV."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from ..io.files import file_names
 from ..products.freshness import write_set
 from .latex import latex_document
 from .table import Style, Table, one_line
-from .table_formats import FORMATS, escape_markdown
+from .table_formats import FORMATS, escape_markdown, to_csv
 
 #: Folder of the tables that are not for the front.
 _BELOW = "more/"
@@ -25,10 +25,10 @@ def write_tables(
     title: str,
     *,
     style: Style = "booktabs",
-    only: str | None = None,
+    formats: Collection[str] = (),
 ) -> list[Path]:
     """Write `table_files`; remove other tables that an earlier call wrote."""
-    files = table_files(groups, title, style=style, only=only)
+    files = table_files(groups, title, style=style, formats=formats)
     return write_set(out, files)
 
 
@@ -37,12 +37,12 @@ def table_files(
     title: str,
     *,
     style: Style = "booktabs",
-    only: str | None = None,
+    formats: Collection[str] = (),
     text: str = "",
 ) -> dict[str, str]:
-    """Return tables in every format (or in one) by file name; with LaTeX also `tables.tex`, a
-    document of them. Where any is for the front, the others are in the folder `more/`, and
-    `README.md` is an index of all.
+    """Return tables in LaTeX by file name, `tables.tex`, a document of them, and `tables.csv`, with
+    all their cells. Where any is for the front, the others are in the folder `more/`, those for the
+    front are also text, and `README.md` is an index of all.
 
     Parameters
     ----------
@@ -50,13 +50,16 @@ def table_files(
         Each begins a new page of the document, without duplicates in a group.
     title : str
         Of the document.
+    formats : collection of str
+        Further formats of each table, see `FORMATS`.
     text : str
         Of the index, for a paper.
     """
     groups = [list(group) for group in groups]
     apart = any(table.front for group in groups for table in group)
     names = file_names(table.name for group in groups for table in group)
-    formats = {kind: f for kind, f in FORMATS.items() if only in (None, kind)}
+    every = [FORMATS[name] for name in ("latex", *formats)]
+    listed: list[Table] = []
     files: dict[str, str] = {}
     captions: dict[str, str] = {}
     included: list[list[str]] = []
@@ -66,16 +69,17 @@ def table_files(
             table = replace(table, name=names[table.name])
             path = ("" if table.front or not apart else _BELOW) + table.name
             captions[path] = table.caption
-            for form in formats.values():
+            forms = dict.fromkeys((*every, *([FORMATS["text"]] if table.front else [])))
+            for form in forms:
                 files[path + form.extension] = form.file(table, style)
+            listed.append(table)
             if (table.columns, table.groups) not in unique.values():
                 unique[f"{path}.tex"] = (table.columns, table.groups)
         included.append(list(unique))
-    if "latex" in formats:
-        files["tables.tex"] = latex_document(title, included)
+    files["tables.tex"] = latex_document(title, included)
+    files["tables.csv"] = to_csv(listed)
     if apart:
-        extensions = [form.extension for form in formats.values()]
-        files["README.md"] = _index(title, text, captions, extensions)
+        files["README.md"] = _index(title, text, captions, [form.extension for form in every])
     return files
 
 

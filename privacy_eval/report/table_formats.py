@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..io.csv_text import csv_text
-from ..metrics import METRICS, NO_WIDTH
+from ..metrics import METRICS
 from .latex import to_latex
 from .markup import Markup, tag
 from .table import (
     AVERAGE,
-    Column,
     Style,
     Table,
     marked_cells,
@@ -73,46 +72,34 @@ def to_text(table: Table) -> str:
     return "\n".join([one_line(table.caption), "", *lines[:2], *spaced, *notes]) + "\n"
 
 
-def to_csv(table: Table) -> str:
-    """Write the header and the rows; headings of groups are a first column, bounds of intervals
-    and categories of disclosure columns of their own."""
-    cells = [
-        [table.exact.get((number, column), cell) for column, cell in enumerate(row)]
-        for number, row in enumerate(table.rows)
-    ]
-    titles: list[str] = []
-    graded = []
-    for number, column in enumerate(table.columns):
-        graded.append(any(_GRADED.match(row[number]) for row in cells))
-        further = ["low_95", "high_95"] * column.interval + ["category"] * graded[-1]
-        titles += [marked_title(column), *(f"{column.title} {word}" for word in further)]
-    rows = [
-        [text for of in zip(table.columns, row, graded, strict=True) for text in _parts(*of)]
-        for row in cells
-    ]
-    if not table.headings:
-        return csv_text([titles, *rows])
-    blocks = zip(table.headings, rows_by_group(table, rows), strict=True)
-    named = ([heading.title, *row] for heading, group in blocks for row in group)
-    return csv_text([["Block", *titles], *named])
+def to_csv(tables: Iterable[Table]) -> str:
+    """Write all tables as one: a line for each cell that is not blank, with its number and interval
+    if it has them; `row` counts from 1, and headings of groups are cells of the column Block."""
+    lines = [["table", "row", "column", "text", "value", "low", "high"]]
+    for table in tables:
+        titles = [one_line(column.title) for column in table.columns]
+        headings = rows_by_group(table, range(len(table.rows)))
+        blocks = dict(zip(table.headings, headings, strict=True)) if table.headings else {}
+        heading_of = {number: label.title for label, of in blocks.items() for number in of}
+        for number, row in enumerate(table.rows):
+            cells = [("Block", heading_of.get(number, "")), *zip(titles, row, strict=True)]
+            for column, (title, text) in enumerate(cells, start=-1):
+                exact = table.exact.get((number, column), text)
+                place = [table.name, str(number + 1), title, one_line(text)]
+                lines += [[*place, *_numbers(exact)]] * bool(text)
+    return csv_text(lines)
 
 
-def _parts(column: Column, cell: str, graded: bool) -> list[str]:
-    """Separate a value from the bounds of its interval and from its category, in a column with
-    any."""
-    found = _GRADED.match(cell) if graded else None
-    tag = found[2] if found else ""
-    cell = f"{found[1]}{found[3]}" if found else cell
-    if not column.interval:
-        return [cell, *[tag] * graded]
-    value, _, rest = cell.partition(" [")
-    bounds, _, mark = rest.partition("]")
-    low, _, high = ("" if f"[{bounds}]" == NO_WIDTH else bounds).partition(", ")
-    return [value + mark, low, high, *[tag] * graded]
+def _numbers(text: str) -> tuple[str, str, str]:
+    """Return the number at the beginning of a cell, and the bounds of its interval; "" without."""
+    value = _VALUE.match(text)
+    low, high = _BOUNDS.search(text).groups() if _BOUNDS.search(text) else ("", "")  # type: ignore[union-attr]
+    plain = (t.replace("\u2212", "-") for t in (value[1] if value else "", low, high))
+    return tuple(plain)  # type: ignore[return-value]
 
 
-#: A worst-case disclosure with its category.
-_GRADED = re.compile(r"([\d.]+|inf) ([0A-F])([^\w\s]*(?: \[.*)?)$")
+_VALUE = re.compile(r"([-+\u2212]?(?:\d+(?:\.\d+)?|inf))(?![\w.:/])")
+_BOUNDS = re.compile(r"\[([-\u2212]?(?:[\d.]+|inf)), ([-\u2212]?(?:[\d.]+|inf))\]")
 
 
 def to_html(table: Table) -> Markup:
@@ -206,7 +193,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "latex": Format(".tex", to_latex),
         "markdown": Format(".md", lambda table, _: to_markdown(table)),
         "text": Format(".txt", lambda table, _: to_text(table)),
-        "csv": Format(".csv", lambda table, _: to_csv(table)),
+        "csv": Format(".csv", lambda table, _: to_csv([table])),
     }
 )
 

@@ -104,8 +104,8 @@ class TableOptions:
     Attributes
     ----------
     style : {"booktabs", "challenge"}
-    only : str, optional
-        One of the formats; by default all.
+    formats : tuple of str
+        Beside LaTeX and CSV.
     rank_by : str
         Metric of the ranking.
     attack_model : str, optional
@@ -113,7 +113,7 @@ class TableOptions:
     """
 
     style: Style = "booktabs"
-    only: str | None = None
+    formats: tuple[str, ...] = ()
     rank_by: str = "eer"
     attack_model: str | None = None
 
@@ -147,7 +147,7 @@ def tables_product(
             groups,
             data.protocol.title,
             style=options.style,
-            only=options.only,
+            formats=options.formats,
             text=text_for_a_paper(data),
         )
         content = {out / name: text.encode() for name, text in files.items()}
@@ -163,7 +163,7 @@ def tables_product(
         make,
         subject={"version": __version__, **sources.subject()},
         options=asdict(options),
-        revision=5,
+        revision=6,
     )
 
 
@@ -183,6 +183,7 @@ def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
     """Return all tables, those of several systems and a group for each system, and notes for the
     log. Tables say if this user did not make their results."""
     from .attacker_tables import attackers_table
+    from .declared import tables_of_ones_own
     from .main_results import main_results_table
     from .notes import cautions
     from .paper_tables import paper_tables
@@ -191,7 +192,11 @@ def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
 
     across, remarks = across_tables(data)
     answers = (main_results_table(data), attackers_table(data))
-    first = [*paper_tables(data), *(table for table in answers if table is not None)]
+    first = [
+        *tables_of_ones_own(data),
+        *paper_tables(data),
+        *(table for table in answers if table is not None),
+    ]
 
     def with_notes(table: Table) -> Table:
         notes = (*data.unsigned, *table.notes)

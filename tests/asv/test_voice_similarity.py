@@ -217,7 +217,7 @@ def test_speakers_and_their_set_stand_side_by_side_in_one_variant(
     shares = [float(text) for text in re.findall(r"(-?[\d.]+) %", worst)]
     assert shares == [round(100 * v, 1) for v in (min(deid), metrics["exact"]["deid"])]
     assert "(variant exact)" in worst
-    table = speakers_table(results, "anon")
+    table = speakers_table(ReportData(results), "anon")
     *speakers, whole = (row[-len(fields(SpeakerSimilarity)) :] for row in table.rows)
     assert whole[:2] == ("all", f"{100 * metrics['exact']['deid']:.1f}")
     assert float(speakers[0][1]) <= float(whole[1]) and "variant exact" in table.caption

@@ -642,7 +642,7 @@ def test_choosing_what_to_export(tmp_path: Path) -> None:
         cli("import", path, "--system", system, "--out", tmp_path / f"{system}.json")
     tables = ("tables", "--results", tmp_path / "B1.json", tmp_path / "B2.json")
     assert cli(*tables, "--out", tmp_path / "t").code == 0
-    assert all((tmp_path / f"t/more/{system}_asv.csv").exists() for system in ("B1", "B2"))
+    assert all((tmp_path / f"t/more/{system}_asv.tex").exists() for system in ("B1", "B2"))
     run = cli("export", tmp_path / "B1.json", "--system", "B3")
     assert (run.code, run.out) == (1, "")
     assert "contains the systems B1; choose one of them with --system" in run.err

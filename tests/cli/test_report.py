@@ -30,6 +30,7 @@ from support import (
     ORIG,
     Run,
     SpeechTree,
+    cells_of,
     cli,
     imported,
     lines_to,
@@ -402,9 +403,8 @@ def _baselines(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     )
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def rows_of(folder: Path, table: str) -> list[dict[str, str]]:
+    return cells_of((folder / "tables.csv").read_text(encoding="utf-8"), table)
 
 
 def test_summary_has_a_row_per_system_split_and_attack_model(
@@ -442,8 +442,8 @@ def test_summary_has_a_row_per_system_split_and_attack_model(
 def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_path: Path) -> None:
     def names(*paths: Path) -> list[str]:
         out = tmp_path / "D"  # the same folder: tables of before go
-        assert cli("tables", "--results", *paths, "--out", out, "--format", "csv").code == 0
-        return sorted(p.stem for p in out.rglob("*.csv"))
+        assert cli("tables", "--results", *paths, "--out", out).code == 0
+        return sorted(p.stem for p in out.rglob("*.tex") if p.stem != "tables")
 
     several = names(*baselines)
     assert [n for n in several if n.startswith(("comparison", "ranking"))] == [
@@ -452,8 +452,8 @@ def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_pa
         "ranking_eer_lazy-informed_dev",
         "ranking_eer_lazy-informed_test",
     ]
-    header = (tmp_path / "D/more/comparison_asv_dev.csv").read_text().splitlines()[0]
-    assert header == "Block,Data,Gender,Orig,B1,B2"
+    row = rows_of(tmp_path / "D", "comparison_asv_dev")[0]
+    assert [*row] == ["Block", "Data", "Gender", "Orig", "B1", "B2"]
     alone = names(baselines[0])
     assert "summary" in alone and all(n.startswith(("B1_", "summary", "paper")) for n in alone)
     run = cli("tables", "--results", baselines[0])
@@ -476,12 +476,12 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
         ),
     ):
         assert cli(*common, *options).code == 0
-        assert {p.stem for p in tmp_path.rglob("ranking_*.csv")} == {
+        assert {p.stem for p in tmp_path.rglob("ranking_*.tex")} == {
             f"ranking_{name}_dev",
             f"ranking_{name}_test",
         }
-        rows = rows_of(tmp_path / f"more/ranking_{name}_dev.csv")
-        values = [float(row[column]) for row in rows if row["#"]]
+        rows = rows_of(tmp_path, f"ranking_{name}_dev")
+        values = [float(row[column]) for row in rows if "#" in row]
         assert values == sorted(values, reverse=not name.startswith("zebra"))
         assert len(values) > 1
 
@@ -534,14 +534,14 @@ def test_a_published_system_of_the_same_name_stays(
     path = store(tmp_path / "B1.json", replace(records, verification=others))
     run = cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D")
     assert run.code == 0
-    row = rows_of(tmp_path / "D/more/comparison_asv_dev.csv")[0]
-    assert (row["B1 \u2020"], row["B1 (published)"], row["B2"]) == ("12.50", "50.14", "35.23")
-    systems = [r["System"] for r in rows_of(tmp_path / "D/more/ranking_eer_lazy-informed_dev.csv")]
+    row = rows_of(tmp_path / "D", "comparison_asv_dev")[0]
+    assert (row["B1"], row["B1 (published)"], row["B2"]) == ("12.50", "50.14", "35.23")
+    systems = [r["System"] for r in rows_of(tmp_path / "D", "ranking_eer_lazy-informed_dev")]
     assert {"B1", "B1 (published)"} <= set(systems) and len(systems) == 18 + 1
 
 
 def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
-    run = cli("tables", "--published", "vpc2020", "--format", "latex", "--out", tmp_path / "D")
+    run = cli("tables", "--published", "vpc2020", "--out", tmp_path / "D")
     assert run.code == 0
     names = {p.stem for p in (tmp_path / "D").rglob("*.tex")}
     assert {n.split("_")[0] for n in names} == {
@@ -567,11 +567,12 @@ def test_the_terminal_has_all_tables_that_are_written(tmp_path: Path) -> None:
 
 def test_the_table_of_the_similarity_paper(tmp_path: Path) -> None:
     run = cli("tables", "--published", "voice_similarity", "--out", tmp_path)
-    assert run.code == 0 and {p.stem for p in tmp_path.rglob("*.csv")} == {
+    assert run.code == 0 and {p.stem for p in tmp_path.rglob("*.tex")} == {
         "comparison_voice_dev",
         "paper",
+        "tables",
     }
-    rows = rows_of(tmp_path / "more/comparison_voice_dev.csv")
+    rows = rows_of(tmp_path, "comparison_voice_dev")
     shown = {
         (metric, row["Data"], row["Gender"], system): row[system]
         for row in rows

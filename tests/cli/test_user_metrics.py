@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 from dataclasses import replace
@@ -12,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import B1, cli, imported, three_conditions
+from support import B1, cells_of, cli, imported, three_conditions
 
 import privacy_eval as pe
 from privacy_eval.cli import main
@@ -83,7 +81,7 @@ def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) 
     assert all(row["low"] <= row["high"] for row in rows if row["variant"] == "exact")
     options = ["--results", str(collected), "--out"]
     assert main(["tables", *options, str(tmp_path / "tables")]) == 0
-    table = (tmp_path / "tables" / "more" / "now_spread.csv").read_text()
+    table = (tmp_path / "tables" / "more" / "now_spread.tex").read_text()
     assert all(f"{value:.3f}" in table for value in values.values())
     assert main(["figures", *options, str(tmp_path / "figures")]) == 0
     assert main(["report", *options, str(tmp_path / "report.html")]) == 0
@@ -122,18 +120,20 @@ def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> Non
     assert main(["tables", *options, "--out", str(tmp_path / "t")]) == 0
     files = [path for path in (tmp_path / "t").rglob("*") if path.is_file()]
     tables = {path.name: path.read_text() for path in files}
-    assert "Evidence & more" in tables["B1_later.csv"] and "1.26" in tables["B1_later.csv"]
+    (row, *_) = cells_of(tables["tables.csv"], "B1_later")
+    assert row["Evidence & more"] == "1.26"
     assert "Evidence \\& more" in tables["B1_later.tex"]
-    across = list(csv.reader(io.StringIO(tables["comparison_later_dev.csv"])))
-    assert {tuple(row[-2:]) for row in across[1:]} == {("1.3", "0.7")}
+    across = cells_of(tables["tables.csv"], "comparison_later_dev")
+    assert {(row["B1"], row["B2"]) for row in across} == {("1.3", "0.7")}
     with registered([]):
         data = replace(read_report_data(ReportSources(tuple(paths))), rank_by="later")
         (ranking,) = map(ranking_table, data.rankings["dev"])
     assert [row[1:3] for row in ranking.rows] == [("B2", "0.7"), ("B1", "1.3")]
-    ranked = ["tables", *options, "--format", "csv", "--out", str(tmp_path / "ranked")]
+    ranked = ["tables", *options, "--out", str(tmp_path / "ranked")]
     assert main([*ranked, "--rank-by", "later"]) == 0
-    rows = list(csv.reader((tmp_path / "ranked/more/ranking_later_lazy-informed_dev.csv").open()))
-    assert [row[1:3] for row in rows[1:]] == [["B2", "0.7"], ["B1", "1.3"]]
+    cells = (tmp_path / "ranked/tables.csv").read_text()
+    rows = cells_of(cells, "ranking_later_lazy-informed_dev")
+    assert [[*row.values()][1:3] for row in rows] == [["B2", "0.7"], ["B1", "1.3"]]
     assert main([*ranked, "--rank-by", "laters"]) == 2
     assert "later" not in METRICS
     report = tmp_path / "report.html"

@@ -59,7 +59,7 @@ def test_the_attack_models_are_in_the_order_of_what_they_know(
         VIRTUAL_ENV=str(preloaded_venv),
     )
     assert run.code == 0, run.err
-    assert "|asv:" in (made / "tree/results/tables/more/B2_asv_test.md").read_text()
+    assert "|asv:" in (made / "tree/results/tables/more/B2_asv_test.tex").read_text()
     eer = mean_eer(made)
     assert eer["original"] < 10
     assert eer["ignorant"] > eer["lazy-informed"] > eer["semi-informed"] > eer["original"]

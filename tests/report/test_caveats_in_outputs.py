@@ -70,7 +70,9 @@ def _runs(tree: Tree) -> dict[str, Run]:
         "collect": collect,
         "export": cli("export", out / "results.json", "--format", "averages"),
         "tables": cli("tables", *results),
-        "tables in a folder": cli("tables", *results, "--out", out / "tables"),
+        "tables in a folder": cli(
+            "tables", *results, "--formats", "md,txt", "--out", out / "tables"
+        ),
         "report": cli("report", *results, "--out", out / "report.html"),
     }
 

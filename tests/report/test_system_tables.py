@@ -18,7 +18,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_files import write_tables
-from privacy_eval.report.table_formats import FORMATS
+from privacy_eval.report.table_formats import FORMATS, to_csv
 from privacy_eval.results.records import Results, VerificationRecord, merge
 
 SETS = ["libri", "vctk_com", "vctk_dif"]
@@ -289,12 +289,12 @@ def test_intervals() -> None:
 
 
 def test_bounds_are_columns_of_their_own_in_csv(tmp_path: Path) -> None:
-    write(with_intervals(), tmp_path, only="csv")
-    with (tmp_path / "M_asv_dev.csv").open(newline="") as file:
-        row, second, *_ = csv.DictReader(file)
-    names = ("EER, %", "EER, % low_95", "EER, % high_95")
-    assert [row[name] for name in names] == ["14.910", "10.000", "20.000"]
-    assert second["EER, %"] and [second[name] for name in names[1:]] == ["", ""]
+    write(with_intervals(), tmp_path)
+    with (tmp_path / "tables.csv").open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["table"] == "M_asv_dev"]
+    row, second, *_ = (r for r in rows if r["column"] == "EER, %")
+    assert [row[name] for name in ("value", "low", "high")] == ["14.910", "10.000", "20.000"]
+    assert second["value"] and (second["low"], second["high"]) == ("", "")
 
 
 def test_intervals_without_width_are_not_printed(tmp_path: Path) -> None:
@@ -308,8 +308,7 @@ def test_intervals_without_width_are_not_printed(tmp_path: Path) -> None:
     text = FORMATS["markdown"].file(table)
     assert "equal in all bootstrap replicates" in text and "0.000, 0.000" not in text
     assert "& 0.000 [n/a] &" in FORMATS["latex"].file(table)
-    row = next(csv.DictReader(FORMATS["csv"].file(table).splitlines()))
-    assert [row[f"EER, %{end}"] for end in ("", " low_95", " high_95")] == ["0.000", "", ""]
+    assert "0.000 [n/a],0.000,," in to_csv([table])
     others = tables_of(with_intervals())["asv_dev"]
     assert "equal in all" not in FORMATS["text"].file(others)
 
@@ -448,11 +447,11 @@ def test_variants_that_print_differently() -> None:
 
 def test_files_of_two_systems(tmp_path: Path) -> None:
     both = merge([imported(B1, system="B1"), imported(B2, system="B2")])
-    files = write(both, tmp_path)
+    files = write(both, tmp_path, formats=("markdown",))
     assert sorted([*files, tmp_path / ".privacy_eval.json"]) == sorted(tmp_path.iterdir())
     names = {p.name for p in files}
     for system in ("B1", "B2"):
-        for ending in (".tex", ".md", ".txt", ".csv"):
+        for ending in (".tex", ".md"):
             assert f"{system}_asv{ending}" in names
     comment = f"privacy_eval {__version__}|protocol:vpc2020|variant:challenge|boot:none|inputs:none"
     assert (tmp_path / "B1_asv.tex").read_text().endswith(f"% {comment}\n")
@@ -464,18 +463,19 @@ def test_files_of_two_systems(tmp_path: Path) -> None:
     } <= set(included)
 
 
-@pytest.mark.parametrize("form", ["latex", "markdown", "text", "csv"])
-def test_one_format_only(form: str, tmp_path: Path) -> None:
-    files = write(imported(B1), tmp_path, only=form)
-    endings = {p.suffix for p in files}
-    assert endings == {{"latex": ".tex", "markdown": ".md", "text": ".txt", "csv": ".csv"}[form]}
+@pytest.mark.parametrize("form", ["markdown", "text", "csv"])
+def test_latex_and_all_cells_are_always_there(form: str, tmp_path: Path) -> None:
+    plain = {p.name for p in write(imported(B1), tmp_path)}
+    assert {Path(name).suffix for name in plain} == {".tex", ".csv"} and "tables.csv" in plain
+    more = {p.name for p in write(imported(B1), tmp_path, formats=(form,))} - plain
+    assert {Path(name).suffix for name in more} == {FORMATS[form].extension}
 
 
 def test_names_that_differ_in_odd_characters_only_keep_their_files(tmp_path: Path) -> None:
     both = merge([imported(B1, system="a b"), imported(B2, system="a_b")])
     files = write(both, tmp_path)
     assert len({p.name.casefold() for p in files}) == len(files)
-    assert len([p for p in files if p.name.endswith("_asv.csv")]) == 2
+    assert len([p for p in files if p.name.endswith("_asv.tex")]) == 2
 
 
 OUTSIDE = "x/../../../outside"
@@ -504,7 +504,7 @@ def test_protocols_are_escaped_in_latex(tmp_path: Path) -> None:
 )
 def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "tables"
-    write(imported(B1, system=name), out)
+    write(imported(B1, system=name), out, formats=("markdown",))
     assert {p.parent for p in tmp_path.rglob("*") if p.is_file()} == {out}
     for path in out.iterdir():
         assert re.fullmatch(r"[A-Za-z0-9._+-]+", path.name)
@@ -547,7 +547,7 @@ LATEX_CASES = {
 @pytest.mark.parametrize("style", ["challenge", "booktabs"])
 @pytest.mark.parametrize("case", LATEX_CASES)
 def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
-    write(LATEX_CASES[case](), tmp_path, style=style, only="latex")
+    write(LATEX_CASES[case](), tmp_path, style=style)
     log = compiled(tmp_path, runs=2)
     wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert [w for w in wide if w > 1.0] == []

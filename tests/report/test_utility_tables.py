@@ -292,8 +292,7 @@ def test_word_error_rates_are_shown_with_their_intervals() -> None:
     data = data_of(replace(results, recognition=rates))
     utility = tables_of(data)["utility_test"]
     assert utility.rows[0][1:] == ("5.25 [4.00, 7.00]", "5.50 [4.00, 7.00]")
-    rows = list(csv.reader(to_csv(utility).splitlines()))
-    assert rows[1][2:5] == ["5.25", "4.00", "7.00"]
+    assert '"5.25 [4.00, 7.00]",5.25,4.00,7.00' in to_csv([utility])
     summary = main_results_table(data)
     assert summary is not None and {row[-2][:6] for row in summary.rows} == {"5.25 [", "5.50 ["}
     thresholds = tables_of(data)["thresholds_test"]

@@ -178,7 +178,7 @@ def test_csv_names_the_groups(tree: GroupedTree) -> None:
 
 def test_tables_and_report(tree: GroupedTree) -> None:
     results = ("--results", tree.root / "out/results.json")
-    assert cli("tables", *results, "--out", tree.root / "tables").code == 0
+    assert cli("tables", *results, "--formats", "txt", "--out", tree.root / "tables").code == 0
     (table,) = (tree.root / "tables").rglob("*_groups_0.txt")
     for name, heading in (("disparities", "FNMR ratio"), ("false_match", "Nontargets")):
         (other,) = (tree.root / "tables").rglob(f"*_groups_0_{name}.txt")
@@ -263,7 +263,7 @@ def test_tiny_groups_and_a_single_one(tmp_path: Path, size: int) -> None:
     for record in read_results(tree.root / "out/results.json").verification:
         assert {*record.group_errors["accent"].disparities.values()} == {None}
         assert all(of.test is None for of in record.groups["accent"].values())
-    assert cli("tables", *results, "--out", tree.root / "tables").code == 0
+    assert cli("tables", *results, "--formats", "txt", "--out", tree.root / "tables").code == 0
     assert not list((tree.root / "tables").rglob("*_disparities*"))
     # The matrix of eight groups is in files only.
     assert bool(list((tree.root / "tables").rglob("*_false_match.txt"))) == (size == 8)
@@ -332,7 +332,7 @@ def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
     name = record.condition.name
     (row,) = (r for r in rows if (r["name"], r["group_by"], r["group"]) == (name, "g", "a"))
     assert [float(row["value"]), row["low"]] == [of.rate, str((of.interval or ("",))[0])]
-    assert cli("tables", *results, "--out", words / "tables").code == 0
+    assert cli("tables", *results, "--formats", "txt", "--out", words / "tables").code == 0
     (table,) = (words / "tables").rglob("*_groups_0_wer.txt")
     assert "word error rates of transcripts" in table.read_text()
     # Five emotional speakers are in folds of which nothing but means is known.

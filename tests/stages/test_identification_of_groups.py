@@ -92,7 +92,10 @@ def test_outputs(tree: SpeechTree) -> None:
         record.linkage[-1],
         whole.intervals[0][0],
     )
-    assert cli("tables", "--results", results, "--out", tree.root / "tables").code == 0
+    assert (
+        cli("tables", "--results", results, "--formats", "txt", "--out", tree.root / "tables").code
+        == 0
+    )
     (table,) = (tree.root / "tables").rglob("*_groups_0_identification.txt")
     assert "Found among N, %" in table.read_text() and "n/a" in table.read_text()
     assert cli("figures", "--results", results, "--out", tree.root / "figures").code == 0
