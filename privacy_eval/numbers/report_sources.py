@@ -100,9 +100,6 @@ class ReportSources:
         choices += ["by strongest"] * self.by_strongest
         choices += [["utility", *self.utility]] if self.utility else []
         choices += [["confirmed", *self.confirmed]] if self.confirmed else []
-        choices += [["tables", *(digest(read_bytes(path)) for path in self.tables)]] * bool(
-            self.tables
-        )
         # The files tell whether the data are simulated, which a protocol by name does not.
         plain = protocol.simulated().to_dict()
         return digest(json.dumps([plain, files, *choices]).encode())
@@ -114,4 +111,6 @@ class ReportSources:
 
     def subject(self) -> dict[str, object]:
         """Return what products made from these sources depend on."""
-        return {"results": self.digest(), "published": self.published}
+        tables = [digest(read_bytes(path)) for path in self.tables]
+        about: dict[str, object] = {"results": self.digest(), "published": self.published}
+        return {**about, "tables": tables} if tables else about

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,6 @@ from typing import Any, Literal
 
 from ..errors import PrivacyEvalError, counted, known_names, printable
 from ..io.files import read_text
-from ..io.names import check_name
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import NOT_AVAILABLE, withholding_caveat
@@ -31,7 +31,7 @@ from ..results.measurements import (
     Row,
 )
 from .split_tables import value_text
-from .table import Column, Key, Table, aligned, nonempty
+from .table import SIDE_BY_SIDE, Column, Key, Table, aligned, nonempty
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ def _check(entry: Declared, where: str) -> None:
         for name in names:
             if name not in known:
                 raise PrivacyEvalError(f"{where}: {printable(name)}: {known_names(name, known)}")
-    check_name(entry.name, where)
+    if not re.fullmatch(r"[\w.{}+-]+", entry.name, re.ASCII):
+        raise PrivacyEvalError(f"{where}: name: expected letters, digits, hyphens and underscores")
     words = dict.fromkeys((*_WORDS_OF_CAPTIONS, "highest", "chance"), "")
     try:
         _ = [text.format(**words) for text in (entry.name, entry.title, entry.caption)]
@@ -162,7 +163,10 @@ def tables_of_ones_own(data: ReportData) -> list[Table]:
     """Return the tables of the entries of `--tables`, over all systems."""
     entries = (entry for path in data.sources.tables for entry in read_entries(path))
     tables = declared_tables(data, entries, ", ".join(data.results.systems))
-    return [replace(table, front=True) for table in tables]
+    return [
+        replace(t, front=True, section=t.section or SIDE_BY_SIDE, title=t.title or t.name)
+        for t in tables
+    ]
 
 
 def declared_tables(data: ReportData, entries: Iterable[Declared], title: str) -> Iterator[Table]:

@@ -12,6 +12,7 @@ from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from ..results.records import AnyRecord
 from .attacker_tables import attackers_table
+from .declared import tables_of_ones_own
 from .disclosures_in_words import (
     amount_sentences,
     attribute_sentences,
@@ -77,6 +78,7 @@ def report_sections(
     """
     tables, remarks = across_tables(data)
     answers = (main_results_table(data), attackers_table(data))
+    tables += tables_of_ones_own(data)
     tables += [*(t for t in answers if t is not None), *provenance_tables(data)]
     of_systems: list[tuple[str, list[Table]]] = []
     for number, (system, folder) in enumerate(data.by_folder):
