@@ -79,18 +79,20 @@ def table_files(
     files["tables.tex"] = latex_document(title, included)
     files["tables.csv"] = to_csv(listed)
     if apart:
-        files["README.md"] = _index(title, text, captions, [form.extension for form in every])
+        files["README.md"] = _index(title, text, captions, files)
     return files
 
 
-def _index(title: str, text: str, captions: Mapping[str, str], extensions: Sequence[str]) -> str:
+def _index(title: str, text: str, captions: Mapping[str, str], files: Collection[str]) -> str:
     """Write an index: the files of each table, and its caption; those for the front first."""
     lines = [f"# {escape_markdown(title)}", ""]
     if text:
         wrapped = textwrap.wrap(one_line(text), 100, initial_indent=_CODE, subsequent_indent=_CODE)
         lines += ["For the text of a paper:", "", *wrapped, ""]
     lines += ["| file | table |", "| --- | --- |"]
+    extensions = [form.extension for form in FORMATS.values()]
     for path in sorted(captions, key=lambda path: path.startswith(_BELOW)):
-        links = " ".join(f"[{extension}]({path}{extension})" for extension in extensions)
+        links = " ".join(f"[{e}]({path}{e})" for e in extensions if f"{path}{e}" in files)
         lines.append(f"| {path} {links} | {escape_markdown(captions[path])} |")
+    lines.append("| tables [.csv](tables.csv) | all cells, a line each: text, value and interval |")
     return "\n".join(lines) + "\n"

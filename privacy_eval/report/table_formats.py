@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from ..io.csv_text import csv_text
 from ..metrics import METRICS
+from ..metrics.caveats import IMPLAUSIBLE_MARK, LEFT_OUT_MARK
 from .latex import to_latex
 from .markup import Markup, tag
 from .table import (
@@ -90,16 +91,18 @@ def to_csv(tables: Iterable[Table]) -> str:
     return csv_text(lines)
 
 
-def _numbers(text: str) -> tuple[str, str, str]:
-    """Return the number at the beginning of a cell, and the bounds of its interval; "" without."""
-    value = _VALUE.match(text)
-    low, high = _BOUNDS.search(text).groups() if _BOUNDS.search(text) else ("", "")  # type: ignore[union-attr]
-    plain = (t.replace("\u2212", "-") for t in (value[1] if value else "", low, high))
-    return tuple(plain)  # type: ignore[return-value]
+def _numbers(text: str) -> Sequence[str]:
+    """Return the number at the beginning of a cell, and the bounds of its interval; "" without, and
+    of values that are marked as uninformative."""
+    found = _CELL.match(text)
+    return [(of or "").replace("\u2212", "-") for of in found.groups()] if found else ["", "", ""]
 
 
-_VALUE = re.compile(r"([-+\u2212]?(?:\d+(?:\.\d+)?|inf))(?![\w.:/])")
-_BOUNDS = re.compile(r"\[([-\u2212]?(?:[\d.]+|inf)), ([-\u2212]?(?:[\d.]+|inf))\]")
+_NUMBER_TEXT = r"([-+\u2212]?(?:\d+(?:\.\d+)?|inf))"
+_CELL = re.compile(
+    rf"(?:{_NUMBER_TEXT}(?![\w.:/{IMPLAUSIBLE_MARK}{LEFT_OUT_MARK}])[^\[]*)?"
+    rf"(?:\[{_NUMBER_TEXT}, {_NUMBER_TEXT}\])?.*"
+)
 
 
 def to_html(table: Table) -> Markup:

@@ -245,4 +245,4 @@ def test_a_mixed_gender_and_other_attack_models_need_yaml_alone(tmp_path: Path) 
     assert tables[0].columns[2].title == "Orig" and tables[0].rows[0][2]
     assert ReportData(results, cells).rankings["dev"]
     files = table_files(table_groups(ReportData(results)), "t")
-    assert "mixed" in files["A_asv.csv"]
+    assert "mixed" in files["A_asv.tex"]
