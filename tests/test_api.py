@@ -20,9 +20,9 @@ import privacy_eval as pe
 from privacy_eval import metrics
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.cli import parser
-from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.measurements import Measurements
+from privacy_eval.results.outputs import to_csv
 
 LAZY = sorted(set(pe.__all__) - {"PrivacyEvalError", "__version__"})
 

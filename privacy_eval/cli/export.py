@@ -26,8 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..numbers.challenge_averages import challenge_averages, summary_text
     from ..report.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
-    from ..results.csv_export import to_csv
     from ..results.json_store import read_results
+    from ..results.outputs import to_csv
     from ..results.signature import comparability_notes
 
     results = read_results(arguments.results)

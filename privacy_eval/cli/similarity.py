@@ -81,7 +81,7 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
 
     from ..asv.voice_similarity import write_2020
     from ..io.files import atomic_path, write_text
-    from ..results.csv_export import speakers_csv
+    from ..results.outputs import speakers_csv
 
     write_2020(out, next(iter(measured.by_variant.values())))
     with atomic_path(out / "similarity.npz") as temporary, open(temporary, "wb") as file:

@@ -29,8 +29,7 @@ from ..results.records import (
 )
 from ..results.rows import measurements_of
 from ..results.signature import network_notes, signature
-from .attackers import Tried, tried
-from .attacks import Attack, attacks, strongest
+from .attackers import Attack, Tried, attacks, least_private, tried
 from .cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -265,7 +264,7 @@ class ReportData:
     @functools.cached_property
     def strongest(self) -> Mapping[str, Mapping[tuple[str, str, str], VerificationRecord | None]]:
         """The strongest attack of every trial set of a single system, by metric."""
-        return strongest(self.results)
+        return least_private(self.results)
 
     @functools.cached_property
     def main_split(self) -> str:

@@ -2,16 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
-from ..numbers.attacks import Attack
-from ..numbers.cells import ORIGINAL_COLUMN, system_column
+from ..numbers.attackers import Attack, AttackerPair, Tried
+from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, system_column
 from ..numbers.means import Mean
 from ..numbers.report_data import ReportData
-from .attackers_in_words import strongest_attacker_notes
+from .attackers_in_words import (
+    LIKE_LOWEST,
+    PARTIAL,
+    UNTESTED,
+    attacker_notes,
+    strongest_attacker_notes,
+)
 from .notes import averaged_text, blank_notes, caveat_notes, words_not_resampled
-from .table import ANSWER, Column, Table
+from .ranking_tables import p_value_text
+from .table import ANSWER, Column, Table, aligned, nonempty
+
+#: Follows statements that are of a single pair, and do not hold among all pairs.
+_SINGLE = " (this pair alone)"
+
+
+def attackers_table(data: ReportData) -> Table | None:
+    """Make a row for every system and split, a column for every attacker; None where only the
+    challenge's own was tried."""
+    protocol, tried = data.protocol, data.tried
+    order = [(s, split) for split in protocol.splits for s in data.systems_by_rank]
+    rows = [tried[place] for place in order if place in tried]
+    if not rows:
+        return None
+    titles = list(dict.fromkeys(a.title for row in rows for a in row.attackers))
+    corrected = any(row.strongest is not None for row in rows)
+    extra = [Column("Corrected", interval=True, rule=True)] if corrected else []
+    columns = (*aligned("l", "System", "Split"), *map(Column, titles), *extra)
+    groups, bold, number = [], set(), 0
+    for split in dict.fromkeys(row.split for row in rows):
+        of_split = [row for row in rows if row.split == split]
+        original = _original(of_split, titles, columns, data)
+        number += len(original)
+        for row in of_split:
+            if row.lowest is not None:
+                bold.add((number, 2 + titles.index(row.lowest.title)))
+            number += 1
+        groups.append((*original, *(_texts(row, titles, data, columns) for row in of_split)))
+    name = describe(protocol.eer).name
+    return Table(
+        "attackers",
+        f"{protocol.title}: {name} of every attacker that was tried, in %; "
+        f"{averaged_text(protocol)}, of the available conditions. {_titles(rows, data)}.",
+        columns,
+        tuple(groups),
+        bold=frozenset(bold),
+        bold_means="the strongest attacker of the row",
+        notes=tuple(attacker_notes(rows, data)),
+        section=ANSWER,
+        front=True,
+    )
+
+
+def _titles(rows: Iterable[Tried], data: ReportData) -> str:
+    """Say whose the columns of attack models are."""
+    own = data.protocol.own_attacker
+    titles = dict.fromkeys(a.title for row in rows for a in row.attackers if a.attacker == own)
+    named = (a.title for a in data.protocol.attackers if a.id == own)
+    return f"{', '.join(titles)}: the challenge's own attacker, {next(named, own)}"
+
+
+def _original(
+    rows: Sequence[Tried], titles: Sequence[str], columns: Sequence[Column], data: ReportData
+) -> list[tuple[str, ...]]:
+    """Return the row of original speech of a split, if another attacker than the challenge's own
+    was tried on it."""
+    protocol, split = data.protocol, rows[0].split
+    every = [a for row in rows for a in row.attackers]
+    scored = {a.title: a.original.text() for a in reversed(every) if a.original is not None}
+    eers = {title: text for title, text in scored.items() if text}
+    if not eers:
+        return []
+    challenge = data.means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN).text()
+    eers |= {a.title: challenge for a in every if a.attacker == protocol.own_attacker}
+    texts = ["Original speech", protocol.split_title(split)]
+    texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
+    return [tuple(texts + [NOT_AVAILABLE] * (len(columns) - len(texts)))]
+
+
+def _texts(
+    row: Tried, titles: Sequence[str], data: ReportData, columns: Sequence[Column]
+) -> tuple[str, ...]:
+    like_lowest, untested = row.like_lowest, row.untested
+    partial = [a.title for a in row.partial]
+    eers = {
+        a.title: f"{a.eer.text()}{LIKE_LOWEST * (a.title in like_lowest)}"
+        f"{UNTESTED * (a.title in untested)}{PARTIAL * (a.title in partial)}"
+        for a in row.attackers
+    }
+    texts = [row.system, data.protocol.split_title(row.split)]
+    texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
+    return *texts, *[row.corrected_text or NOT_AVAILABLE] * (len(columns) - len(texts))
+
+
+def pairs_table(data: ReportData, system: str) -> Table:
+    """Compare all attackers of a system in pairs, by the same bootstrap replicates."""
+    protocol, metric = data.protocol, describe(data.protocol.eer)
+    tried = [row for s in protocol.splits if (row := data.tried.get((system, s))) is not None]
+    rows = [
+        [
+            (
+                protocol.split_title(row.split),
+                pair.one.title,
+                pair.other.title,
+                f"{metric.format(tested.value)} "
+                f"{metric.interval(tested.interval) * (not tested.too_few)}".rstrip(),
+                p_value_text(tested),
+                p_value_text(tested, pair.p_holm),
+                _statement(pair),
+            )
+            for pair in row.pairs
+            for tested in (pair.difference,)
+        ]
+        for row in tried
+    ]
+    heading = "Attackers compared in pairs"
+    return Table(
+        "attacker_pairs",
+        f"{heading}: {system} ({metric.name} of the first less that of the other, in percentage "
+        f"points; {averaged_text(protocol)}).",
+        (
+            *aligned("l", "Split", "Attacker"),
+            Column("Other", align="l", rule=True),
+            Column("Difference", interval=True),
+            Column("p"),
+            Column("p (Holm)"),
+            Column("The first is", align="l"),
+        ),
+        nonempty(rows),
+        notes=(
+            "Paired by bootstrap replicate of speakers, two-sided; p (Holm) is adjusted for all "
+            f"pairs of the split, after which those with{_SINGLE} are not significant",
+            *dict.fromkeys(row.lacking_replicates for row in tried if row.lacking_replicates),
+        ),
+        title=heading,
+    )
+
+
+def _statement(pair: AttackerPair) -> str:
+    tested = pair.difference
+    if tested.too_few:
+        return f"not tested: too few {tested.too_few}"
+    if not tested.significant:
+        return "not significantly different"
+    stated = "weaker" if tested.value > 0 else "stronger"
+    return stated if pair.p_holm < 1 - LEVEL else f"{stated}{_SINGLE}"
+
 
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar", "dnsmos_ovrl", "per", "per_original")
 #: Those of them whose interval is printed beside the value.

@@ -19,7 +19,6 @@ from ..results.record_caveats import shared_scores
 from ..results.signature import voices_of
 
 if TYPE_CHECKING:
-    from ..metrics.groups import GroupValues
     from ..numbers.report_data import ReportData
     from ..protocol.protocol import Protocol
     from ..results.records import AnyRecord, Results, VerificationRecord
@@ -81,12 +80,6 @@ def _with_caveats(
             if told and any(map(CAVEATS[key].concerns, concerned)):
                 conditions.setdefault(key, []).append(r.condition)
     return conditions
-
-
-def notes_of_values(values: Iterable[GroupValues], keys: Collection[str]) -> list[str]:
-    """Explain the marks of values of some of the trials."""
-    caveats = dict.fromkeys(of.caveat(key) for of in values for key in keys)
-    return [note_of(caveat) for caveat in caveats if caveat is not None]
 
 
 def blank_notes(means: Iterable[tuple[str, Mean]]) -> list[str]:

@@ -11,7 +11,6 @@ from ..choices import AMOUNT, GROUPS
 from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from ..results.records import AnyRecord
-from .attacker_tables import attackers_table
 from .declared import tables_of_ones_own
 from .disclosures_in_words import (
     amount_sentences,
@@ -22,7 +21,7 @@ from .disclosures_in_words import (
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures
 from .first_screen import front
-from .main_results import main_results_table
+from .main_results import attackers_table, main_results_table
 from .notes import cautions
 from .page import Front, Picture, Section
 from .side_by_side import across_tables

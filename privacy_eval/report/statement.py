@@ -16,7 +16,7 @@ from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from ..metrics import NO_WIDTH, describe
 from ..metrics.caveats import marked_text
 from ..metrics.identification import singling_out_chance
-from ..numbers.attacks import Attack
+from ..numbers.attackers import Attack
 from ..numbers.cells import system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
 from ..numbers.identification import Identified, SingledOut, percent

@@ -22,8 +22,8 @@ from ..protocol.protocol import CHALLENGE_ATTACKERS, ORIGINAL, SPEECH
 from ..results.measurements import PRESENT, WHOLE, Measurements, metric_of
 from ..results.record_caveats import utility_notes
 from ..results.records import Results
-from .attacker_tables import pairs_table
 from .declared import bundled_entries, declared_tables
+from .main_results import pairs_table
 from .notes import (
     averaged_text,
     blank_notes,

@@ -182,9 +182,8 @@ def read_table_data(sources: ReportSources, options: TableOptions) -> ReportData
 def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
     """Return all tables, those of several systems and a group for each system, and notes for the
     log. Tables say if this user did not make their results."""
-    from .attacker_tables import attackers_table
     from .declared import tables_of_ones_own
-    from .main_results import main_results_table
+    from .main_results import attackers_table, main_results_table
     from .notes import cautions
     from .paper_tables import paper_tables
     from .side_by_side import across_tables

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ..errors import counted
+from ..io.csv_text import csv_text
 from ..io.files import file_names
+from ..io.schema import to_plain
+from ..metrics.similarity import SpeakerSimilarity
+from ..tree.conditions import SetCondition
+from .records import Results
 
 if TYPE_CHECKING:
     from .records import Results
+
+
+def to_csv(results: Results) -> str:
+    """Write results.csv: one line per measurement."""
+    return csv_text(results.measurements.csv_rows)
+
+
+def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:
+    """Write a line for each speaker, after the columns that identify the trial set."""
+    rows = [{**identity, **to_plain(speaker)} for identity, speaker in speakers]
+    names = ([f.name for f in fields(kind)] for kind in (SetCondition, SpeakerSimilarity))
+    columns = list(rows[0]) if rows else [*next(names), "variant", *next(names)]
+    return csv_text([columns, *(row.values() for row in rows)])
+
+
+def to_speakers_csv(results: Results) -> str:
+    """Write speakers.csv: every speaker of every trial set, the least protected first."""
+    return speakers_csv(
+        ({**to_plain(r.condition), "variant": r.speakers_variant}, speaker)
+        for r in results.similarity
+        for speaker in r.speakers
+    )
 
 
 def left_out_lines(results: Results) -> list[str]:
@@ -38,8 +67,8 @@ def output_files(results: Results) -> dict[str, str]:
     added to the names. Left-out results and trials are listed in left_out.txt.
     """
     from .challenge_text import to_results_txt
-    from .csv_export import to_csv, to_speakers_csv
     from .json_store import to_json
+    from .outputs import to_csv, to_speakers_csv
 
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
     if lines := left_out_lines(results):

@@ -3,8 +3,11 @@ this user made or confirmed."""
 
 from __future__ import annotations
 
+import functools
 import io
 import json
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,10 +18,41 @@ from ..io.inputs import Inputs
 from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..products.freshness import NOTE, Product, file_set
-from .definitions import fields_digest
 
 if TYPE_CHECKING:
     from . import records
+
+
+_PACKAGE = Path(__file__).parents[1]
+_DOCSTRING_OR_COMMENT = re.compile(r'""".*?"""|^\s*#[^\n]*$', re.DOTALL | re.MULTILINE)
+#: The first line of a class and of each of its fields.
+_FIELD = re.compile(r"^(?:class .*|    \w+: .*)$", re.MULTILINE)
+
+
+@functools.cache
+def metrics_digest() -> str:
+    """Compute the digest of the registry of metrics, without its documentation."""
+    return digest(_DOCSTRING_OR_COMMENT.sub("", _source("metrics/registry.py")).encode())
+
+
+@functools.cache
+def fields_digest() -> str:
+    """Compute the digest of the fields of all records."""
+    return digest("\n".join(_FIELD.findall(_source("results/records.py"))).encode())
+
+
+def user_metrics() -> dict[str, str]:
+    """Return the digests of the registered metrics of the user by their name."""
+    if "privacy_eval.metrics.registry" not in sys.modules:
+        return {}
+    from ..io.user_metrics import user_digests
+
+    return user_digests()
+
+
+def _source(module: str) -> str:
+    return (_PACKAGE / module).read_text(encoding="utf-8")
+
 
 Record = TypeVar("Record", bound="records.Record")
 WithArrays = TypeVar(

@@ -33,8 +33,13 @@ from ..products.freshness import (
 )
 from ..products.jobs import estimate_lines, metrics_cost
 from ..protocol.protocol import LEARNT
-from ..results.definitions import fields_digest, metrics_digest, user_metrics
-from ..results.record_files import record_content, record_paths
+from ..results.record_files import (
+    fields_digest,
+    metrics_digest,
+    record_content,
+    record_paths,
+    user_metrics,
+)
 from ..tree.conditions import ConditionFiles, System, TrialCondition
 from ..tree.discovery import score_file
 from ..tree.keys import find_key

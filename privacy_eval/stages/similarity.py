@@ -29,8 +29,7 @@ from ..products.freshness import (
 )
 from ..products.jobs import similarity_cost
 from ..protocol.protocol import COEFFICIENTS, ORIGINAL, ResultsFolder, TrialSet
-from ..results.definitions import metrics_digest
-from ..results.record_files import record_content, record_paths, record_product
+from ..results.record_files import metrics_digest, record_content, record_paths, record_product
 from ..tree.conditions import SetCondition, set_condition
 from ..version import __version__
 from .access import AsvSystems, Experiment

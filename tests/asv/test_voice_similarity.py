@@ -44,8 +44,8 @@ from privacy_eval.products.freshness import Outcome, Run
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.system_tables import speakers_table
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
-from privacy_eval.results.csv_export import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.json_store import read_results, to_json
+from privacy_eval.results.outputs import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.stages.access import VECTORS
 from privacy_eval.stages.collect import current_records

@@ -81,8 +81,8 @@ from privacy_eval.results.challenge_text import (
     import_results_txt,
     to_results_txt,
 )
-from privacy_eval.results.csv_export import to_csv, to_speakers_csv
 from privacy_eval.results.json_store import read_results, to_json
+from privacy_eval.results.outputs import to_csv, to_speakers_csv
 from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     IdentificationRecord,

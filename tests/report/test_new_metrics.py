@@ -27,8 +27,8 @@ from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table_files import table_files
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
-from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import read_results, to_json
+from privacy_eval.results.outputs import to_csv
 from privacy_eval.results.records import Results, SimilarityRecord, UtilityRecord, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import evaluate_tree

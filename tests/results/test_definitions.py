@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from privacy_eval.results import definitions
+from privacy_eval.results import record_files
 
 REGISTRY = '''"""Registry."""
 
@@ -27,14 +27,14 @@ RECORDS = '''class Record:
 
 
 def digests(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, str]:
-    monkeypatch.setattr(definitions, "_source", lambda _: text)
-    definitions.metrics_digest.cache_clear()
-    definitions.fields_digest.cache_clear()
+    monkeypatch.setattr(record_files, "_source", lambda _: text)
+    record_files.metrics_digest.cache_clear()
+    record_files.fields_digest.cache_clear()
     try:
-        return definitions.metrics_digest(), definitions.fields_digest()
+        return record_files.metrics_digest(), record_files.fields_digest()
     finally:
-        definitions.metrics_digest.cache_clear()
-        definitions.fields_digest.cache_clear()
+        record_files.metrics_digest.cache_clear()
+        record_files.fields_digest.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -73,5 +73,5 @@ def test_digest_of_fields(
 
 
 def test_sources_are_those_of_the_registry_and_the_records() -> None:
-    assert "METRICS: dict[str, Metric]" in definitions._source("metrics/registry.py")
-    assert "class VerificationRecord(Record):" in definitions._source("results/records.py")
+    assert "METRICS: dict[str, Metric]" in record_files._source("metrics/registry.py")
+    assert "class VerificationRecord(Record):" in record_files._source("results/records.py")

@@ -272,7 +272,7 @@ def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
     for source, values in by_file.items():
         out = tmp_path / "r.json"
         results = imported(PUBLISHED_FILES / source, source.split("/")[0], out)
-        done = cli("tables", "--results", out, "--out", tmp_path / "tables", "--format", "csv")
+        done = cli("tables", "--results", out, "--out", tmp_path / "tables")
         assert done.code == 0, done.err
         text = "".join(p.read_text() for p in (tmp_path / "tables").rglob("*.csv"))
         printed = {float(cell) for cell in text.replace("\n", ",").split(",") if _is_number(cell)}

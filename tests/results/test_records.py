@@ -19,8 +19,8 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
-from privacy_eval.results.csv_export import to_csv
 from privacy_eval.results.json_store import FORMAT, read_results, to_json
+from privacy_eval.results.outputs import to_csv
 from privacy_eval.results.records import Results, merge
 
 KINDS = ("verification", "recognition", "utility", "similarity")

@@ -30,12 +30,11 @@ from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.numbers.trade_offs import TradeOff
 from privacy_eval.protocol.protocol import Attacker, load_protocol
-from privacy_eval.report.attacker_tables import attackers_table, pairs_table
 from privacy_eval.report.attackers_in_words import _first_by_strongest, overestimates
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.latex import Layout
-from privacy_eval.report.main_results import main_results_table
+from privacy_eval.report.main_results import attackers_table, main_results_table, pairs_table
 from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.ranking_tables import _tests, ranking_table
 from privacy_eval.report.statement import Evidence, statement_parts
