@@ -118,8 +118,8 @@ def test_tables_work_from_anywhere(installed: Path) -> None:
 def test_all_package_files_are_installed(installed: Path) -> None:
     package = installed / "privacy_eval"
     assert (package / "py.typed").exists()
-    for protocol in (ROOT / "conf").glob("*.yaml"):
-        assert (package / "conf" / protocol.name).read_bytes() == protocol.read_bytes()
+    for file in (ROOT / "conf").glob("**/*.yaml"):
+        assert (package / file.relative_to(ROOT)).read_bytes() == file.read_bytes()
     data = [path for path in (ROOT / "conf" / "published").iterdir() if path.is_file()]
     assert {path.suffix for path in data} == {".csv", ".md", ".py", ".yaml"}
     for path in data:

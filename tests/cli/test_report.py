@@ -461,7 +461,7 @@ def test_tables_across_systems_need_several(baselines: tuple[Path, Path], tmp_pa
 
 
 def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> None:
-    common = ("tables", "--results", *baselines, "--format", "csv", "--out", tmp_path)
+    common = ("tables", "--results", *baselines, "--out", tmp_path)
     published = ("--published", "vpc2020")
     individual = ("--rank-by", "zebra_individual", "--attack-model", "semi-informed")
     for options, name, column in (
@@ -559,7 +559,7 @@ def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
 
 def test_the_terminal_has_all_tables_that_are_written(tmp_path: Path) -> None:
     path = store(tmp_path / "r.json", imported(B1))
-    assert cli("tables", "--results", path, "--format", "text", "--out", tmp_path / "D").code == 0
+    assert cli("tables", "--results", path, "--formats", "txt", "--out", tmp_path / "D").code == 0
     run = cli("tables", "--results", path, "--format", "text")
     written = [p.read_text() for p in (tmp_path / "D").rglob("*.txt")]
     assert len(written) > 5 and all(text in run.out for text in written)
