@@ -387,11 +387,12 @@ MODELS_2022 = {
 
 
 def cells_of(text: str, table: str) -> list[dict[str, str]]:
-    """The rows of a table in tables.csv: the text of each cell that is not blank by its column."""
+    """The rows of a table in tables.csv: by its column the text of each cell that is not blank, or
+    its number with all digits."""
     rows: dict[str, dict[str, str]] = {}
     for cell in csv.DictReader(io.StringIO(text)):
         if cell["table"] == table:
-            rows.setdefault(cell["row"], {})[cell["column"]] = cell["text"]
+            rows.setdefault(cell["row"], {})[cell["column"]] = cell["value"] or cell["text"]
     return list(rows.values())
 
 

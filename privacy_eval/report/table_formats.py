@@ -78,16 +78,17 @@ def to_csv(tables: Iterable[Table]) -> str:
     if it has them; `row` counts from 1, and headings of groups are cells of the column Block."""
     lines = [["table", "row", "column", "text", "value", "low", "high"]]
     for table in tables:
-        titles = [one_line(column.title) for column in table.columns]
         headings = rows_by_group(table, range(len(table.rows)))
         blocks = dict(zip(table.headings, headings, strict=True)) if table.headings else {}
         heading_of = {number: label.title for label, of in blocks.items() for number in of}
         for number, row in enumerate(table.rows):
-            cells = [("Block", heading_of.get(number, "")), *zip(titles, row, strict=True)]
-            for column, (title, text) in enumerate(cells, start=-1):
-                exact = table.exact.get((number, column), text)
-                place = [table.name, str(number + 1), title, one_line(text)]
-                lines += [[*place, *_numbers(exact)]] * bool(text)
+            place = [table.name, str(number + 1)]
+            if heading := heading_of.get(number):
+                lines.append([*place, "Block", one_line(heading), "", "", ""])
+            for index, (column, text) in enumerate(zip(table.columns, row, strict=True)):
+                exact = table.exact.get((number, index), text)
+                numbers = ["", "", ""] if column.align == "l" else _numbers(exact)
+                lines += [[*place, one_line(column.title), one_line(text), *numbers]] * bool(text)
     return csv_text(lines)
 
 

@@ -10,11 +10,10 @@ from ..errors import counted
 from ..io.csv_text import csv_text
 from ..io.files import file_names
 from ..io.schema import to_plain
-from ..metrics.similarity import SpeakerSimilarity
 from ..tree.conditions import SetCondition
-from .records import Results
 
 if TYPE_CHECKING:
+    from ..metrics.similarity import SpeakerSimilarity
     from .records import Results
 
 
@@ -25,6 +24,8 @@ def to_csv(results: Results) -> str:
 
 def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:
     """Write a line for each speaker, after the columns that identify the trial set."""
+    from ..metrics.similarity import SpeakerSimilarity
+
     rows = [{**identity, **to_plain(speaker)} for identity, speaker in speakers]
     names = ([f.name for f in fields(kind)] for kind in (SetCondition, SpeakerSimilarity))
     columns = list(rows[0]) if rows else [*next(names), "variant", *next(names)]
@@ -68,7 +69,6 @@ def output_files(results: Results) -> dict[str, str]:
     """
     from .challenge_text import to_results_txt
     from .json_store import to_json
-    from .outputs import to_csv, to_speakers_csv
 
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
     if lines := left_out_lines(results):
