@@ -19,8 +19,7 @@ from ..errors import PrivacyEvalError, library
 from ..io.files import digest
 from ..io.torch_files import TensorView, read_torch
 from .audio import Audio
-from .front_ends import fractions_at, soxr_at
-from .mel import MelOptions, mel_spectrogram
+from .features import MelOptions, fractions_at, mel_spectrogram, soxr_at
 
 Vector = NDArray[np.float32]
 

@@ -24,8 +24,15 @@ from ..io.kaldi_objects import (
     read_text_array,
     to_float32,
 )
-from .nnet3_descriptors import MAX_PARTS, Descriptor, parse_descriptor
-from .nnet3_layers import EXTRACTION, LAYERS, POOLING, Component
+from .nnet3_parts import (
+    EXTRACTION,
+    LAYERS,
+    MAX_PARTS,
+    POOLING,
+    Component,
+    Descriptor,
+    parse_descriptor,
+)
 
 #: Limit for the nodes of a model.
 MAX_NODES = 10_000

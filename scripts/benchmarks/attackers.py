@@ -15,7 +15,7 @@ from privacy_eval.attackers.discriminant import lda
 from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
 from privacy_eval.speech.audio import Audio
-from privacy_eval.speech.spectrum import Spectrum
+from privacy_eval.speech.encoders import Spectrum
 
 from .measuring import Measure, Row, constant, processor
 from .speech import utterances
