@@ -1,40 +1,36 @@
-"""Identification in galleries: from x-vectors to the probability of identifying a speaker.
+"""Identification in galleries, also of groups of speakers, and error rates by the number of
+utterances per test: from x-vectors to ranks and rates.
 
 Trial lists are not used: they rarely compare every test with every enrolled speaker.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest
+from ..io.labels import Labels
 from ..io.scp import Vectors
-from ..metrics.confidence import Interval, expanded_interval
+from ..metrics.amount import AmountCurve, Tests, amount_curve
+from ..metrics.groups import MIN_TESTED
 from ..metrics.identification import (
     COMPARED,
-    OF_SPEAKERS,
-    SinglingOutCurve,
-    SpeakerLinkage,
+    GroupLinkage,
     as_high,
     beaters,
-    linkage_of_beaters,
-    rank_disclosure,
     singling_out_curve,
-    speaker_linkage,
-    wilson_interval,
 )
 from ..metrics.pav import FloatArray, IntArray
-from ..metrics.printed import Printed
-from ..metrics.trials import Table, Trials
+from ..metrics.trials import Trials
 from .backend import (
     BackendName,
     FloatMatrix,
@@ -43,18 +39,11 @@ from .backend import (
     normalize_length,
     trial_scorer,
 )
-from .enrollment import Enrollment
-from .ranks import RankedTests
-
-#: Default gallery sizes, in addition to the whole gallery.
-GALLERY_SIZES = tuple(f * 10**e for e in range(6) for f in (1, 2, 5) if f * 10**e > 1)
-
+from .identification import GALLERY_SIZES, RankedTests, identified, ranked
+from .inputs import Enrollment
 
 #: Maximum number of scores, and of values of the vectors, of a block of a gallery.
 _BLOCK_SCORES = 16_000_000
-
-#: Maximum size of galleries in which speakers are compared: most trees enroll few more.
-MAX_SPEAKERS_SIZE = 20
 
 
 @dataclass(frozen=True)
@@ -152,313 +141,6 @@ class Conversations:
         averaged = _conversations(vectors, self.length, backend)
         scored = trial_scorer(averaged, backend=backend, model=model)
         return lambda gallery: scored(*_enrolled(gallery))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Identification(Printed, RankedTests):
-    """Tests against a gallery.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-    linkage : float array, shape (sizes,)
-    rank : int
-    bounds : tuple of Interval
-        95 % intervals of the linkage, by size; empty without a bootstrap.
-    """
-
-    sizes: tuple[int, ...]
-    linkage: FloatArray
-    rank: int
-    bounds: tuple[Interval, ...] = ()
-
-    @property
-    def counts(self) -> IntArray:
-        """`beaten` and `tied`, shape (2, tests)."""
-        return np.array([self.beaten, self.tied], dtype=np.int64)
-
-    @property
-    def ties(self) -> float:
-        """Share of tests whose right speaker scores the same as others."""
-        return float(np.mean(self.counts[1] > 0))
-
-    @property
-    def chance(self) -> FloatArray:
-        """Chance level of the linkage, shape (sizes,)."""
-        return np.minimum(self.rank / np.array(self.sizes), 1.0)
-
-    @property
-    def heading(self) -> str:
-        """Numbers of tests and of people."""
-        return (
-            f"{len(self.speaker)} tests of {len(self.test_speakers)} speakers, {self.n_enrolled} "
-            f"enrolled speakers ({self.n_distractors} distractors)"
-        )
-
-    @property
-    def notes(self) -> list[str]:
-        """What must be known about the rates."""
-        left_out = self.utterances_left_out
-        of = f"left out {left_out} utterances: {len(self.not_enrolled) or 'their'} speakers"
-        others = f", others do not fill a test of {self.length}" * (self.length > 1)
-        said = {
-            f"{of} are not enrolled{others}": left_out,
-            f"{self.ties:.1%} of tests rest on ties": self.ties,
-            OF_SPEAKERS: self.bounds and {0.0, 1.0} & {*self.linkage.tolist()},
-        }
-        return [text for text, applies in said.items() if applies] + self.singling_out.notes
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """List the rates by size of the gallery, and what the ranks in all of it disclose, in
-        bits: on average and at most; ties count against a speaker."""
-        whole = {"gallery": self.n_enrolled, "chance": None, "low": None, "high": None}
-        every = itertools.zip_longest(self.sizes, self.linkage, self.chance, self.bounds)
-        rows = [
-            {"metric": f"rank{self.rank}", "gallery": size, "value": float(value)}
-            | {"chance": float(chance), "low": of and of.low, "high": of and of.high}
-            for size, value, chance, of in every
-        ]
-        bits = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
-        named = zip(("rank_disclosure", "rank_disclosure_max"), bits, strict=True)
-        rows += [{"metric": name, "value": value, **whole} for name, value in named]
-        return rows + self.singling_out.to_rows()
-
-    @property
-    def speakers_size(self) -> int:
-        """Size of the galleries in which speakers are compared: the largest size up to 20, or 0."""
-        return max((size for size in self.sizes if size <= MAX_SPEAKERS_SIZE), default=0)
-
-    def speakers(self) -> tuple[SpeakerLinkage, ...]:
-        """Compute the linkage of each speaker, see `speaker_linkage`; empty if no gallery is
-        small enough."""
-        if not self.speakers_size:
-            return ()
-        size = self.speakers_size
-        return speaker_linkage(
-            self.counts, self.speaker, self.test_speakers, self.n_enrolled, size, self.rank
-        )
-
-    def intervals(self, replicates: int, seed: int, level: float = 0.95) -> tuple[Interval, ...]:
-        """Compute intervals of the linkage, one per size, under resampling of test speakers.
-
-        The gallery is not resampled: that would make it effectively smaller. The intervals
-        apply to new test speakers and utterances against this gallery. Where no test or every
-        test is identified, no draw differs: the interval is Wilson's of the number of speakers,
-        in groups larger than the number of picks.
-        `scripts/coverage_linkage.py` found a coverage of 90 to 94.5 % (40 speakers with 10 tests).
-
-        Raises
-        ------
-        PrivacyEvalError
-            Fewer than two test speakers.
-        """
-        n = len(self.test_speakers)
-        if n < 2:
-            raise PrivacyEvalError("an interval over speakers needs two test speakers")
-        drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), replicates)
-        weights = drawn[:, np.array(self.speaker)]
-        values = linkage_of_beaters(
-            self.counts, self.n_enrolled, self.sizes, self.rank, weights=weights
-        )
-        intervals = []
-        for size, rate, of_size in zip(self.sizes, self.linkage.tolist(), values.T, strict=True):
-            drawn_interval = expanded_interval(of_size, n, level)
-            if np.ptp(of_size) == 0 and rate in (0, 1) and size > self.rank:
-                low, high = wilson_interval(rate, n, level)
-                drawn_interval = replace(drawn_interval, low=low, high=high)
-            intervals.append(drawn_interval)
-        return tuple(intervals)
-
-
-def identify(
-    trials: Table,
-    gallery: Sequence[int] | int | None = None,
-    *,
-    rank: int = 1,
-    bootstrap: int = 1000,
-    seed: int = 0,
-) -> Identification:
-    """Compute how often test speakers are identified among the enrolled ones.
-
-    Parameters
-    ----------
-    trials : Trials, or what they are made of
-        Scores of every test utterance with every enrolled speaker, with labels. A test without
-        target trial is left out: its speaker is not enrolled.
-    gallery : sequence of int, or int, optional
-        Numbers of enrolled speakers among whom one is found; by default 2, 5, 10, 20, 50, ... and
-        all of them.
-    rank : int
-        Number of top scores among which the right speaker must be.
-    bootstrap, seed : int
-        Replicates of test speakers, 0 for no intervals, and their seed.
-
-    Returns
-    -------
-    Identification
-        Rates (`linkage`, `chance`, `bounds`), `singling_out`; a table when printed.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Pairs without a score; a test with several target trials; no test with one; a gallery
-        larger than the enrolled speakers.
-
-    Examples
-    --------
-    >>> trials = Trials(
-    ...     enrolled=["a", "b", "a", "b"], utterance=["u", "u", "v", "v"],
-    ...     score=[2, 1, 2, 1], label=[1, 0, 0, 1],
-    ... )
-    >>> identify(trials, [2], bootstrap=0).linkage.tolist()
-    [0.5]
-    """
-    trials = Trials.of(trials).unweighted.checked.with_ids
-    gallery = None if gallery is None else np.atleast_1d(gallery).tolist()
-    names, scores, own = _tests_of(trials)
-    tested, speaker = np.unique(own, return_inverse=True)
-    curve = singling_out_curve(
-        scores[:, tested].T, speaker, gallery or GALLERY_SIZES, replicates=bootstrap, seed=seed
-    )
-    ranks = ranked(
-        [names[place] for place in tested],
-        speaker,
-        np.array([beaters(scores, own, compare) for compare in COMPARED]),
-        len(names),
-        utterances_left_out=len(trials.utterance.used) - len(own),
-        singling_out=curve,
-    )
-    return identified(ranks, gallery, rank, bootstrap, seed)
-
-
-def singling_out(
-    trials: Table, sizes: Sequence[int] | None = None, *, bootstrap: int = 1000, seed: int = 0
-) -> SinglingOutCurve:
-    """Compute how often a decision for an enrolled speaker holds for exactly one test speaker.
-
-    Parameters
-    ----------
-    trials, bootstrap, seed
-        See `identify`; of every speaker ten tests are needed.
-    sizes : sequence of int, optional
-        Numbers of test speakers.
-
-    Returns
-    -------
-    SinglingOutCurve
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `identify`.
-
-    Examples
-    --------
-    >>> enrolled, spoken, number = np.indices((3, 3, 10)).reshape(3, -1)
-    >>> own = enrolled == spoken
-    >>> utterance = 10 * spoken + number
-    >>> trials = Trials(enrolled=enrolled, utterance=utterance, score=own + 0.0, label=own)
-    >>> singling_out(trials, bootstrap=0).values
-    (1.0, 1.0)
-    """
-    return identify(trials, sizes, bootstrap=bootstrap, seed=seed).singling_out
-
-
-def _tests_of(trials: Trials) -> tuple[list[str], FloatArray, IntArray]:
-    """Return the enrolled speakers, the scores of tests with them, shape (tests, enrolled), and
-    which of them is the right one; tests are ordered by it and by name."""
-    names, tests = sorted(trials.enrolled.used), sorted(trials.utterance.used)
-    at = trials.utterance.among(tests).codes, trials.enrolled.among(names).codes
-    scores = np.full((len(tests), len(names)), np.nan)
-    scores[at] = trials.score
-    is_target = np.zeros(scores.shape, dtype=np.bool_)
-    is_target[at] = trials.is_target
-    n_target = is_target.sum(axis=1)
-    if (n_target > 1).any():
-        several = [tests[row] for row in np.flatnonzero(n_target > 1)]
-        raise PrivacyEvalError(
-            f"{trials.name}: {len(several)} utterances have several target trials: "
-            f"{abbreviate(several)}; enrolled ids must be speakers, each enrolled once"
-        )
-    kept = np.flatnonzero(n_target)
-    if not kept.size:
-        raise PrivacyEvalError(f"{trials.name}: no target trials, so no test speaker is enrolled")
-    own = is_target[kept].argmax(axis=1)
-    order = np.argsort(own, kind="stable")
-    kept, own = kept[order], own[order]
-    if len(absent := np.argwhere(np.isnan(scores[kept]))):
-        pairs = [f"{names[column]} {tests[kept[row]]}" for row, column in absent[:6].tolist()]
-        raise PrivacyEvalError(
-            f"{trials.name}: {len(absent)} of {scores[kept].size} pairs of enrolled speaker and "
-            f"test utterance have no score: {abbreviate(pairs)}; score all of them, or select() "
-            "speakers that are all compared, such as one gender"
-        )
-    return names, scores[kept], own
-
-
-def identified(
-    ranks: RankedTests,
-    sizes: Sequence[int] | None = None,
-    rank: int = 1,
-    bootstrap: int = 0,
-    seed: int = 0,
-) -> Identification:
-    """Compute how often test speakers are identified from the ranks of their tests.
-
-    Parameters
-    ----------
-    ranks : RankedTests
-    sizes : sequence of int, optional
-        Gallery sizes; by default 2, 5, 10, 20, 50, ... and the whole gallery.
-    rank : int
-        Number of top scores among which the right speaker must be.
-    bootstrap, seed : int
-        Replicates of test speakers, 0 for no intervals, and their seed.
-
-    Returns
-    -------
-    Identification
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `linkage_of_beaters`.
-    """
-    n_gallery, beaten = ranks.n_enrolled, np.array([ranks.beaten, ranks.tied], dtype=np.int64)
-    wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
-    linkage = linkage_of_beaters(beaten, n_gallery, wanted, rank)
-    attack = Identification(**vars(ranks), sizes=wanted, linkage=linkage, rank=rank)
-    return replace(attack, bounds=attack.intervals(bootstrap, seed)) if bootstrap else attack
-
-
-def ranked(
-    names: Iterable[str], speaker: IntArray, counts: IntArray, n_enrolled: int, **options: Any
-) -> RankedTests:
-    """Compose the ranks of tests.
-
-    Parameters
-    ----------
-    names : iterable of S str
-        Test speakers.
-    speaker : int array, shape (tests,)
-    counts : int array, shape (2, tests)
-        How many others score at least as high as the right speaker, and the same.
-    n_enrolled : int
-    **options
-        Other fields of `RankedTests`.
-
-    Returns
-    -------
-    RankedTests
-
-    Examples
-    --------
-    >>> ranked(["a"], np.array([0]), np.array([[2], [1]]), 9).beaten
-    (2,)
-    """
-    beaten, tied = counts.tolist()
-    columns = tuple(names), tuple(speaker.tolist()), tuple(beaten), n_enrolled
-    return RankedTests(*columns, tied=tuple(tied), **options)
 
 
 def rank_tests(
@@ -691,3 +373,274 @@ def _conversations(vectors: FloatMatrix, length: int, backend: BackendName) -> F
     counts = np.full(len(vectors) // length, length)
     means = means_of_runs(vectors, np.arange(len(vectors)), counts)
     return means if backend == "plda" else normalize_length(means, scale_up=False)
+
+
+def groups_of_gallery(
+    gallery: Gallery, utt2spk: Path | Loaded, labels: Labels, distractors: Gallery | None = None
+) -> tuple[dict[str, str], list[str]]:
+    """Look up the groups of all enrolled and test speakers; also return those without one.
+
+    Parameters
+    ----------
+    gallery : Gallery
+    utt2spk : Path or Loaded
+        The test utterances and their speakers.
+    labels : Labels
+    distractors : Gallery, optional
+        Those without a group are in no gallery, and not returned.
+
+    Returns
+    -------
+    group_of : dict of str to str
+    without : list of str
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `Labels.of_speakers`.
+    """
+    enrolled = [g.enrollment.members for g in (gallery, distractors) if g is not None]
+    members = {u: s for of in enrolled for s, utterances in of.items() for u in utterances}
+    group_of, without = labels.groups({**members, **read_utt2spk(utt2spk)})
+    more = set() if distractors is None else {*distractors.enrollment.members}
+    return group_of, [speaker for speaker in without if speaker not in more]
+
+
+def identify_groups(
+    gallery: Gallery,
+    tests: Vectors,
+    utt2spk: Path | Loaded,
+    group_of: Mapping[str, str],
+    *,
+    backend: BackendName = "plda",
+    model: PldaBackend | None = None,
+    rank: int = 1,
+    length: int = 1,
+    distractors: Gallery | None = None,
+    allow_missing: bool = False,
+    replicates: int = 0,
+    seed: int = 0,
+) -> dict[str, GroupLinkage]:
+    """Compute how often the test speakers of each group are identified among its enrolled ones.
+
+    Parameters
+    ----------
+    gallery, tests, utt2spk, backend, model, length, distractors, allow_missing
+        See `galleries.rank_tests`.
+    group_of : mapping of str to str
+        Groups of speakers; others are in no gallery.
+    rank : int
+        Number of top scores among which the right speaker must be.
+    replicates, seed : int
+        Of the intervals, see `Identification.intervals`; 0 for none.
+
+    Returns
+    -------
+    dict of str to GroupLinkage
+        Sorted by name.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `galleries.rank_tests`.
+    """
+    speaker_of = read_utt2spk(utt2spk)
+    if allow_missing:
+        speaker_of = {u: s for u, s in speaker_of.items() if u in tests}
+        gallery = gallery.present()
+        distractors = None if distractors is None else distractors.present()
+    galleries = [gallery] if distractors is None else [gallery, distractors]
+    speakers = [s for each in galleries for s in each.enrollment.members] + [*speaker_of.values()]
+    groups, ranks = {}, {}
+    for group in sorted({group_of[s] for s in speakers if s in group_of}):
+        own = [
+            each.of(s for s in each.enrollment.members if group_of.get(s) == group)
+            for each in galleries
+        ]
+        of_group = {u: s for u, s in speaker_of.items() if group_of.get(s) == group}
+        utterances = whole_tests(of_group, own[0].enrollment.members, length)
+        n_enrolled = sum(len(each.enrollment.members) for each in own)
+        conversations = Conversations(tests, utterances, length)
+        n_tests = len(conversations.used) // length
+        groups[group] = GroupLinkage(n_tests, len(utterances), n_enrolled)
+        if utterances and n_enrolled > 1:
+            with located(f"{gallery.vectors.path}, {tests.path}"):
+                score = conversations.scorer(utt2spk, backend, model)
+                _, beaten = count_beaters(own, conversations, score)
+            ranks[group] = ranked(utterances, conversations.speaker, beaten, n_enrolled)
+    equal = min((of.n_enrolled for of in ranks.values()), default=0)
+    for group, of in ranks.items():
+        drawn = replicates if len(of.test_speakers) >= MIN_TESTED else 0
+        attack = identified(of, sorted({equal, of.n_enrolled}), rank, drawn, seed)
+        groups[group] = replace(
+            groups[group],
+            sizes=attack.sizes,
+            linkage=tuple(attack.linkage.tolist()),
+            intervals=tuple((i.low, i.high) for i in attack.bounds),
+        )
+    return groups
+
+
+@dataclass(frozen=True)
+class KnownSpeech:
+    """What is known of test utterances beside their speakers.
+
+    Attributes
+    ----------
+    seconds : mapping of str to float
+        Their durations; empty if they are not known.
+    sessions : mapping of str to str
+        Their sessions; empty if they are not known.
+    """
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    sessions: Mapping[str, str] = field(default_factory=dict)
+
+    def of_tests(self, used: Sequence[str], length: int) -> list[FloatArray]:
+        """Add up the seconds of tests, runs of `length` of the `used` utterances, if known."""
+        if not self.seconds:
+            return []
+        seconds = np.array([self.seconds[utterance] for utterance in used])
+        return [seconds.reshape(-1, length).sum(axis=1)]
+
+    def beside(self, trials: Trials) -> Trials:
+        """Add the columns `seconds` and `session`, as far as they are known."""
+        columns: dict[str, Any] = {}
+        if self.seconds:
+            seconds = [self.seconds.get(name, np.nan) for name in trials.utterance.names]
+            columns["seconds"] = np.array(seconds)[trials.utterance.codes]
+        if self.sessions:
+            columns["session"] = trials.utterance.renamed(lambda u: self.sessions.get(u, ""))
+        return trials.with_columns(**columns)
+
+
+def amount_of_vectors(
+    gallery: Gallery,
+    tests: Vectors,
+    utt2spk: Path | Loaded,
+    lengths: Sequence[int],
+    *,
+    backend: BackendName = "plda",
+    model: PldaBackend | None = None,
+    allow_missing: bool = False,
+    **options: Any,
+) -> AmountCurve:
+    """Compute error rates of tests of several numbers of utterances, whose vectors are averaged.
+
+    Parameters
+    ----------
+    gallery, tests, utt2spk, backend, model, allow_missing
+        See `identify`.
+    lengths : sequence of int
+        Utterances per test.
+    **options
+        See `amount_of_tests`.
+
+    Returns
+    -------
+    AmountCurve
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `identify` and `amount_of_tests`.
+    """
+    enrolled = gallery.present() if allow_missing else gallery
+
+    def score(conversations: Conversations) -> FloatMatrix:
+        return conversations.scorer(utt2spk, backend, model)(enrolled)
+
+    with located(f"{gallery.vectors.path}, {tests.path}"):
+        return amount_of_tests(
+            score,
+            list(enrolled.enrollment.members),
+            tests,
+            utt2spk,
+            lengths,
+            allow_missing=allow_missing,
+            **options,
+        )
+
+
+def amount_of_tests(
+    score: Callable[[Conversations], NDArray[np.floating]],
+    enrolled: Sequence[str],
+    tests: Vectors,
+    utt2spk: Path | Loaded,
+    lengths: Sequence[int],
+    *,
+    allow_missing: bool = False,
+    tried: Container[str] | None = None,
+    known: KnownSpeech = KnownSpeech(),
+    replicates: int = 0,
+    seed: int = 0,
+) -> AmountCurve:
+    """Compute error rates of tests of several numbers of utterances, which a function scores.
+
+    Parameters
+    ----------
+    score : callable
+        Returns the scores of all enrolled speakers with all tests: float array, shape (E, tests).
+    enrolled : sequence of str, length E
+    tests : Vectors
+    utt2spk : Path or Loaded
+    lengths : sequence of int
+        Utterances per test.
+    allow_missing : bool
+        Leave out utterances without a vector.
+    tried : container of str, optional
+        The test utterances, by default all of `utt2spk`.
+    known : KnownSpeech
+    replicates, seed : int
+        See `amount_curve`.
+
+    Returns
+    -------
+    AmountCurve
+
+    Raises
+    ------
+    PrivacyEvalError
+        What `score` raises; a score that is not finite; as `amount_curve`.
+    """
+    listed = read_utt2spk(utt2spk)
+    speaker_of = {
+        u: s
+        for u, s in listed.items()
+        if (tried is None or u in tried) and (not allow_missing or u in tests)
+    }
+    column = {speaker: number for number, speaker in enumerate(enrolled)}
+
+    def scored(group_of: Mapping[str, str]) -> Iterator[tuple[int, Tests]]:
+        for length in sorted(set(lengths)):
+            utterances = _whole_tests(speaker_of, column, group_of, length)
+            if not utterances:
+                yield length, (np.empty((0, len(column))), np.empty(0, dtype=np.int64))
+                continue
+            conversations = Conversations(tests, utterances, length)
+            scores = score(conversations)
+            if not np.isfinite(scores).all():
+                raise PrivacyEvalError("scores must be finite numbers")
+            own = np.array([column[speaker] for speaker in utterances])[conversations.speaker]
+            yield length, (scores.T, own, *known.of_tests(conversations.used, length))
+
+    within = dict(scored(known.sessions) if known.sessions else ())
+    drawn = {"replicates": replicates, "seed": seed}
+    with located(utt2spk):
+        return amount_curve(dict(scored(speaker_of)), enrolled, within_sessions=within, **drawn)
+
+
+def _whole_tests(
+    speaker_of: Mapping[str, str],
+    enrolled: Container[str],
+    group_of: Mapping[str, str],
+    length: int,
+) -> dict[str, list[str]]:
+    """Return the utterances of each enrolled speaker, cut to whole tests of one group each."""
+    whole: dict[str, list[str]] = {}
+    for speaker, utterances in whole_tests(speaker_of, enrolled, 1).items():
+        groups = grouped(utterances, group_of.__getitem__)
+        kept = [u for some in groups.values() for u in some[: len(some) - len(some) % length]]
+        if kept:
+            whole[speaker] = kept
+    return whole

@@ -18,7 +18,7 @@ from ..io.scp import Vectors
 from ..metrics.arguments import as_names, as_numbers, at_rows
 from ..metrics.trials import Ids, Table, Trials
 from .backend import BackendName, FloatMatrix, IntArray, PldaBackend, score_matrix, speaker_means
-from .enrollment import Enrollment
+from .inputs import Enrollment
 
 #: From enrollment vectors, the rows of each of E speakers, and T trial vectors to the scores of all
 #: pairs, shape (E, T).

@@ -28,9 +28,8 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..asv.amount import KnownSpeech
-    from ..asv.galleries import Gallery, Identification
-    from ..asv.ranks import RankedTests
+    from ..asv.galleries import Gallery, KnownSpeech
+    from ..asv.identification import Identification, RankedTests
     from ..io.scp import Vectors
     from ..metrics.amount import Amount, AmountCurve
 
@@ -130,9 +129,9 @@ def _stage(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..asv.enrollment import load_enrollment
-    from ..asv.galleries import Gallery, identified, rank_tests
-    from ..asv.ranks import write_ranks
+    from ..asv.galleries import Gallery, rank_tests
+    from ..asv.identification import identified, write_ranks
+    from ..asv.inputs import load_enrollment
     from ..errors import PrivacyEvalError
     from .inputs import load_model, load_vectors
 
@@ -173,7 +172,7 @@ def _groups(
 ) -> dict[str, Any]:
     """Return the rates of groups of speakers in galleries of their own as plain values, with
     intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
-    from ..asv.group_galleries import groups_of_gallery, identify_groups
+    from ..asv.galleries import groups_of_gallery, identify_groups
 
     plain, (gallery, _, utt2spk) = {}, compared
     for labels in read_by(arguments.by or ()):
@@ -207,8 +206,7 @@ def _check_job(arguments: argparse.Namespace) -> None:
 
 
 def _ranks(arguments: argparse.Namespace) -> int:
-    from ..asv.galleries import identified
-    from ..asv.ranks import read_all_ranks
+    from ..asv.identification import identified, read_all_ranks
 
     vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
     others = (*vectors, "sentences", "by", "scores", "job", "out")
@@ -272,7 +270,7 @@ def _amount_of_vectors(
     arguments: argparse.Namespace, compared: _Compared, options: dict[str, Any]
 ) -> AmountCurve | None:
     """Compute and plot the curve over the amount of speech, if it was asked for."""
-    from ..asv.amount import amount_of_vectors
+    from ..asv.galleries import amount_of_vectors
 
     if arguments.sentences is None:
         return None
@@ -288,7 +286,7 @@ def _known(
     arguments: argparse.Namespace, enrolled: Mapping[str, Sequence[str]] | None = None
 ) -> KnownSpeech:
     """Read what else is known of the test utterances."""
-    from ..asv.amount import KnownSpeech
+    from ..asv.galleries import KnownSpeech
     from ..io.data_dir import read_utt2dur, read_utt2spk
     from ..io.ids import sessions_of
 

@@ -39,8 +39,8 @@ from .privacy_metrics import condition_cost, scores_and_key
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
-    from ..asv.amount import KnownSpeech
-    from ..asv.enrollment import Enrollment
+    from ..asv.galleries import KnownSpeech
+    from ..asv.inputs import Enrollment
     from ..metrics.amount import AmountCurve
     from ..metrics.trials import Trials
 
@@ -201,7 +201,7 @@ class _Amounts:
         self, inputs: Inputs, paths: Paths, utt2spk: Loaded
     ) -> tuple[KnownSpeech, tuple[str, ...]]:
         """Read what else is known of the test utterances; also say why durations are not."""
-        from ..asv.amount import KnownSpeech
+        from ..asv.galleries import KnownSpeech
 
         speaker_of, notes = read_utt2spk(utt2spk), tuple[str, ...]()
         path, enrollment = paths.get("durations"), self._enrollment()
@@ -256,8 +256,7 @@ class _Amounts:
     ) -> AmountCurve:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
-        from ..asv.amount import amount_of_tests, amount_of_vectors
-        from ..asv.galleries import Gallery
+        from ..asv.galleries import Gallery, amount_of_tests, amount_of_vectors
 
         model, access = self.condition.asv_model, self.asv.access
         speakers = trials.enrolled.used

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..asv.tree_vectors import vector_file
+from ..asv.inputs import vector_file
 from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError
 from ..io.inputs import Inputs
@@ -196,7 +196,7 @@ class _Scoring(Scoring):
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials
         from ..attackers.alignment import no_alignment
-        from ..attackers.disjoint import refuse_shared
+        from ..attackers.discriminant import refuse_shared
         from ..io.data_dir import read_utt2spk
         from ..io.scores import read_trial_list
 

@@ -37,7 +37,8 @@ from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName
-    from ..asv.galleries import Gallery, Identification
+    from ..asv.galleries import Gallery
+    from ..asv.identification import Identification
     from ..results.records import IdentificationRecord
 
 #: Incremented when the same inputs yield different numbers or arrays.
@@ -150,8 +151,8 @@ class _Galleries:
         return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..asv.galleries import identified, rank_tests
-        from ..asv.group_galleries import groups_of_gallery, identify_groups
+        from ..asv.galleries import groups_of_gallery, identify_groups, rank_tests
+        from ..asv.identification import identified
 
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
+from ..asv.inputs import TreeVectors, backend_folder
 from ..asv.model_folder import load_backend
-from ..asv.tree_vectors import TreeVectors, backend_folder
 from ..attackers.alignment import Alignment, align, no_alignment
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk

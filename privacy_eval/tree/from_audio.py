@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..asv.tree_vectors import BACKEND_FILES
+from ..asv.inputs import BACKEND_FILES
 from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from ..io.confine import paths_outside

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from privacy_eval.attackers.alignment import PENALTIES, no_alignment, ridge
+from privacy_eval.attackers.alignment import PENALTIES, Cohorts, aligned_scores, no_alignment, ridge
 from privacy_eval.attackers.discriminant import lda
-from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.encoders import Spectrum

@@ -15,8 +15,9 @@ from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix
-from privacy_eval.asv.enrollment import Enrollment
-from privacy_eval.asv.galleries import Gallery, Identification, identified, rank_tests, ranked
+from privacy_eval.asv.galleries import Gallery, rank_tests
+from privacy_eval.asv.identification import Identification, identified, ranked
+from privacy_eval.asv.inputs import Enrollment
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics.identification import closed_set_linkage, linkage_of_beaters
 from privacy_eval.metrics.trials import Trials

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy_eval.asv.enrollment import Enrollment
-from privacy_eval.asv.galleries import Gallery
-from privacy_eval.asv.group_galleries import groups_of_gallery, identify_groups
+from privacy_eval.asv.galleries import Gallery, groups_of_gallery, identify_groups
+from privacy_eval.asv.inputs import Enrollment
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.labels import Labels
 from privacy_eval.io.scp import Vectors

@@ -16,9 +16,9 @@ from support import cli, flipped_bits
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv import galleries
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix, train_backend
-from privacy_eval.asv.enrollment import Enrollment
 from privacy_eval.asv.galleries import Gallery, rank_tests
-from privacy_eval.asv.ranks import merge_ranks, read_all_ranks, read_ranks, write_ranks
+from privacy_eval.asv.identification import merge_ranks, read_all_ranks, read_ranks, write_ranks
+from privacy_eval.asv.inputs import Enrollment
 from privacy_eval.io.scp import Vectors
 from privacy_eval.metrics.identification import beaters
 
