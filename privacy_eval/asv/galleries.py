@@ -201,16 +201,17 @@ def rank_tests(
         `length` utterances; distractors who are enrolled or tested; inconsistent dimensions; scores
         beyond float32's range.
     """
-    speaker_of = listed = read_utt2spk(utt2spk)
-    n_enrollment = gallery.size
-    if allow_missing:
-        speaker_of = {u: s for u, s in listed.items() if u in tests}
-        gallery = gallery.present()
-        distractors = None if distractors is None else distractors.present()
+    listed, n_enrollment = read_utt2spk(utt2spk), gallery.size
+    speaker_of, galleries = _compared(listed, tests, (gallery, distractors), allow_missing)
+    gallery, *more = galleries
     members = gallery.enrollment.members
-    if distractors is not None:
-        _check_distractors(distractors, members, speaker_of)
-    galleries = [gallery, *([] if distractors is None else [distractors])]
+    for of in more:
+        others = {*members, *speaker_of.values()}
+        if both := sorted(others & set(of.enrollment.members)):
+            raise PrivacyEvalError(
+                f"{of.enrollment.path}: {len(both)} distractors are enrolled or test speakers: "
+                f"{abbreviate(both)}"
+            )
     utterances = whole_tests(speaker_of, members, length)
     if not utterances:
         raise PrivacyEvalError(
@@ -236,7 +237,7 @@ def rank_tests(
         inputs="" if job is None else _digest(*made_of),
         jobs=jobs,
         done=(number,),
-        n_distractors=0 if distractors is None else len(distractors.enrollment.members),
+        n_distractors=sum(len(of.enrollment.members) for of in more),
         not_enrolled=tuple(sorted({*speaker_of.values()} - members.keys())),
         utterances_left_out=len(listed) - len(used),
         length=length,
@@ -328,7 +329,10 @@ def _digest(
 
 
 def whole_tests(
-    speaker_of: Mapping[str, str], enrolled: Container[str], length: int
+    speaker_of: Mapping[str, str],
+    enrolled: Container[str],
+    length: int,
+    group_of: Mapping[str, str] | None = None,
 ) -> dict[str, list[str]]:
     """Return the utterances of each enrolled test speaker, sorted and cut to whole tests.
 
@@ -339,25 +343,34 @@ def whole_tests(
     enrolled : container of str
     length : int
         Utterances per test.
+    group_of : mapping of str to str, optional
+        By utterance: tests are of one group each.
 
     Returns
     -------
     dict of str to list of str
     """
-    utterances = grouped(speaker_of, speaker_of.__getitem__)
-    whole = {s: u[: len(u) - len(u) % length] for s, u in sorted(utterances.items())}
-    return {s: u for s, u in whole.items() if u and s in enrolled}
+    whole: dict[str, list[str]] = {}
+    for speaker, utterances in sorted(grouped(speaker_of, speaker_of.__getitem__).items()):
+        groups = grouped(utterances, (group_of or speaker_of).__getitem__).values()
+        kept = [u for some in groups for u in some[: len(some) - len(some) % length]]
+        if kept and speaker in enrolled:
+            whole[speaker] = kept
+    return whole
 
 
-def _check_distractors(
-    distractors: Gallery, enrolled: Mapping[str, object], speaker_of: Mapping[str, str]
-) -> None:
-    others = {*enrolled, *speaker_of.values()}
-    if both := sorted(others & set(distractors.enrollment.members)):
-        raise PrivacyEvalError(
-            f"{distractors.enrollment.path}: {len(both)} distractors are enrolled or test "
-            f"speakers: {abbreviate(both)}"
-        )
+def _compared(
+    speaker_of: Mapping[str, str],
+    tests: Vectors,
+    galleries: Iterable[Gallery | None],
+    allow_missing: bool,
+) -> tuple[Mapping[str, str], list[Gallery]]:
+    """Return test utterances and galleries, if allowed without what has no vectors."""
+    given = [gallery for gallery in galleries if gallery is not None]
+    if not allow_missing:
+        return speaker_of, given
+    present = {utterance: s for utterance, s in speaker_of.items() if utterance in tests}
+    return present, [gallery.present() for gallery in given]
 
 
 def _enrolled(gallery: Gallery) -> tuple[FloatMatrix, IntArray]:
@@ -444,12 +457,8 @@ def identify_groups(
     PrivacyEvalError
         As `galleries.rank_tests`.
     """
-    speaker_of = read_utt2spk(utt2spk)
-    if allow_missing:
-        speaker_of = {u: s for u, s in speaker_of.items() if u in tests}
-        gallery = gallery.present()
-        distractors = None if distractors is None else distractors.present()
-    galleries = [gallery] if distractors is None else [gallery, distractors]
+    listed, sides = read_utt2spk(utt2spk), (gallery, distractors)
+    speaker_of, galleries = _compared(listed, tests, sides, allow_missing)
     speakers = [s for each in galleries for s in each.enrollment.members] + [*speaker_of.values()]
     groups, ranks = {}, {}
     for group in sorted({group_of[s] for s in speakers if s in group_of}):
@@ -522,72 +531,24 @@ def amount_of_vectors(
     *,
     backend: BackendName = "plda",
     model: PldaBackend | None = None,
-    allow_missing: bool = False,
-    **options: Any,
-) -> AmountCurve:
-    """Compute error rates of tests of several numbers of utterances, whose vectors are averaged.
-
-    Parameters
-    ----------
-    gallery, tests, utt2spk, backend, model, allow_missing
-        See `identify`.
-    lengths : sequence of int
-        Utterances per test.
-    **options
-        See `amount_of_tests`.
-
-    Returns
-    -------
-    AmountCurve
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `identify` and `amount_of_tests`.
-    """
-    enrolled = gallery.present() if allow_missing else gallery
-
-    def score(conversations: Conversations) -> FloatMatrix:
-        return conversations.scorer(utt2spk, backend, model)(enrolled)
-
-    with located(f"{gallery.vectors.path}, {tests.path}"):
-        return amount_of_tests(
-            score,
-            list(enrolled.enrollment.members),
-            tests,
-            utt2spk,
-            lengths,
-            allow_missing=allow_missing,
-            **options,
-        )
-
-
-def amount_of_tests(
-    score: Callable[[Conversations], NDArray[np.floating]],
-    enrolled: Sequence[str],
-    tests: Vectors,
-    utt2spk: Path | Loaded,
-    lengths: Sequence[int],
-    *,
+    scorer: Callable[[Gallery], Callable[[Conversations], FloatArray]] | None = None,
     allow_missing: bool = False,
     tried: Container[str] | None = None,
     known: KnownSpeech = KnownSpeech(),
     replicates: int = 0,
     seed: int = 0,
 ) -> AmountCurve:
-    """Compute error rates of tests of several numbers of utterances, which a function scores.
+    """Compute error rates of tests of several numbers of utterances, whose vectors are averaged.
 
     Parameters
     ----------
-    score : callable
-        Returns the scores of all enrolled speakers with all tests: float array, shape (E, tests).
-    enrolled : sequence of str, length E
-    tests : Vectors
-    utt2spk : Path or Loaded
+    gallery, tests, utt2spk, backend, model, allow_missing
+        See `rank_tests`.
     lengths : sequence of int
         Utterances per test.
-    allow_missing : bool
-        Leave out utterances without a vector.
+    scorer : callable, optional
+        Instead of a back end: takes the gallery, and returns what scores all of its speakers with
+        tests, a float array of shape (enrolled, tests).
     tried : container of str, optional
         The test utterances, by default all of `utt2spk`.
     known : KnownSpeech
@@ -601,46 +562,36 @@ def amount_of_tests(
     Raises
     ------
     PrivacyEvalError
-        What `score` raises; a score that is not finite; as `amount_curve`.
+        An utterance without a vector; what `scorer` raises; a score that is not finite; as
+        `amount_curve`.
     """
-    listed = read_utt2spk(utt2spk)
     speaker_of = {
         u: s
-        for u, s in listed.items()
+        for u, s in read_utt2spk(utt2spk).items()
         if (tried is None or u in tried) and (not allow_missing or u in tests)
     }
-    column = {speaker: number for number, speaker in enumerate(enrolled)}
+    enrolled = gallery.present() if allow_missing else gallery
+    column = {speaker: number for number, speaker in enumerate(enrolled.enrollment.members)}
 
     def scored(group_of: Mapping[str, str]) -> Iterator[tuple[int, Tests]]:
         for length in sorted(set(lengths)):
-            utterances = _whole_tests(speaker_of, column, group_of, length)
+            utterances = whole_tests(speaker_of, column, length, group_of)
             if not utterances:
                 yield length, (np.empty((0, len(column))), np.empty(0, dtype=np.int64))
                 continue
-            conversations = Conversations(tests, utterances, length)
-            scores = score(conversations)
+            of_length = Conversations(tests, utterances, length)
+            scores: NDArray[np.floating] = (
+                score(of_length) if score else of_length.scorer(utt2spk, backend, model)(enrolled)
+            )
             if not np.isfinite(scores).all():
                 raise PrivacyEvalError("scores must be finite numbers")
-            own = np.array([column[speaker] for speaker in utterances])[conversations.speaker]
-            yield length, (scores.T, own, *known.of_tests(conversations.used, length))
+            own = np.array([column[speaker] for speaker in utterances])[of_length.speaker]
+            yield length, (scores.T, own, *known.of_tests(of_length.used, length))
 
-    within = dict(scored(known.sessions) if known.sessions else ())
     drawn = {"replicates": replicates, "seed": seed}
-    with located(utt2spk):
-        return amount_curve(dict(scored(speaker_of)), enrolled, within_sessions=within, **drawn)
-
-
-def _whole_tests(
-    speaker_of: Mapping[str, str],
-    enrolled: Container[str],
-    group_of: Mapping[str, str],
-    length: int,
-) -> dict[str, list[str]]:
-    """Return the utterances of each enrolled speaker, cut to whole tests of one group each."""
-    whole: dict[str, list[str]] = {}
-    for speaker, utterances in whole_tests(speaker_of, enrolled, 1).items():
-        groups = grouped(utterances, group_of.__getitem__)
-        kept = [u for some in groups.values() for u in some[: len(some) - len(some) % length]]
-        if kept:
-            whole[speaker] = kept
-    return whole
+    with located(f"{gallery.vectors.path}, {tests.path}"):
+        score = scorer(enrolled) if scorer else None
+        within = dict(scored(known.sessions) if known.sessions else ())
+        with located(utt2spk):
+            of_lengths = dict(scored(speaker_of))
+            return amount_curve(of_lengths, list(column), within_sessions=within, **drawn)

@@ -94,6 +94,11 @@ class RankedTests:
     tied: tuple[int, ...] = ()
 
     @property
+    def counts(self) -> IntArray:
+        """`beaten` and `tied`, shape (2, tests)."""
+        return np.array([self.beaten, self.tied], dtype=np.int64)
+
+    @property
     def missing(self) -> int:
         """How many jobs' parts are not counted yet."""
         return self.jobs - len(self.done)
@@ -264,11 +269,6 @@ class Identification(Printed, RankedTests):
     linkage: FloatArray
     rank: int
     bounds: tuple[Interval, ...] = ()
-
-    @property
-    def counts(self) -> IntArray:
-        """`beaten` and `tied`, shape (2, tests)."""
-        return np.array([self.beaten, self.tied], dtype=np.int64)
 
     @property
     def ties(self) -> float:
@@ -517,9 +517,9 @@ def identified(
     PrivacyEvalError
         As `linkage_of_beaters`.
     """
-    n_gallery, beaten = ranks.n_enrolled, np.array([ranks.beaten, ranks.tied], dtype=np.int64)
+    n_gallery = ranks.n_enrolled
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
-    linkage = linkage_of_beaters(beaten, n_gallery, wanted, rank)
+    linkage = linkage_of_beaters(ranks.counts, n_gallery, wanted, rank)
     attack = Identification(**vars(ranks), sizes=wanted, linkage=linkage, rank=rank)
     return replace(attack, bounds=attack.intervals(bootstrap, seed)) if bootstrap else attack
 

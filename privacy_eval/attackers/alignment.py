@@ -61,7 +61,8 @@ class AffineMap:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Maps of original and anonymized vectors of unit length into one space.
+    """Maps of original and anonymized vectors of unit length into one space; by default they leave
+    vectors as they are.
 
     Attributes
     ----------
@@ -71,27 +72,17 @@ class Alignment:
         Of enrollment and of trial vectors.
     penalty : float or None
         The chosen penalty of ridge regression.
-    """
-
-    name: AlignmentName
-    original: AffineMap
-    anonymized: AffineMap
-    penalty: float | None = None
-
-
-def no_alignment() -> Alignment:
-    """Return the alignment that leaves vectors as they are.
-
-    Returns
-    -------
-    Alignment
 
     Examples
     --------
-    >>> no_alignment().original([[1.0, 2.0]])
+    >>> Alignment().original([[1.0, 2.0]])
     array([[1., 2.]])
     """
-    return Alignment("none", AffineMap(np.zeros(1)), AffineMap(np.zeros(1)))
+
+    name: AlignmentName = "none"
+    original: AffineMap = AffineMap(np.zeros(1))
+    anonymized: AffineMap = AffineMap(np.zeros(1))
+    penalty: float | None = None
 
 
 def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Alignment:
@@ -139,9 +130,9 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
         raise PrivacyEvalError(f"an alignment needs at least 2 pairs of vectors, not {len(a)}")
     mean_a, mean_b = a.mean(axis=0), b.mean(axis=0)
     if name == "none":
-        return no_alignment()
+        return Alignment()
     if name == "shift":
-        return Alignment(name, AffineMap(mean_a - mean_b), AffineMap(np.zeros(1)))
+        return Alignment(name, AffineMap(mean_a - mean_b))
     if name == "centered":
         return Alignment(name, AffineMap(mean_a), AffineMap(mean_b))
     if name == "procrustes":
@@ -152,11 +143,9 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
         return Alignment(name, rotation, AffineMap(mean_b))
     if name == "ridge-forward":
         fitted = ridge(a, b)
-        forward = AffineMap(mean_a, fitted.matrix)
-        return Alignment(name, forward, AffineMap(mean_b), fitted.penalty)
+        return Alignment(name, AffineMap(mean_a, fitted.matrix), AffineMap(mean_b), fitted.penalty)
     fitted = ridge(b, a)
-    reverse = AffineMap(mean_b, fitted.matrix)
-    return Alignment(name, AffineMap(mean_a), reverse, fitted.penalty)
+    return Alignment(name, AffineMap(mean_a), AffineMap(mean_b, fitted.matrix), fitted.penalty)
 
 
 @dataclass(frozen=True)

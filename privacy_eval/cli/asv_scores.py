@@ -132,11 +132,11 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
 
 def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Scorer:
     """Score by the cosine of aligned vectors, normalized if there is a cohort."""
-    from ..attackers.alignment import no_alignment
+    from ..attackers.alignment import Alignment
     from ..stages.aligned_scores import aligned_scorer
 
     if arguments.align is None:
-        return aligned_scorer(no_alignment(), None)
+        return aligned_scorer(Alignment(), None)
     alignment = _learn(arguments, enrollment, trials)
     return aligned_scorer(alignment, _cohorts(arguments, enrollment, trials))
 
@@ -186,12 +186,12 @@ def _mapped(
 
 def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Alignment:
     """Learn the alignment from the utterances that both sides have."""
-    from ..attackers.alignment import describe_pairs, learn_alignment, no_alignment, pairs_of
+    from ..attackers.alignment import Alignment, describe_pairs, learn_alignment, pairs_of
     from ..io.data_dir import read_spk2utt
     from .inputs import load_vectors
 
     if arguments.align == "none":
-        return no_alignment()
+        return Alignment()
     original = load_vectors(arguments, arguments.align_from, double=True)
     anonymized = load_vectors(arguments, arguments.align_to, double=True)
     pairs = pairs_of(original, anonymized)

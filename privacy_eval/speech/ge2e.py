@@ -71,11 +71,6 @@ class Ge2e:
         """Sampling rate of the speech that it takes, in Hz."""
         return RATE
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What vectors depend on beside the file."""
-        return {"vad": self.vad}
-
     def encode(self, audio: Audio) -> Vector:
         """Compute the unit vector of an utterance.
 

@@ -15,13 +15,12 @@ import importlib.util
 import io
 import json
 import math
-import select
-import struct
+import multiprocessing
 import subprocess
 import sys
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -321,12 +320,15 @@ class OnnxSession:
         self.where = where
         if _EXTERNAL_DATA in content:
             raise PrivacyEvalError(f"{where}: has external data, which is not read")
-        self._process = subprocess.Popen(
-            [sys.executable, str(_WORKER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        self._pipe, theirs = multiprocessing.Pipe()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(_WORKER), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
         self._finalizer = weakref.finalize(self, _end, self._process)
         reply = self._ask(content, "opening it")
         try:
@@ -337,7 +339,6 @@ class OnnxSession:
         except (ValueError, KeyError, TypeError) as error:
             raise PrivacyEvalError(f"{where}: not a model ({error})") from error
         self.metadata: dict[str, str] = described["metadata"]
-        self.library: str = described["library"]
         for ports, what in ((inputs, "input"), (outputs, "output")):
             if len(ports) != 1:
                 names = ", ".join(printable(port.name)[:40] for port in ports[:5])
@@ -364,19 +365,17 @@ class OnnxSession:
         return result
 
     def _ask(self, content: bytes, what: str) -> bytes:
-        assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(struct.pack("<q", len(content)) + content)
-            self._process.stdin.flush()
-        if not select.select([self._process.stdout], [], [], _SECONDS)[0]:
+            self._pipe.send_bytes(content)
+        if not self._pipe.poll(_SECONDS):
             self._process.kill()
-        head = self._process.stdout.read(8)
-        size = struct.unpack("<q", head)[0] if len(head) == 8 else -1
-        reply = self._process.stdout.read(size) if 0 <= size < _MAX_REPLY else b""
-        if size < 0 or len(reply) < size:
+        try:
+            reply = self._pipe.recv_bytes(_MAX_REPLY)
+        except (EOFError, OSError) as error:
             code = self._process.wait()
             how = f"signal {-code}" if code < 0 else f"exit status {code}"
-            raise PrivacyEvalError(f"{self.where}: onnxruntime ended by {how} while {what}")
+            message = f"{self.where}: onnxruntime ended by {how} while {what}"
+            raise PrivacyEvalError(message) from error
         if reply.startswith(b'{"error"'):
             message = printable(" ".join(json.loads(reply)["error"].split()))[:300]
             raise PrivacyEvalError(f"{self.where}: refused by onnxruntime for {what} ({message})")
@@ -384,10 +383,6 @@ class OnnxSession:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
     process.kill()
     process.wait()
 
@@ -415,16 +410,6 @@ class OnnxEncoder:
     def rate(self) -> int:
         """Sampling rate of the speech that it takes, in Hz."""
         return self.front_end.rate
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What vectors depend on beside the file."""
-        return {
-            "front_end": asdict(self.front_end),
-            "onnxruntime": self.session.library,
-            "threads": 1,
-            "batch": "windows of an utterance" if self.front_end.chunk else "utterance",
-        }
 
     def encode(self, audio: Audio) -> Vector:
         """Compute the vector of an utterance; a unit vector if it is cut into windows.

@@ -185,11 +185,11 @@ class _Training:
 
     def alignment(self, attacker: Attacker) -> Alignment:
         """Learn the alignment of an attacker."""
-        from ..attackers.alignment import learn_alignment, no_alignment
+        from ..attackers.alignment import Alignment, learn_alignment
 
         name = attacker.alignment
         if name == "none":
-            return no_alignment()
+            return Alignment()
         if name not in self._learnt:
             self._learnt[name] = learn_alignment(name, *self.vectors, self.pairs)
         learnt: Alignment = self._learnt[name]
@@ -341,7 +341,7 @@ class AlignedScoring(Scoring):
         self, enrollment: Enrollment, enrolled: Vectors, tried: Vectors, trials: Trials
     ) -> AlignedAttack:
         """Return both sides as a discriminant sees them, or the spectrum standardized."""
-        from ..attackers.alignment import no_alignment
+        from ..attackers.alignment import Alignment
         from ..attackers.discriminant import compared_sides, other_conditions
 
         learnt, remarks = None, list[str]()
@@ -365,7 +365,7 @@ class AlignedScoring(Scoring):
             anonymized = self.training.read(_TRAINING_ROLES[1])
             remarks += other_conditions(anonymized, speaker_of, tried, trials, data.name)
         said = (*remarks, *more)
-        return AlignedAttack(enrollment, first, second, no_alignment(), None, said)
+        return AlignedAttack(enrollment, first, second, Alignment(), None, said)
 
     def _refuse_shared(
         self, speaker_of: Mapping[str, str], enrollment: Enrollment, trials: Trials

@@ -256,7 +256,7 @@ class _Amounts:
     ) -> AmountCurve:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
-        from ..asv.galleries import Gallery, amount_of_tests, amount_of_vectors
+        from ..asv.galleries import Gallery, amount_of_vectors
 
         model, access = self.condition.asv_model, self.asv.access
         speakers = trials.enrolled.used
@@ -277,11 +277,8 @@ class _Amounts:
         }
         if self.aligned is not None:
             attack = self.aligned.attack(paths, trials)
-            gallery = Gallery(attack.enrolled, enrolled)
-            gallery = gallery.present() if access.allow_missing else gallery
-            with located(f"{gallery.vectors.path}, {attack.tried.path}"):
-                score, names = attack.scorer(gallery), list(gallery.enrollment.members)
-                return amount_of_tests(score, names, attack.tried, utt2spk, lengths, **options)
+            gallery, options["scorer"] = Gallery(attack.enrolled, enrolled), attack.scorer
+            return amount_of_vectors(gallery, attack.tried, utt2spk, lengths, **options)
         return amount_of_vectors(
             Gallery(self.asv.compared_vectors(model, paths["enrollment_vectors"]), enrolled),
             self.asv.compared_vectors(model, paths["trial_vectors"]),
