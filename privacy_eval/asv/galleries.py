@@ -7,6 +7,7 @@ Trial lists are not used: they rarely compare every test with every enrolled spe
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -118,53 +119,45 @@ class Conversations:
         tests = [len(u) // self.length for u in self.utterances.values()]
         return np.repeat(np.arange(len(tests)), tests)
 
-    def scorer(
-        self,
-        utt2spk: Path | Loaded,
-        backend: BackendName = "plda",
-        model: PldaBackend | None = None,
-    ) -> Callable[[Gallery], FloatMatrix]:
-        """Prepare the tests for scoring.
 
-        Returns
-        -------
-        callable
-            Scores every speaker of a gallery with every test: float array, shape (enrolled, tests).
-            It raises a PrivacyEvalError on an utterance without vector or inconsistent dimensions.
+@dataclass(frozen=True)
+class KnownSpeech:
+    """What is known of test utterances beside their speakers.
 
-        Raises
-        ------
-        PrivacyEvalError
-            An utterance without vector.
-        """
-        vectors = self.vectors.matrix[self.vectors.rows(self.used, str(utt2spk))]
-        averaged = _conversations(vectors, self.length, backend)
-        scored = trial_scorer(averaged, backend=backend, model=model)
-        return lambda gallery: scored(*_enrolled(gallery))
+    Attributes
+    ----------
+    seconds : mapping of str to float
+        Their durations; empty if they are not known.
+    sessions : mapping of str to str
+        Their sessions; empty if they are not known.
+    """
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    sessions: Mapping[str, str] = field(default_factory=dict)
+
+    def of_tests(self, used: Sequence[str], length: int) -> list[FloatArray]:
+        """Add up the seconds of tests, runs of `length` of the `used` utterances, if known."""
+        if not self.seconds:
+            return []
+        seconds = np.array([self.seconds[utterance] for utterance in used])
+        return [seconds.reshape(-1, length).sum(axis=1)]
+
+    def beside(self, trials: Trials) -> Trials:
+        """Add the columns `seconds` and `session`, as far as they are known."""
+        columns: dict[str, Any] = {}
+        if self.seconds:
+            seconds = [self.seconds.get(name, np.nan) for name in trials.utterance.names]
+            columns["seconds"] = np.array(seconds)[trials.utterance.codes]
+        if self.sessions:
+            columns["session"] = trials.utterance.renamed(lambda u: self.sessions.get(u, ""))
+        return trials.with_columns(**columns)
 
 
-def rank_tests(
-    gallery: Gallery,
-    tests: Vectors,
-    utt2spk: Path | Loaded,
-    *,
-    backend: BackendName = "plda",
-    model: PldaBackend | None = None,
-    sizes: Sequence[int] | None = None,
-    length: int = 1,
-    distractors: Gallery | None = None,
-    allow_missing: bool = False,
-    replicates: int = 0,
-    seed: int = 0,
-    job: tuple[int, int] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> RankedTests:
-    """Count how many speakers of a gallery outscore the right one of each test.
+@dataclass(frozen=True)
+class GalleryTests:
+    """Tests of speakers against a gallery of enrolled ones, by their vectors.
 
-    Speakers who are not tested are compared in blocks, so that memory does not grow with the
-    gallery beyond its vectors.
-
-    Parameters
+    Attributes
     ----------
     gallery : Gallery
     tests : Vectors
@@ -173,8 +166,6 @@ def rank_tests(
     backend : {"plda", "cosine", "euclidean"}
     model : PldaBackend, optional
         For `plda` only.
-    sizes : sequence of int, optional
-        Numbers of test speakers of singling out.
     length : int
         Utterances per test: this many consecutive ones of a speaker, in the order of utt2spk, are
         averaged; the rest of a speaker's utterances is left out.
@@ -183,71 +174,292 @@ def rank_tests(
     allow_missing : bool
         Leave out utterances that have no vector, and count them.
     replicates, seed : int
-        Of the intervals of singling out (0: none), and of its draws.
-    job : (int, int), optional
-        Number of the job, from 1, and of jobs: compare only this part of the speakers who are not
-        tested; the first job also compares those who are.
-    progress : callable, optional
-        Is told how many speakers are compared, of how many.
-
-    Returns
-    -------
-    RankedTests
-
-    Raises
-    ------
-    PrivacyEvalError
-        Unless allowed, an utterance without vector; no test speaker who is enrolled, or none with
-        `length` utterances; distractors who are enrolled or tested; inconsistent dimensions; scores
-        beyond float32's range.
+        Of intervals (0: none), and of draws.
     """
-    listed, n_enrollment = read_utt2spk(utt2spk), gallery.size
-    speaker_of, galleries = _compared(listed, tests, (gallery, distractors), allow_missing)
-    gallery, *more = galleries
-    members = gallery.enrollment.members
-    for of in more:
-        others = {*members, *speaker_of.values()}
-        if both := sorted(others & set(of.enrollment.members)):
+
+    gallery: Gallery
+    tests: Vectors
+    utt2spk: Path | Loaded
+    backend: BackendName = "plda"
+    model: PldaBackend | None = None
+    length: int = 1
+    distractors: Gallery | None = None
+    allow_missing: bool = False
+    replicates: int = 0
+    seed: int = 0
+
+    def rank(
+        self,
+        sizes: Sequence[int] | None = None,
+        job: tuple[int, int] | None = None,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> RankedTests:
+        """Count how many speakers of the gallery outscore the right one of each test.
+
+        Speakers who are not tested are compared in blocks, so that memory does not grow with the
+        gallery beyond its vectors.
+
+        Parameters
+        ----------
+        sizes : sequence of int, optional
+            Numbers of test speakers of singling out.
+        job : (int, int), optional
+            Number of the job, from 1, and of jobs: compare only this part of the speakers who are
+            not tested; the first job also compares those who are.
+        progress : callable, optional
+            Is told how many speakers are compared, of how many.
+
+        Returns
+        -------
+        RankedTests
+
+        Raises
+        ------
+        PrivacyEvalError
+            Unless allowed, an utterance without vector; no test speaker who is enrolled, or none
+            with `length` utterances; distractors who are enrolled or tested; inconsistent
+            dimensions; scores beyond float32's range.
+        """
+        listed = read_utt2spk(self.utt2spk)
+        speaker_of, galleries = self._compared(listed)
+        gallery, *more = galleries
+        members = gallery.enrollment.members
+        for of in more:
+            others = {*members, *speaker_of.values()}
+            if both := sorted(others & set(of.enrollment.members)):
+                raise PrivacyEvalError(
+                    f"{of.enrollment.path}: {len(both)} distractors are enrolled or test speakers: "
+                    f"{abbreviate(both)}"
+                )
+        utterances = whole_tests(speaker_of, members, self.length)
+        if not utterances:
             raise PrivacyEvalError(
-                f"{of.enrollment.path}: {len(both)} distractors are enrolled or test speakers: "
-                f"{abbreviate(both)}"
+                f"{self.utt2spk}: no speaker is enrolled in {gallery.enrollment.path} and has "
+                f"{self.length} utterances"
             )
-    utterances = whole_tests(speaker_of, members, length)
-    if not utterances:
-        raise PrivacyEvalError(
-            f"{utt2spk}: no speaker is enrolled in {gallery.enrollment.path} and has {length} "
-            "utterances"
+        conversations = Conversations(self.tests, utterances, self.length)
+        used, of_test = conversations.used, conversations.speaker
+        number, jobs = job or (1, 1)
+        with self._located():
+            score = self._scorer(conversations)
+            self.tests.warn_if_equal(used)
+            for each in galleries:
+                each.rows()
+            known, beaten = _count_beaters(
+                galleries, conversations, score, (number, jobs), progress
+            )
+        drawn = {"replicates": self.replicates, "seed": self.seed}
+        return ranked(
+            utterances,
+            of_test,
+            beaten,
+            sum(len(each.enrollment.members) for each in galleries),
+            inputs="" if job is None else self._digest(speaker_of, galleries, sizes),
+            jobs=jobs,
+            done=(number,),
+            n_distractors=sum(len(of.enrollment.members) for of in more),
+            not_enrolled=tuple(sorted({*speaker_of.values()} - members.keys())),
+            utterances_left_out=len(listed) - len(used),
+            length=self.length,
+            without_vector=len(listed) - len(speaker_of) + self.gallery.size - gallery.size,
+            singling_out=singling_out_curve(known, of_test, sizes or GALLERY_SIZES, **drawn),
+            enrollment_utterances=sum(each.size for each in galleries),
         )
-    conversations = Conversations(tests, utterances, length)
-    used, of_test = conversations.used, conversations.speaker
-    number, jobs = job or (1, 1)
-    with located(f"{gallery.vectors.path}, {tests.path}"):
-        score = conversations.scorer(utt2spk, backend, model)
-        tests.warn_if_equal(used)
-        for each in galleries:
-            each.rows()
-        known, beaten = count_beaters(galleries, conversations, score, (number, jobs), progress)
-    drawn = {"replicates": replicates, "seed": seed}
-    made_of = (galleries, tests, speaker_of, (backend, model), (sizes, length, replicates, seed))
-    return ranked(
-        utterances,
-        of_test,
-        beaten,
-        sum(len(each.enrollment.members) for each in galleries),
-        inputs="" if job is None else _digest(*made_of),
-        jobs=jobs,
-        done=(number,),
-        n_distractors=sum(len(of.enrollment.members) for of in more),
-        not_enrolled=tuple(sorted({*speaker_of.values()} - members.keys())),
-        utterances_left_out=len(listed) - len(used),
-        length=length,
-        without_vector=len(listed) - len(speaker_of) + n_enrollment - gallery.size,
-        singling_out=singling_out_curve(known, of_test, sizes or GALLERY_SIZES, **drawn),
-        enrollment_utterances=sum(each.size for each in galleries),
-    )
+
+    def groups(self, labels: Labels) -> tuple[dict[str, str], list[str]]:
+        """Look up the groups of all enrolled and test speakers; also return those without one,
+        except distractors.
+
+        Parameters
+        ----------
+        labels : Labels
+
+        Returns
+        -------
+        group_of : dict of str to str
+        without : list of str
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `Labels.of_speakers`.
+        """
+        enrolled = [g.enrollment.members for g in (self.gallery, self.distractors) if g is not None]
+        members = {u: s for of in enrolled for s, utterances in of.items() for u in utterances}
+        group_of, without = labels.groups({**members, **read_utt2spk(self.utt2spk)})
+        more = {speaker for of in enrolled[1:] for speaker in of}
+        return group_of, [speaker for speaker in without if speaker not in more]
+
+    def identify_groups(
+        self, group_of: Mapping[str, str], rank: int = 1
+    ) -> dict[str, GroupLinkage]:
+        """Compute how often the test speakers of each group are identified among its enrolled
+        ones, in the group's own gallery.
+
+        Parameters
+        ----------
+        group_of : mapping of str to str
+            Groups of speakers; others are in no gallery.
+        rank : int
+            Number of top scores among which the right speaker must be.
+
+        Returns
+        -------
+        dict of str to GroupLinkage
+            Sorted by name.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `rank`.
+        """
+        speaker_of, galleries = self._compared(read_utt2spk(self.utt2spk))
+        speakers = [s for each in galleries for s in each.enrollment.members]
+        speakers += speaker_of.values()
+        groups, ranks = {}, {}
+        for group in sorted({group_of[s] for s in speakers if s in group_of}):
+            own = [
+                each.of(s for s in each.enrollment.members if group_of.get(s) == group)
+                for each in galleries
+            ]
+            of_group = {u: s for u, s in speaker_of.items() if group_of.get(s) == group}
+            utterances = whole_tests(of_group, own[0].enrollment.members, self.length)
+            n_enrolled = sum(len(each.enrollment.members) for each in own)
+            conversations = Conversations(self.tests, utterances, self.length)
+            n_tests = len(conversations.used) // self.length
+            groups[group] = GroupLinkage(n_tests, len(utterances), n_enrolled)
+            if utterances and n_enrolled > 1:
+                with self._located():
+                    score = self._scorer(conversations)
+                    _, beaten = _count_beaters(own, conversations, score)
+                ranks[group] = ranked(utterances, conversations.speaker, beaten, n_enrolled)
+        equal = min((of.n_enrolled for of in ranks.values()), default=0)
+        for group, of in ranks.items():
+            drawn = self.replicates if len(of.test_speakers) >= MIN_TESTED else 0
+            attack = identified(of, sorted({equal, of.n_enrolled}), rank, drawn, self.seed)
+            groups[group] = replace(
+                groups[group],
+                sizes=attack.sizes,
+                linkage=tuple(attack.linkage.tolist()),
+                intervals=tuple((i.low, i.high) for i in attack.bounds),
+            )
+        return groups
+
+    def amounts(
+        self,
+        lengths: Sequence[int],
+        *,
+        scorer: Callable[[Gallery], Callable[[Conversations], FloatArray]] | None = None,
+        tried: Container[str] | None = None,
+        known: KnownSpeech = KnownSpeech(),
+    ) -> AmountCurve:
+        """Compute error rates of tests of several numbers of utterances, whose vectors are
+        averaged. Distractors are left out.
+
+        Parameters
+        ----------
+        lengths : sequence of int
+            Utterances per test.
+        scorer : callable, optional
+            Instead of a back end: takes the gallery, and returns what scores all of its speakers
+            with tests, a float array of shape (enrolled, tests).
+        tried : container of str, optional
+            The test utterances, by default all of `utt2spk`.
+        known : KnownSpeech
+
+        Returns
+        -------
+        AmountCurve
+
+        Raises
+        ------
+        PrivacyEvalError
+            An utterance without a vector; what `scorer` raises; a score that is not finite; as
+            `amount_curve`.
+        """
+        speaker_of, (gallery, *_) = self._compared(read_utt2spk(self.utt2spk))
+        speaker_of = {u: s for u, s in speaker_of.items() if tried is None or u in tried}
+        column = {speaker: number for number, speaker in enumerate(gallery.enrollment.members)}
+
+        def scored(group_of: Mapping[str, str]) -> Iterator[tuple[int, Tests]]:
+            for length in sorted(set(lengths)):
+                utterances = whole_tests(speaker_of, column, length, group_of)
+                if not utterances:
+                    yield length, (np.empty((0, len(column))), np.empty(0, dtype=np.int64))
+                    continue
+                tests = Conversations(self.tests, utterances, length)
+                scores: NDArray[np.floating] = (
+                    score(tests) if score else self._scorer(tests)(gallery)
+                )
+                if not np.isfinite(scores).all():
+                    raise PrivacyEvalError("scores must be finite numbers")
+                own = np.array([column[speaker] for speaker in utterances])[tests.speaker]
+                yield length, (scores.T, own, *known.of_tests(tests.used, length))
+
+        drawn = {"replicates": self.replicates, "seed": self.seed}
+        with self._located():
+            score = scorer(gallery) if scorer else None
+            within = dict(scored(known.sessions) if known.sessions else ())
+            with located(self.utt2spk):
+                of_lengths = dict(scored(speaker_of))
+                return amount_curve(of_lengths, list(column), within_sessions=within, **drawn)
+
+    def _located(self) -> AbstractContextManager[None]:
+        return located(f"{self.gallery.vectors.path}, {self.tests.path}")
+
+    def _compared(self, speaker_of: Mapping[str, str]) -> tuple[Mapping[str, str], list[Gallery]]:
+        """Return test utterances and galleries, if allowed without what has no vectors."""
+        galleries = [each for each in (self.gallery, self.distractors) if each is not None]
+        if not self.allow_missing:
+            return speaker_of, galleries
+        present = {u: speaker for u, speaker in speaker_of.items() if u in self.tests}
+        return present, [each.present() for each in galleries]
+
+    def _scorer(self, conversations: Conversations) -> Callable[[Gallery], FloatMatrix]:
+        """Prepare tests; return what scores every speaker of a gallery with every test: float
+        array, shape (enrolled, tests).
+
+        Raises
+        ------
+        PrivacyEvalError
+            Also when called: an utterance without vector; inconsistent dimensions.
+        """
+        rows = self.tests.rows(conversations.used, str(self.utt2spk))
+        vectors, length = self.tests.matrix[rows], conversations.length
+        if length > 1:
+            counts = np.full(len(vectors) // length, length)
+            vectors = means_of_runs(vectors, np.arange(len(vectors)), counts)
+            if self.backend != "plda":  # which normalizes the means' lengths itself
+                vectors = normalize_length(vectors, scale_up=False)
+        scored = trial_scorer(vectors, backend=self.backend, model=self.model)
+
+        def score(gallery: Gallery) -> FloatMatrix:
+            counts = np.array([*map(len, gallery.enrollment.members.values())], dtype=np.int64)
+            return scored(means_of_runs(gallery.vectors.matrix, gallery.rows(), counts), counts)
+
+        return score
+
+    def _digest(
+        self,
+        speaker_of: Mapping[str, str],
+        galleries: Sequence[Gallery],
+        sizes: Sequence[int] | None,
+    ) -> str:
+        """SHA-256 of all that ranks are made of, in the order that jobs split it."""
+        options = repr((sizes, self.length, self.replicates, self.seed))
+        lines = (f"{u} {s}" for u, s in speaker_of.items())
+        parts = [self.tests.digest, self.backend, options, *lines]
+        for gallery in galleries:
+            lines = (f"{s} {' '.join(u)}" for s, u in gallery.enrollment.members.items())
+            parts += [gallery.vectors.digest, *lines]
+        if self.model is not None:
+            plda, mean, transform = self.model.plda, self.model.mean, self.model.transform
+            for a in (plda.mean, plda.transform, plda.psi, mean, transform):
+                parts.append("" if a is None else digest(np.ascontiguousarray(a).tobytes()))
+        return digest("\n".join(parts).encode())
 
 
-def count_beaters(
+def _count_beaters(
     galleries: Sequence[Gallery],
     conversations: Conversations,
     score: Callable[[Gallery], FloatMatrix],
@@ -262,9 +474,9 @@ def count_beaters(
         The first has all test speakers.
     conversations : Conversations
     score : callable
-        Its `Conversations.scorer`.
+        Scores a gallery with the tests.
     job, progress
-        See `rank_tests`.
+        See `GalleryTests.rank`.
 
     Returns
     -------
@@ -308,26 +520,6 @@ def _blocks(
             yield gallery.of(names[start : start + step])
 
 
-def _digest(
-    galleries: Sequence[Gallery],
-    tests: Vectors,
-    speaker_of: Mapping[str, str],
-    backend: tuple[BackendName, PldaBackend | None],
-    options: tuple[object, ...],
-) -> str:
-    """SHA-256 of all that ranks are made of, in the order that jobs split it."""
-    name, model = backend
-    parts = [tests.digest, name, repr(options), *(f"{u} {s}" for u, s in speaker_of.items())]
-    for gallery in galleries:
-        lines = (f"{s} {' '.join(u)}" for s, u in gallery.enrollment.members.items())
-        parts += [gallery.vectors.digest, *lines]
-    if model is not None:
-        plda = model.plda
-        arrays = (plda.mean, plda.transform, plda.psi, model.mean, model.transform)
-        parts += ["" if a is None else digest(np.ascontiguousarray(a).tobytes()) for a in arrays]
-    return digest("\n".join(parts).encode())
-
-
 def whole_tests(
     speaker_of: Mapping[str, str],
     enrolled: Container[str],
@@ -357,241 +549,3 @@ def whole_tests(
         if kept and speaker in enrolled:
             whole[speaker] = kept
     return whole
-
-
-def _compared(
-    speaker_of: Mapping[str, str],
-    tests: Vectors,
-    galleries: Iterable[Gallery | None],
-    allow_missing: bool,
-) -> tuple[Mapping[str, str], list[Gallery]]:
-    """Return test utterances and galleries, if allowed without what has no vectors."""
-    given = [gallery for gallery in galleries if gallery is not None]
-    if not allow_missing:
-        return speaker_of, given
-    present = {utterance: s for utterance, s in speaker_of.items() if utterance in tests}
-    return present, [gallery.present() for gallery in given]
-
-
-def _enrolled(gallery: Gallery) -> tuple[FloatMatrix, IntArray]:
-    """Average the vectors of every enrolled speaker."""
-    counts = np.array([len(some) for some in gallery.enrollment.members.values()], dtype=np.int64)
-    return means_of_runs(gallery.vectors.matrix, gallery.rows(), counts), counts
-
-
-def _conversations(vectors: FloatMatrix, length: int, backend: BackendName) -> FloatMatrix:
-    """Average consecutive vectors; the PLDA back end normalizes the means' lengths itself."""
-    if length == 1:
-        return vectors
-    counts = np.full(len(vectors) // length, length)
-    means = means_of_runs(vectors, np.arange(len(vectors)), counts)
-    return means if backend == "plda" else normalize_length(means, scale_up=False)
-
-
-def groups_of_gallery(
-    gallery: Gallery, utt2spk: Path | Loaded, labels: Labels, distractors: Gallery | None = None
-) -> tuple[dict[str, str], list[str]]:
-    """Look up the groups of all enrolled and test speakers; also return those without one.
-
-    Parameters
-    ----------
-    gallery : Gallery
-    utt2spk : Path or Loaded
-        The test utterances and their speakers.
-    labels : Labels
-    distractors : Gallery, optional
-        Those without a group are in no gallery, and not returned.
-
-    Returns
-    -------
-    group_of : dict of str to str
-    without : list of str
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `Labels.of_speakers`.
-    """
-    enrolled = [g.enrollment.members for g in (gallery, distractors) if g is not None]
-    members = {u: s for of in enrolled for s, utterances in of.items() for u in utterances}
-    group_of, without = labels.groups({**members, **read_utt2spk(utt2spk)})
-    more = set() if distractors is None else {*distractors.enrollment.members}
-    return group_of, [speaker for speaker in without if speaker not in more]
-
-
-def identify_groups(
-    gallery: Gallery,
-    tests: Vectors,
-    utt2spk: Path | Loaded,
-    group_of: Mapping[str, str],
-    *,
-    backend: BackendName = "plda",
-    model: PldaBackend | None = None,
-    rank: int = 1,
-    length: int = 1,
-    distractors: Gallery | None = None,
-    allow_missing: bool = False,
-    replicates: int = 0,
-    seed: int = 0,
-) -> dict[str, GroupLinkage]:
-    """Compute how often the test speakers of each group are identified among its enrolled ones.
-
-    Parameters
-    ----------
-    gallery, tests, utt2spk, backend, model, length, distractors, allow_missing
-        See `galleries.rank_tests`.
-    group_of : mapping of str to str
-        Groups of speakers; others are in no gallery.
-    rank : int
-        Number of top scores among which the right speaker must be.
-    replicates, seed : int
-        Of the intervals, see `Identification.intervals`; 0 for none.
-
-    Returns
-    -------
-    dict of str to GroupLinkage
-        Sorted by name.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `galleries.rank_tests`.
-    """
-    listed, sides = read_utt2spk(utt2spk), (gallery, distractors)
-    speaker_of, galleries = _compared(listed, tests, sides, allow_missing)
-    speakers = [s for each in galleries for s in each.enrollment.members] + [*speaker_of.values()]
-    groups, ranks = {}, {}
-    for group in sorted({group_of[s] for s in speakers if s in group_of}):
-        own = [
-            each.of(s for s in each.enrollment.members if group_of.get(s) == group)
-            for each in galleries
-        ]
-        of_group = {u: s for u, s in speaker_of.items() if group_of.get(s) == group}
-        utterances = whole_tests(of_group, own[0].enrollment.members, length)
-        n_enrolled = sum(len(each.enrollment.members) for each in own)
-        conversations = Conversations(tests, utterances, length)
-        n_tests = len(conversations.used) // length
-        groups[group] = GroupLinkage(n_tests, len(utterances), n_enrolled)
-        if utterances and n_enrolled > 1:
-            with located(f"{gallery.vectors.path}, {tests.path}"):
-                score = conversations.scorer(utt2spk, backend, model)
-                _, beaten = count_beaters(own, conversations, score)
-            ranks[group] = ranked(utterances, conversations.speaker, beaten, n_enrolled)
-    equal = min((of.n_enrolled for of in ranks.values()), default=0)
-    for group, of in ranks.items():
-        drawn = replicates if len(of.test_speakers) >= MIN_TESTED else 0
-        attack = identified(of, sorted({equal, of.n_enrolled}), rank, drawn, seed)
-        groups[group] = replace(
-            groups[group],
-            sizes=attack.sizes,
-            linkage=tuple(attack.linkage.tolist()),
-            intervals=tuple((i.low, i.high) for i in attack.bounds),
-        )
-    return groups
-
-
-@dataclass(frozen=True)
-class KnownSpeech:
-    """What is known of test utterances beside their speakers.
-
-    Attributes
-    ----------
-    seconds : mapping of str to float
-        Their durations; empty if they are not known.
-    sessions : mapping of str to str
-        Their sessions; empty if they are not known.
-    """
-
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    sessions: Mapping[str, str] = field(default_factory=dict)
-
-    def of_tests(self, used: Sequence[str], length: int) -> list[FloatArray]:
-        """Add up the seconds of tests, runs of `length` of the `used` utterances, if known."""
-        if not self.seconds:
-            return []
-        seconds = np.array([self.seconds[utterance] for utterance in used])
-        return [seconds.reshape(-1, length).sum(axis=1)]
-
-    def beside(self, trials: Trials) -> Trials:
-        """Add the columns `seconds` and `session`, as far as they are known."""
-        columns: dict[str, Any] = {}
-        if self.seconds:
-            seconds = [self.seconds.get(name, np.nan) for name in trials.utterance.names]
-            columns["seconds"] = np.array(seconds)[trials.utterance.codes]
-        if self.sessions:
-            columns["session"] = trials.utterance.renamed(lambda u: self.sessions.get(u, ""))
-        return trials.with_columns(**columns)
-
-
-def amount_of_vectors(
-    gallery: Gallery,
-    tests: Vectors,
-    utt2spk: Path | Loaded,
-    lengths: Sequence[int],
-    *,
-    backend: BackendName = "plda",
-    model: PldaBackend | None = None,
-    scorer: Callable[[Gallery], Callable[[Conversations], FloatArray]] | None = None,
-    allow_missing: bool = False,
-    tried: Container[str] | None = None,
-    known: KnownSpeech = KnownSpeech(),
-    replicates: int = 0,
-    seed: int = 0,
-) -> AmountCurve:
-    """Compute error rates of tests of several numbers of utterances, whose vectors are averaged.
-
-    Parameters
-    ----------
-    gallery, tests, utt2spk, backend, model, allow_missing
-        See `rank_tests`.
-    lengths : sequence of int
-        Utterances per test.
-    scorer : callable, optional
-        Instead of a back end: takes the gallery, and returns what scores all of its speakers with
-        tests, a float array of shape (enrolled, tests).
-    tried : container of str, optional
-        The test utterances, by default all of `utt2spk`.
-    known : KnownSpeech
-    replicates, seed : int
-        See `amount_curve`.
-
-    Returns
-    -------
-    AmountCurve
-
-    Raises
-    ------
-    PrivacyEvalError
-        An utterance without a vector; what `scorer` raises; a score that is not finite; as
-        `amount_curve`.
-    """
-    speaker_of = {
-        u: s
-        for u, s in read_utt2spk(utt2spk).items()
-        if (tried is None or u in tried) and (not allow_missing or u in tests)
-    }
-    enrolled = gallery.present() if allow_missing else gallery
-    column = {speaker: number for number, speaker in enumerate(enrolled.enrollment.members)}
-
-    def scored(group_of: Mapping[str, str]) -> Iterator[tuple[int, Tests]]:
-        for length in sorted(set(lengths)):
-            utterances = whole_tests(speaker_of, column, length, group_of)
-            if not utterances:
-                yield length, (np.empty((0, len(column))), np.empty(0, dtype=np.int64))
-                continue
-            of_length = Conversations(tests, utterances, length)
-            scores: NDArray[np.floating] = (
-                score(of_length) if score else of_length.scorer(utt2spk, backend, model)(enrolled)
-            )
-            if not np.isfinite(scores).all():
-                raise PrivacyEvalError("scores must be finite numbers")
-            own = np.array([column[speaker] for speaker in utterances])[of_length.speaker]
-            yield length, (scores.T, own, *known.of_tests(of_length.used, length))
-
-    drawn = {"replicates": replicates, "seed": seed}
-    with located(f"{gallery.vectors.path}, {tests.path}"):
-        score = scorer(enrolled) if scorer else None
-        within = dict(scored(known.sessions) if known.sessions else ())
-        with located(utt2spk):
-            of_lengths = dict(scored(speaker_of))
-            return amount_curve(of_lengths, list(column), within_sessions=within, **drawn)

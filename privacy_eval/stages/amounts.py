@@ -256,7 +256,7 @@ class _Amounts:
     ) -> AmountCurve:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
-        from ..asv.galleries import Gallery, amount_of_vectors
+        from ..asv.galleries import Gallery, GalleryTests
 
         model, access = self.condition.asv_model, self.asv.access
         speakers = trials.enrolled.used
@@ -267,27 +267,23 @@ class _Amounts:
                 f"{enrollment.path}: {len(unknown)} speakers of {paths['trials']} are not "
                 f"enrolled: {abbreviate(unknown)}"
             )
-        enrolled, lengths = replace(enrollment, members=members), self.options.sentences
-        options: dict[str, Any] = {
+        enrolled, options, scorer = replace(enrollment, members=members), self.options, None
+        compared: dict[str, Any] = {
             "allow_missing": access.allow_missing,
-            "tried": {*trials.utterance.used},
-            "known": known,
-            "replicates": self.options.bootstrap,
-            "seed": self.options.seed,
+            "replicates": options.bootstrap,
+            "seed": options.seed,
         }
         if self.aligned is not None:
             attack = self.aligned.attack(paths, trials)
-            gallery, options["scorer"] = Gallery(attack.enrolled, enrolled), attack.scorer
-            return amount_of_vectors(gallery, attack.tried, utt2spk, lengths, **options)
-        return amount_of_vectors(
-            Gallery(self.asv.compared_vectors(model, paths["enrollment_vectors"]), enrolled),
-            self.asv.compared_vectors(model, paths["trial_vectors"]),
-            utt2spk,
-            lengths,
-            backend=self.asv.default_backend(model),
-            model=self.asv.backend(model, self.anon_suffix),
-            **options,
-        )
+            sides, scorer = (attack.enrolled, attack.tried), attack.scorer
+        else:
+            names = (paths[f"{role}_vectors"] for role in ("enrollment", "trial"))
+            first, second = (self.asv.compared_vectors(model, path) for path in names)
+            sides, compared["backend"] = (first, second), self.asv.default_backend(model)
+            compared["model"] = self.asv.backend(model, self.anon_suffix)
+        tests = GalleryTests(Gallery(sides[0], enrolled), sides[1], utt2spk, **compared)
+        tried = {*trials.utterance.used}
+        return tests.amounts(options.sentences, scorer=scorer, tried=tried, known=known)
 
 
 def _amounts(experiment: Experiment, options: AmountOptions) -> Iterator[_Amounts]:
