@@ -10,7 +10,6 @@ correlated.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -164,8 +163,8 @@ def audit_utterance(audio: Audio, original: Audio | None) -> AuditedUtterance:
                 f"{raw.seconds:.2f} s ({raw.share:.1%}), {raw.delay:+.3f} s late, correlation "
                 f"{raw.correlation:.2f}"
             )
-    digest = hashlib.sha256(np.ascontiguousarray(samples, np.float64).tobytes()).hexdigest()
-    return AuditedUtterance("", "", problems, seconds, ratio, clipped, raw, samples_digest=digest)
+    sha256 = digest(np.ascontiguousarray(samples, np.float64).tobytes())
+    return AuditedUtterance("", "", problems, seconds, ratio, clipped, raw, samples_digest=sha256)
 
 
 def file_tags(content: bytes) -> dict[str, str]:
@@ -281,7 +280,7 @@ def _audit_some(folders: AudioFolders, ids: Sequence[str]) -> list[AuditedUttera
             one = replace(one, problems={**one.problems, CHANNELS: " and ".join(stereo)})
         if path is not None:
             content = path.read_bytes()
-            one = replace(one, bytes_digest=hashlib.sha256(content).hexdigest())
+            one = replace(one, bytes_digest=digest(content))
             if tags := file_tags(content):
                 text = abbreviate([f"{name}={value}" for name, value in tags.items()])
                 one = replace(one, problems={**one.problems, TAGS: printable(shorten(text))})
