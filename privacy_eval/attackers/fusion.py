@@ -8,7 +8,7 @@ lowest. The minimum is what was measured, so it is reported first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any
@@ -91,13 +91,15 @@ def fuse_scores(
     if given.ndim != 2 or not len(given) == labels.size == sides[0].size == sides[1].size:
         raise ValueError("scores, labels and speakers are of different numbers of trials")
     fused = np.empty(len(given))
-    for pair, scored, training in _splits(*sides, folds):
+    low, high = np.minimum(*sides), np.maximum(*sides)
+    for a, b in combinations_with_replacement(range(folds), 2):
+        scored = (low == a) & (high == b)
         if scored.any():
+            training = (low != a) & (low != b) & (high != a) & (high != b)
             try:
                 weights, offset = train_fusion(given[training], labels[training], attackers)
             except PrivacyEvalError as error:
-                a, b = (fold + 1 for fold in pair)
-                left_out = f"fold {a}" if a == b else f"folds {a} and {b}"
+                left_out = f"fold {a + 1}" if a == b else f"folds {a + 1} and {b + 1}"
                 raise PrivacyEvalError(
                     f"without the speakers of {left_out} of {folds}: {error}"
                 ) from error
@@ -180,16 +182,6 @@ def train_fusion(
     solution = _minimize(columns, labels)
     weights = solution[:-1] / deviation
     return weights, float(solution[-1] - weights @ mean)
-
-
-def _splits(
-    enrolled: IntArray, trial: IntArray, folds: int
-) -> Iterator[tuple[tuple[int, int], BoolArray, BoolArray]]:
-    """Yield two folds, the trials between them, and the trials without a speaker of either."""
-    low, high = np.minimum(enrolled, trial), np.maximum(enrolled, trial)
-    for a, b in combinations_with_replacement(range(folds), 2):
-        others = (low != a) & (low != b) & (high != a) & (high != b)
-        yield (a, b), (low == a) & (high == b), others
 
 
 def _minimize(columns: FloatArray, labels: BoolArray) -> FloatArray:
@@ -337,9 +329,16 @@ def strongest(
     (0, (0, 1), True)
     """
     if isinstance(attackers, Mapping):
-        trials = {name: Trials.of(of) for name, of in attackers.items()}
-        eers, drawn_eers = _bootstrapped(trials, bootstrap, seed)
-        return replace(strongest(eers, drawn_eers), eers=dict(zip(attackers, eers, strict=True)))
+        trials = [Trials.of(of) for of in attackers.values()]
+        if len({repr([side.used for side in of.speakers]) for of in trials}) > 1:
+            raise PrivacyEvalError(
+                f"the trials of {abbreviate([*attackers])} are of different speakers: select() the "
+                "same"
+            )
+        eers = [kaldi_eer(of.scores).value for of in trials]
+        options: dict[str, Any] = {"replicates": bootstrap, "seed": seed, "metrics": ["exact eer"]}
+        draws = [speaker_bootstrap(of, **options).values["exact eer"] for of in trials]
+        return replace(strongest(eers, draws), eers=dict(zip(attackers, eers, strict=True)))
     given, drawn = (as_array(x, "estimates", np.float64) for x in (attackers, replicates))
     if given.ndim != 1 or drawn.ndim != 2 or len(given) != len(drawn) or not len(given):
         raise ValueError(
@@ -367,17 +366,3 @@ def strongest(
         tuple(map(int, rivals)),
         {str(place): eer for place, eer in enumerate(given.tolist())},
     )
-
-
-def _bootstrapped(
-    attackers: Mapping[str, Trials], replicates: int, seed: int
-) -> tuple[list[float], list[FloatArray]]:
-    """Compute the EERs of attackers, and those of the same draws of speakers."""
-    if len({repr([side.used for side in of.speakers]) for of in attackers.values()}) > 1:
-        raise PrivacyEvalError(
-            f"the trials of {abbreviate([*attackers])} are of different speakers: select() the same"
-        )
-    eers = [kaldi_eer(of.scores).value for of in attackers.values()]
-    options: dict[str, Any] = {"replicates": replicates, "seed": seed, "metrics": ["exact eer"]}
-    drawn = [speaker_bootstrap(of, **options) for of in attackers.values()]
-    return eers, [of.values["exact eer"] for of in drawn]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted
 from ..io.files import OPEN_END, digest, relative
-from ..io.inputs import Inputs
 from ..io.names import look_alike
 from ..io.score_formats import line_limit
 from ..io.scores import read_scores, read_trials
@@ -127,7 +126,12 @@ def check_tree(
         of_teams = AsvSystems(access, protocol, teams if systems else ())
         products = measure_products(Experiment([*systems], out or access.results, of_teams))
         measures = current_records(products, MeasureRecord, access.inputs, "")
-        scores = _score_files(present.values(), errors, digests, access.inputs)
+        scores = []  # records that tell only which scores they are of
+        for c in present.values():
+            if c.scores is not None and c.trials is not None and c not in errors:
+                sha256 = digests.get(c) or access.inputs.sha256(c.scores)
+                made_of = {"inputs": {"scores": {"sha256": sha256}}}
+                scores.append(VerificationRecord(c.condition, {}, {}, provenance=made_of))
         results = Results(protocol, tuple(scores), measures=tuple(measures[0]), **found)
         findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
@@ -253,20 +257,6 @@ def _recognition(
     yield from _fewer_than_others(systems)
 
 
-def _score_files(
-    present: Iterable[ConditionFiles],
-    unusable: Collection[ConditionFiles],
-    digests: Mapping[ConditionFiles, str],
-    inputs: Inputs,
-) -> Iterator[VerificationRecord]:
-    """Yield records that tell only which scores they are of, by the digests if these were read."""
-    for c in present:
-        if c.scores is not None and c.trials is not None and c not in unusable:
-            sha256 = digests.get(c) or inputs.sha256(c.scores)
-            made_of = {"inputs": {"scores": {"sha256": sha256}}}
-            yield VerificationRecord(c.condition, {}, {}, provenance=made_of)
-
-
 def _with_caveats(results: Results) -> Iterator[Finding]:
     """Yield the caveats of records that follow from others, and what ends them."""
     for r in results.records():
@@ -378,7 +368,7 @@ def check_scores(
     errors: dict[ConditionFiles, Exception] = {}
     findings: list[Finding] = []
     digests: dict[ConditionFiles, str] = {}
-    done = 0
+    done, inputs = 0, access.inputs
     for of_set in trial_sets.values():
         keys: dict[Path, Trials] = {}
         first_with: dict[str, ConditionFiles] = {}
@@ -387,8 +377,13 @@ def check_scores(
             for c in group:
                 done += 1
                 try:
-                    trials = _read(c, keys, access, read, ids)
-                    if trials is not None:
+                    path, key = scores_and_key(c, access.tree, inputs)
+                    if key not in keys:
+                        keys[key] = read_trials(inputs.load(key), format="kaldi")
+                    if read:
+                        inputs.sha256(path, line_limit(key, len(keys[key])))
+                        found = read_scores(inputs.load(path), format="kaldi")
+                        trials = pair(found, keys[key], allow_missing=access.allow_missing, ids=ids)
                         findings += _implausible(c, trials, scores)
                 except Exception as error:  # whatever is wrong with one submission
                     errors[c] = error
@@ -396,25 +391,6 @@ def check_scores(
                     progress(done, len(readable), f"{c.condition.system} {c.condition.label}")
             findings += _compare(scores, first_with, digests)
     return errors, findings, digests
-
-
-def _read(
-    c: ConditionFiles,
-    keys: dict[Path, Trials],
-    access: TreeAccess,
-    read: bool,
-    ids: Sequence[str],
-) -> Trials | None:
-    """Read a condition's trial key, unless it is one of `keys`, and its scores."""
-    inputs = access.inputs
-    path, key = scores_and_key(c, access.tree, inputs)
-    if key not in keys:
-        keys[key] = read_trials(inputs.load(key), format="kaldi")
-    if not read:
-        return None
-    inputs.sha256(path, line_limit(key, len(keys[key])))
-    scores = read_scores(inputs.load(path), format="kaldi")
-    return pair(scores, keys[key], allow_missing=access.allow_missing, ids=ids)
 
 
 def _implausible(c: ConditionFiles, trials: Trials, others: list[_Scores]) -> Iterator[Finding]:

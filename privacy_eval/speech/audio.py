@@ -53,15 +53,9 @@ _BLOCK_SAMPLES = 1 << 20
 #: Decoded beyond full scale where it was loud; as integers, the library would turn that around.
 _COMPRESSED = ("MPEG_LAYER_III", "VORBIS", "OPUS")
 _SUBTYPES = {
-    "PCM_16": "int16",
-    "PCM_U8": "int16",
-    "PCM_S8": "int16",
-    "PCM_24": "int32",
-    "PCM_32": "int32",
-    "FLOAT": "float32",
-    "DOUBLE": "float32",
-    **dict.fromkeys(("ULAW", "ALAW"), "int16"),
-    **dict.fromkeys(_COMPRESSED, "float32"),
+    **dict.fromkeys(("PCM_16", "PCM_U8", "PCM_S8", "ULAW", "ALAW"), "int16"),
+    **dict.fromkeys(("PCM_24", "PCM_32"), "int32"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", *_COMPRESSED), "float32"),
 }
 #: How an audio file begins; the formats that are read, first.
 _BEGINNINGS = {
