@@ -337,12 +337,9 @@ class GalleryTests:
         for group, of in ranks.items():
             drawn = self.replicates if len(of.test_speakers) >= MIN_TESTED else 0
             attack = identified(of, sorted({equal, of.n_enrolled}), rank, drawn, self.seed)
-            groups[group] = replace(
-                groups[group],
-                sizes=attack.sizes,
-                linkage=tuple(attack.linkage.tolist()),
-                intervals=tuple((i.low, i.high) for i in attack.bounds),
-            )
+            sizes, linkage = attack.sizes, tuple(attack.linkage.tolist())
+            bounds = tuple((i.low, i.high) for i in attack.bounds)
+            groups[group] = replace(groups[group], sizes=sizes, linkage=linkage, intervals=bounds)
         return groups
 
     def amounts(

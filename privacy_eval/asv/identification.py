@@ -413,14 +413,10 @@ def identify(
     curve = singling_out_curve(
         scores[:, tested].T, speaker, gallery or GALLERY_SIZES, replicates=bootstrap, seed=seed
     )
-    ranks = ranked(
-        [names[place] for place in tested],
-        speaker,
-        np.array([beaters(scores, own, compare) for compare in COMPARED]),
-        len(names),
-        utterances_left_out=len(trials.utterance.used) - len(own),
-        singling_out=curve,
-    )
+    people, left_out = [names[place] for place in tested], len(trials.utterance.used) - len(own)
+    counts = np.array([beaters(scores, own, compare) for compare in COMPARED])
+    columns = people, speaker, counts, len(names)
+    ranks = ranked(*columns, utterances_left_out=left_out, singling_out=curve)
     return identified(ranks, gallery, rank, bootstrap, seed)
 
 

@@ -413,13 +413,9 @@ class _People:
         np.add.at(joint, self.label, votes)
         uar = float(np.mean(np.diag(joint) / joint.sum(axis=1)))
         attack = int(np.sum(votes.argmax(axis=1) == self.label))
-        return AttributeInference(
-            uar=uar,
-            interval=self._interval(uar, votes, bootstrap),
-            bits=mutual_information(joint),
-            risk=inference_risk(self.names.size, attack, self._control()),
-            predictions=self.classes[predicted],
-        )
+        interval, bits = self._interval(uar, votes, bootstrap), mutual_information(joint)
+        risk = inference_risk(self.names.size, attack, self._control())
+        return AttributeInference(uar, interval, bits, risk, self.classes[predicted])
 
     def _interval(
         self, uar: float, votes: IntArray, bootstrap: tuple[int, int]

@@ -356,13 +356,9 @@ def strongest(
     ranks = (average_ranks(drawn[rivals]) - 0.5) / drawn.shape[1]
     level = np.quantile(ranks.max(axis=0), 1 - _TAIL)
     optimism = np.mean(given[drawn.argmin(axis=0)] - drawn.min(axis=0))
-    return Strongest(
-        best,
-        len(given),
-        float(given[best]),
-        float(optimism + drawn[best].mean()),
-        float(np.quantile(drawn, _TAIL, axis=1).min()),
-        float(np.quantile(drawn[rivals], level, axis=1).min()),
-        tuple(map(int, rivals)),
-        {str(place): eer for place, eer in enumerate(given.tolist())},
-    )
+    values = float(given[best]), float(optimism + drawn[best].mean())
+    lower = float(np.quantile(drawn, _TAIL, axis=1).min())
+    upper = float(np.quantile(drawn[rivals], level, axis=1).min())
+    of_each = {str(place): eer for place, eer in enumerate(given.tolist())}
+    alike = tuple(map(int, rivals))
+    return Strongest(best, len(given), *values, lower, upper, alike, of_each)

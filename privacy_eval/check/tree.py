@@ -173,38 +173,25 @@ def _conditions(
     """Yield a finding for every expected condition that cannot be evaluated."""
     asv, suffix = remedies.asv, team.anon_suffix
     for folder, condition in conditions:
-        c = present.get(condition)
+        c, incomplete = present.get(condition), (condition.label, team.name, INCOMPLETE)
         lacking = asv_scores.missing_inputs(condition, suffix, asv)
         remedy = remedies.of_scores(lacking, suffix)
         if c is None or (c.scores is None and not any(c.folder.glob("[sS]core*"))):
-            yield Finding(
-                NO_SCORES,
-                condition.label,
-                team.name,
-                INCOMPLETE,
-                None if asv.protocol.has_own_scoring else folder / "scores",
-                remedy=remedy,
-                detail="; ".join(map(str, lacking)),
-            )
+            file = None if asv.protocol.has_own_scoring else folder / "scores"
+            why = "; ".join(map(str, lacking))
+            yield Finding(NO_SCORES, *incomplete, file, remedy=remedy, detail=why)
         elif c.scores is not None and c.trials is None and not c.outside:
             tried = abbreviate([relative(path, asv.access.tree) for path in c.key_candidates])
+            item = f"{condition.label} (looked for {tried})"
             key = absent(partial(asv.access.find_key, condition, asv.protocol))
-            yield Finding(
-                NO_KEY,
-                f"{condition.label} (looked for {tried})",
-                team.name,
-                ERROR,
-                c.scores,
-                remedy=remedies.of_inputs(key, suffix),
-            )
+            remedy = remedies.of_inputs(key, suffix)
+            yield Finding(NO_KEY, item, team.name, ERROR, c.scores, remedy=remedy)
         elif c in errors:
             file = c.scores or c.folder
             error = failure(UNUSABLE, errors[c], item=condition.label, team=team.name, file=file)
             is_ours = asv_scores.has_computed_scores(c.folder, asv.access.inputs)
             if error.file == c.scores and is_ours and remedy == CREATABLE:
-                error = Finding(
-                    OUTDATED, condition.label, team.name, INCOMPLETE, file, remedy=remedy
-                )
+                error = Finding(OUTDATED, *incomplete, file, remedy=remedy)
             yield error
 
 
@@ -220,13 +207,9 @@ def _similarity(team: SystemUnderTest, remedies: Remedies) -> Iterator[Finding]:
         for trial_set in asv.protocol.trial_sets():
             lacking = similarity.missing_inputs(trial_set, part, suffix, asv)
             if lacking:
-                yield Finding(
-                    NO_SIMILARITY,
-                    f"{team.name} {trial_set.trials_name}{part.suffix}",
-                    status=INCOMPLETE,
-                    remedy=remedies.of_inputs(lacking, suffix),
-                    detail="; ".join(map(str, lacking)),
-                )
+                item = f"{team.name} {trial_set.trials_name}{part.suffix}"
+                remedy, why = remedies.of_inputs(lacking, suffix), "; ".join(map(str, lacking))
+                yield Finding(NO_SIMILARITY, item, "", INCOMPLETE, remedy=remedy, detail=why)
 
 
 def _recognition(

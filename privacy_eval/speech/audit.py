@@ -581,14 +581,10 @@ def look_at(
         f"level below {_QUIET:g} dB of full scale": level_db(averaged) < _QUIET,
         f"sampled below {GE2E_RATE} Hz, so without upper frequencies": averaged.rate < GE2E_RATE,
     }
-    return Recording(
-        path,
-        problem,
-        tuple(mark for mark, holds in marks.items() if holds),
-        samples.size / averaged.rate,
-        averaged.rate,
-        digest(f"{averaged.rate} ".encode() + samples.astype("<f4").tobytes()),
-    )
+    cautions = tuple(mark for mark, holds in marks.items() if holds)
+    rate, seconds = averaged.rate, samples.size / averaged.rate
+    sha256 = digest(f"{rate} ".encode() + samples.astype("<f4").tobytes())
+    return Recording(path, problem, cautions, seconds, rate, sha256)
 
 
 def _problem(averaged: Audio, first: Audio, *, uses_first: bool) -> str:

@@ -357,11 +357,7 @@ def _node(where: str, line: str) -> tuple[str, Node]:
     if not all(n.isascii() and n.isdigit() and len(n) < 10 for n in numbers.values()):
         raise PrivacyEvalError(f"{where}: expected whole numbers in {quoted!r}")
     text = values.get("input-node" if kind == "dim-range-node" else "input")
-    return names[0], Node(
-        kind,
-        f"{where}: {names[0]}",
-        () if kind == "input-node" or text is None else parse_descriptor(text, where),
-        names[1] if kind == "component-node" else "",
-        int(numbers.get("dim", 0)),
-        int(numbers.get("dim-offset", 0)),
-    )
+    terms = () if kind == "input-node" or text is None else parse_descriptor(text, where)
+    component = names[1] if kind == "component-node" else ""
+    dim, offset = (int(numbers.get(key, 0)) for key in ("dim", "dim-offset"))
+    return names[0], Node(kind, f"{where}: {names[0]}", terms, component, dim, offset)

@@ -140,14 +140,12 @@ def load_dnsmos(cache: Path | None = None) -> Dnsmos:
         A model is missing, or libraries, all in one command.
     """
     check_models(["dnsmos"], cache=cache)
-    sessions = [
-        OnnxSession(
-            load_model("dnsmos", number, cache=cache),
-            str(model_path("dnsmos", number, cache=cache)),
-        )
-        for number in (0, 1)
-    ]
-    return Dnsmos(*sessions)
+
+    def session(number: int) -> OnnxSession:
+        where = model_path("dnsmos", number, cache=cache)
+        return OnnxSession(load_model("dnsmos", number, cache=cache), str(where))
+
+    return Dnsmos(session(0), session(1))
 
 
 def _nine_seconds(samples: NDArray[np.float32]) -> list[NDArray[np.float32]]:
