@@ -407,15 +407,11 @@ def _reproducible(model: PldaBackend) -> PldaBackend:
     plda = model.plda
     of_plda = _signs(plda.transform * of_lda)
     # + 0.0: no negative zeros.
-    return PldaBackend(
-        Plda(
-            (plda.mean * of_lda).round(6) + 0.0,
-            (of_plda[:, None] * plda.transform * of_lda).round(6) + 0.0,
-            plda.psi.round(6),
-        ),
-        model.mean.round(5) + np.float32(0),
-        (of_lda[:, None].astype(np.float32) * model.transform).round(5) + np.float32(0),
-    )
+    mean = (plda.mean * of_lda).round(6) + 0.0
+    whitening = (of_plda[:, None] * plda.transform * of_lda).round(6) + 0.0
+    lda = (of_lda[:, None].astype(np.float32) * model.transform).round(5) + np.float32(0)
+    rounded = Plda(mean, whitening, plda.psi.round(6))
+    return PldaBackend(rounded, model.mean.round(5) + np.float32(0), lda)
 
 
 def _signs(rows: NDArray[np.floating]) -> Matrix:

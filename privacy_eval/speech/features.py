@@ -89,23 +89,20 @@ class MfccOptions:
     htk_compat: bool = False
 
     def __post_init__(self) -> None:
-        nyquist = self.sample_frequency / 2
+        within = 0 <= self.low_freq < self.highest <= self.sample_frequency / 2
+        least = min(self.dither, self.energy_floor)
         checks = {
             "sample-frequency must be 1000 to 192000": 1000 <= self.sample_frequency <= 192000,
             "sample-frequency must be whole": self.sample_frequency == int(self.sample_frequency),
             f"a frame must have 2 to {_MAX_WINDOW} samples": 2 <= self.window <= _MAX_WINDOW,
             "frame-shift must be 1 sample to 1 s": 1 <= self.shift <= self.sample_frequency,
-            "dither and energy-floor must not be negative": min(self.dither, self.energy_floor)
-            >= 0,
+            "dither and energy-floor must not be negative": least >= 0,
             "preemphasis must be 0 to 1": 0 <= self.preemphasis <= 1,
             "cepstral-lifter must not be negative": self.cepstral_lifter >= 0,
             f"window-type must be one of {', '.join(_WINDOWS)}": self.window_type in _WINDOWS,
             "num-mel-bins must be 3 to 1000": 3 <= self.num_mel_bins <= 1000,
             "num-ceps must be 1 to num-mel-bins": 1 <= self.num_ceps <= self.num_mel_bins,
-            "expected 0 <= low-freq < high-freq <= Nyquist": 0
-            <= self.low_freq
-            < self.highest
-            <= nyquist,
+            "expected 0 <= low-freq < high-freq <= Nyquist": within,
             "htk-compat is not supported": not self.htk_compat,
         }
         check_values(checks)
@@ -564,16 +561,15 @@ class MelOptions:
     high_freq: float = 0.0
 
     def __post_init__(self) -> None:
+        nyquist = self.rate / 2
+        within = 0 <= self.low_freq < (self.high_freq or nyquist) <= nyquist
         checks = {
             "rate must be 1000 to 192000": 1000 <= self.rate <= 192000,
             "expected 2 <= frame <= fft_size <= 65536": 2 <= self.frame <= self.fft_size <= 65536,
             "shift must be 1 sample to 1 s": 1 <= self.shift <= self.rate,
             "num_mel_bins must be 3 to 1000": 3 <= self.num_mel_bins <= 1000,
             f"window_type must be one of {', '.join(_COSINES)}": self.window_type in _COSINES,
-            "expected 0 <= low_freq < high_freq <= Nyquist": 0
-            <= self.low_freq
-            < (self.high_freq or self.rate / 2)
-            <= self.rate / 2,
+            "expected 0 <= low_freq < high_freq <= Nyquist": within,
         }
         check_values(checks)
 
