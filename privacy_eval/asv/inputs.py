@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,11 +122,10 @@ OTHER_VECTORS = (
 BACKEND_FILES = ("plda", "mean.vec", "transform.mat")
 
 
-@dataclass(eq=False)
 class TreeVectors:
     """The x-vectors of a tree's data sets from one model, each read once.
 
-    Attributes
+    Parameters
     ----------
     tree : Path
     protocol : Protocol
@@ -134,26 +133,32 @@ class TreeVectors:
         The model folder.
     allow_pipes, allow_outside : bool
         As in `read_vectors`.
-    load : callable
+    load : callable, optional
         Loads the file, which is otherwise read from disk.
     """
 
-    tree: Path
-    protocol: Protocol
-    folder: Path
-    _: KW_ONLY
-    allow_pipes: bool = False
-    allow_outside: bool = False
-    load: Callable[[Path], Path | Loaded] = Path
-    _read: dict[tuple[Path, bool], Vectors] = field(default_factory=dict, init=False)
-    _digests: dict[Path, str] = field(default_factory=dict, init=False)
-    _own: dict[tuple[str, str], Path] = field(default_factory=dict, init=False)
-    _locations: dict[Path, Mapping[str, str]] = field(default_factory=dict, init=False)
+    def __init__(
+        self,
+        tree: Path,
+        protocol: Protocol,
+        folder: Path,
+        *,
+        allow_pipes: bool = False,
+        allow_outside: bool = False,
+        load: Callable[[Path], Path | Loaded] = Path,
+    ) -> None:
+        self._tree, self._protocol, self.folder = tree, protocol, folder
+        self._allow_pipes, self._allow_outside = allow_pipes, allow_outside
+        self._load = load
+        self._read: dict[tuple[Path, bool], Vectors] = {}
+        self._digests: dict[Path, str] = {}
+        self._own: dict[tuple[str, str], Path] = {}
+        self._locations: dict[Path, Mapping[str, str]] = {}
 
     def candidates(self, name: str, suffix: str) -> Iterator[Path]:
         """Yield possible paths of a set's x-vectors: in its own folder, then in those of its
         supersets."""
-        for one in (name, *self.protocol.supersets(name)):
+        for one in (name, *self._protocol.supersets(name)):
             folder = self.folder / f"xvect_{one}{suffix}"
             yield vector_file(folder) or folder / KALDI_VECTORS
 
@@ -187,8 +192,8 @@ class TreeVectors:
         raises as `read` does."""
         if path not in self._digests:
             self._check(path)
-            roots = [] if self.allow_outside else [self.tree, path.parent]
-            stored = stored_digest(self.load(path), tree=self.tree, roots=roots)
+            roots = [] if self._allow_outside else [self._tree, path.parent]
+            stored = stored_digest(self._load(path), tree=self._tree, roots=roots)
             self._digests[path] = stored or self.read(path).digest
         return self._digests[path]
 
@@ -216,17 +221,17 @@ class TreeVectors:
 
         self._check(path)
         return read_vectors(
-            self.load(path),
-            tree=self.tree,
-            allow_pipes=self.allow_pipes,
-            allow_outside=self.allow_outside,
+            self._load(path),
+            tree=self._tree,
+            allow_pipes=self._allow_pipes,
+            allow_outside=self._allow_outside,
             only=only,
             double=double,
         )
 
     def _check(self, path: Path) -> None:
-        if not self.allow_outside:
-            check_inside([path], [self.tree])
+        if not self._allow_outside:
+            check_inside([path], [self._tree])
         if len(names := _vector_files(path.parent)) > 1:
             raise PrivacyEvalError(
                 f"{path.parent}: x-vectors in {len(names)} files, expected one: {', '.join(names)}"
