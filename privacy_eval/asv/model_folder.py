@@ -15,7 +15,7 @@ from ..io.kaldi_objects import FloatMatrix, read_matrix, read_vector, write_matr
 from ..io.plda import read_plda, write_plda
 from ..io.scp import Vectors, write_vectors
 from .backend import PldaBackend, speaker_means, train_backend
-from .tree_vectors import BACKEND_FILES
+from .inputs import BACKEND_FILES
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,9 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..asv.enrollment import Enrollment
+    from ..asv.inputs import Enrollment
     from ..asv.trials import Scorer
-    from ..attackers.alignment import Alignment
-    from ..attackers.normalization import Cohorts
+    from ..attackers.alignment import Alignment, Cohorts
     from ..io.scp import Vectors
     from ..metrics.trials import Trials
 
@@ -72,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..asv.enrollment import load_enrollment
+    from ..asv.inputs import load_enrollment
     from ..asv.trials import score_trials
     from ..io.files import write_text
     from ..io.scores import format_scores, read_trial_list
@@ -133,11 +132,11 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
 
 def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Scorer:
     """Score by the cosine of aligned vectors, normalized if there is a cohort."""
-    from ..attackers.alignment import no_alignment
+    from ..attackers.alignment import Alignment
     from ..stages.aligned_scores import aligned_scorer
 
     if arguments.align is None:
-        return aligned_scorer(no_alignment(), None)
+        return aligned_scorer(Alignment(), None)
     alignment = _learn(arguments, enrollment, trials)
     return aligned_scorer(alignment, _cohorts(arguments, enrollment, trials))
 
@@ -187,13 +186,12 @@ def _mapped(
 
 def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Alignment:
     """Learn the alignment from the utterances that both sides have."""
-    from ..attackers.alignment import no_alignment
-    from ..attackers.training import describe_pairs, learn_alignment, pairs_of
+    from ..attackers.alignment import Alignment, describe_pairs, learn_alignment, pairs_of
     from ..io.data_dir import read_spk2utt
     from .inputs import load_vectors
 
     if arguments.align == "none":
-        return no_alignment()
+        return Alignment()
     original = load_vectors(arguments, arguments.align_from, double=True)
     anonymized = load_vectors(arguments, arguments.align_to, double=True)
     pairs = pairs_of(original, anonymized)
@@ -212,7 +210,7 @@ def _cohorts(
     arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials
 ) -> Cohorts | None:
     """Return the mean vectors of the training speakers that scores are normalized by."""
-    from ..attackers.training import learn_cohorts
+    from ..attackers.alignment import learn_cohorts
     from ..io.data_dir import read_spk2utt
     from .inputs import load_vectors
 
@@ -234,7 +232,7 @@ def _cohorts(
 def _refuse_shared(
     path: Path, training: Mapping[str, str | None], enrollment: Enrollment, trials: Trials
 ) -> None:
-    from ..attackers.disjoint import refuse_shared
+    from ..attackers.discriminant import refuse_shared
 
     refuse_shared(path, training, enrollment.members, trials.utterance.used)
 

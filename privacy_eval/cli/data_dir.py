@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
     """Return the next steps for the user, as lines to print."""
-    from ..asv.tree_vectors import BACKEND_FILES
+    from ..asv.inputs import BACKEND_FILES
     from ..protocol.protocol import own_entry
     from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _size(name: str) -> Callable[[str], int]:
     def size(text: str) -> int:
-        from ..simulate.demo_speech import SPEECH_SIZES
+        from ..simulate.speech import SPEECH_SIZES
 
         return one_of(SPEECH_SIZES[name])(text)
 
@@ -41,7 +41,7 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..simulate.demo_speech import DemoSpeech, write_demo_speech
+    from ..simulate.speech import DemoSpeech, write_demo_speech
 
     given = vars(arguments)
     demo = DemoSpeech(**{name: given[name] for name in DemoSpeech.__dataclass_fields__})

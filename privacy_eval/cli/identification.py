@@ -28,14 +28,9 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..asv.amount import KnownSpeech
-    from ..asv.galleries import Gallery, Identification
-    from ..asv.ranks import RankedTests
-    from ..io.scp import Vectors
+    from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
+    from ..asv.identification import Identification, RankedTests
     from ..metrics.amount import Amount, AmountCurve
-
-    #: A gallery, the vectors of tests, and the file of their speakers.
-    _Compared = tuple[Gallery, Vectors, Path]
 
 EXAMPLE = "--tree baseline --results exp --rank 5 --bootstrap 1000"
 
@@ -130,9 +125,9 @@ def _stage(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..asv.enrollment import load_enrollment
-    from ..asv.galleries import Gallery, identified, rank_tests
-    from ..asv.ranks import write_ranks
+    from ..asv.galleries import Gallery, GalleryTests
+    from ..asv.identification import identified, write_ranks
+    from ..asv.inputs import load_enrollment
     from ..errors import PrivacyEvalError
     from .inputs import load_model, load_vectors
 
@@ -147,38 +142,36 @@ def _files(arguments: argparse.Namespace) -> int:
         )
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
-    compared = (
+    tests = GalleryTests(
         gallery("enroll_vectors", "spk2utt"),
         load_vectors(arguments, arguments.trial_vectors),
         arguments.utt2spk,
+        arguments.backend,
+        load_model(arguments),
+        arguments.length,
+        more,
+        replicates=arguments.bootstrap,
+        seed=arguments.seed,
     )
-    options: dict[str, Any] = {"backend": arguments.backend, "model": load_model(arguments)}
-    options |= {"replicates": arguments.bootstrap, "seed": arguments.seed}
-    tests: dict[str, Any] = {"length": arguments.length, "distractors": more}
     sizes, drawn = arguments.gallery_sizes, (arguments.bootstrap, arguments.seed)
-    tests |= options
-    ranks = rank_tests(*compared, sizes=sizes, job=arguments.job, progress=progress(), **tests)
+    ranks = tests.rank(sizes, arguments.job, progress())
     if arguments.job is not None:
         write_ranks(arguments.out, ranks)
         log_ranks(arguments.out, ranks)
         return 0
-    curve = _amount_of_vectors(arguments, compared, options)
-    groups = _groups(arguments, compared, tests)
+    curve = _amount_of_vectors(arguments, tests)
+    groups = _groups(arguments, tests)
     attack = identified(ranks, sizes, arguments.rank, *drawn)
     return _show(arguments, attack, curve, groups)
 
 
-def _groups(
-    arguments: argparse.Namespace, compared: _Compared, options: dict[str, Any]
-) -> dict[str, Any]:
+def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> dict[str, Any]:
     """Return the rates of groups of speakers in galleries of their own as plain values, with
     intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
-    from ..asv.group_galleries import groups_of_gallery, identify_groups
-
-    plain, (gallery, _, utt2spk) = {}, compared
+    plain = {}
     for labels in read_by(arguments.by or ()):
-        group_of, without = groups_of_gallery(gallery, utt2spk, labels, options["distractors"])
-        found = identify_groups(*compared, group_of, rank=arguments.rank, **options)
+        group_of, without = tests.groups(labels)
+        found = tests.identify_groups(group_of, arguments.rank)
         groups: dict[str, dict[str, Any]] = {}
         for name, of in found.items():
             groups[name] = {
@@ -207,8 +200,7 @@ def _check_job(arguments: argparse.Namespace) -> None:
 
 
 def _ranks(arguments: argparse.Namespace) -> int:
-    from ..asv.galleries import identified
-    from ..asv.ranks import read_all_ranks
+    from ..asv.identification import identified, read_all_ranks
 
     vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
     others = (*vectors, "sentences", "by", "scores", "job", "out")
@@ -268,18 +260,14 @@ def _show(
     return 0
 
 
-def _amount_of_vectors(
-    arguments: argparse.Namespace, compared: _Compared, options: dict[str, Any]
-) -> AmountCurve | None:
+def _amount_of_vectors(arguments: argparse.Namespace, tests: GalleryTests) -> AmountCurve | None:
     """Compute and plot the curve over the amount of speech, if it was asked for."""
-    from ..asv.amount import amount_of_vectors
-
     if arguments.sentences is None:
         return None
     if arguments.distractors is not None:
         raise UsageError("--sentences goes without --distractors")
-    known = _known(arguments, compared[0].enrollment.members)
-    curve = amount_of_vectors(*compared, arguments.sentences, known=known, **options)
+    known = _known(arguments, tests.gallery.enrollment.members)
+    curve = tests.amounts(arguments.sentences, known=known)
     _plot(arguments, curve)
     return curve
 
@@ -288,7 +276,7 @@ def _known(
     arguments: argparse.Namespace, enrolled: Mapping[str, Sequence[str]] | None = None
 ) -> KnownSpeech:
     """Read what else is known of the test utterances."""
-    from ..asv.amount import KnownSpeech
+    from ..asv.galleries import KnownSpeech
     from ..io.data_dir import read_utt2dur, read_utt2spk
     from ..io.ids import sessions_of
 

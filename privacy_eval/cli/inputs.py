@@ -244,8 +244,8 @@ def run_settings(arguments: argparse.Namespace, *, finish: bool = True, nj: int 
 
 
 def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
+    from ..asv.inputs import BACKEND_FILES
     from ..asv.model_folder import load_backend
-    from ..asv.tree_vectors import BACKEND_FILES
 
     if arguments.backend != "plda":
         return None

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..asv.ranks import holds_ranks
+    from ..asv.identification import holds_ranks
 
     paths = arguments.counts
     if len({path.resolve() for path in paths}) < len(paths):
@@ -37,7 +37,7 @@ def _counts(arguments: argparse.Namespace) -> int:
 
 
 def _ranks(arguments: argparse.Namespace) -> int:
-    from ..asv.ranks import merge_ranks, read_ranks, write_ranks
+    from ..asv.identification import merge_ranks, read_ranks, write_ranks
     from .identification import log_ranks
 
     ranks = merge_ranks({path: read_ranks(path) for path in arguments.counts})

@@ -10,7 +10,7 @@ from ..errors import PrivacyEvalError, abbreviate, counted
 from .options import add, add_data, log, path, print_json
 
 if TYPE_CHECKING:
-    from ..speech.phones import PhoneRecognizer
+    from ..speech.utility import PhoneRecognizer
 
 EXAMPLE = "--data data/libri_test_anon --original data/libri_test"
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import numpy as np
 
-    from ..speech.phones import load_phone_recognizer, phone_errors
+    from ..speech.utility import load_phone_recognizer, phone_errors
     from .audio import audio_reader, speaker_intervals, utterance_values
 
     recognizer = load_phone_recognizer()

@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
-    from ..speech.dnsmos import QUALITIES, level_db, load_dnsmos
+    from ..speech.utility import QUALITIES, level_db, load_dnsmos
     from .audio import audio_reader, speaker_intervals, utterance_values
 
     dnsmos = load_dnsmos(arguments.cache)

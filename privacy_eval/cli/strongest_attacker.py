@@ -12,7 +12,7 @@ from .metric_extras import plain_metrics
 from .options import few_replicates, print_json
 
 if TYPE_CHECKING:
-    from ..attackers.strongest import Strongest
+    from ..attackers.fusion import Strongest
     from ..metrics import Evaluation, Variant
 
 
@@ -22,7 +22,7 @@ def show_strongest(
     more: Mapping[str, object],
 ) -> None:
     """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
-    from ..attackers.strongest import strongest
+    from ..attackers.fusion import strongest
     from ..io.schema import to_plain
     from ..metrics import withholding_caveat
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the trials; log what the scores do not say."""
-    from ..asv.enrollment import load_enrollment
+    from ..asv.inputs import load_enrollment
     from ..attackers.words import words_of_trials
     from ..io.files import write_text
     from ..io.scores import format_scores

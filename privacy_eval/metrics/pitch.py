@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.signal
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..attackers.strongest import Strongest, strongest
+from ..attackers.fusion import Strongest, strongest
 from ..choices import LEVEL, grouped
 from ..metrics import describe, of_kind
 from ..metrics.caveats import MAX_ORIGINAL_EER

@@ -10,8 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..asv.enrollment import Enrollment, load_enrollment
-from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
+from ..asv.inputs import BACKEND_FILES, Enrollment, TreeVectors, backend_folder, load_enrollment
 from ..choices import grouped
 from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside

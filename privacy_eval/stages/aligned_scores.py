@@ -42,11 +42,10 @@ from .attackers import TRAINING, Attacked, Scoring, as_optional, attacked
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
-    from ..asv.enrollment import Enrollment
     from ..asv.galleries import Conversations, Gallery
+    from ..asv.inputs import Enrollment
     from ..asv.trials import Scorer
-    from ..attackers.alignment import AffineMap, Alignment
-    from ..attackers.normalization import Cohorts
+    from ..attackers.alignment import AffineMap, Alignment, Cohorts
     from ..io.scp import Vectors
     from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
@@ -82,8 +81,7 @@ def aligned_scorings(asv: AsvSystems) -> dict[TrialCondition, AlignedScoring]:
 def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
     """Return what scores speakers by the cosine of aligned vectors, normalized if there are
     cohorts."""
-    from ..attackers.alignment import mean_unit_vectors, unit_vectors
-    from ..attackers.normalization import aligned_scores
+    from ..attackers.alignment import aligned_scores, mean_unit_vectors, unit_vectors
 
     return lambda vectors, members, trial: aligned_scores(
         mean_unit_vectors(vectors, members), unit_vectors(trial), alignment, cohorts
@@ -159,7 +157,7 @@ class _Training:
     @cached_property
     def pairs(self) -> list[str]:
         """Utterances that both have."""
-        from ..attackers.training import pairs_of
+        from ..attackers.alignment import pairs_of
 
         return pairs_of(*self.vectors)
 
@@ -187,12 +185,11 @@ class _Training:
 
     def alignment(self, attacker: Attacker) -> Alignment:
         """Learn the alignment of an attacker."""
-        from ..attackers.alignment import no_alignment
-        from ..attackers.training import learn_alignment
+        from ..attackers.alignment import Alignment, learn_alignment
 
         name = attacker.alignment
         if name == "none":
-            return no_alignment()
+            return Alignment()
         if name not in self._learnt:
             self._learnt[name] = learn_alignment(name, *self.vectors, self.pairs)
         learnt: Alignment = self._learnt[name]
@@ -206,7 +203,7 @@ class _Training:
 
     @cached_property
     def _cohorts(self) -> Cohorts:
-        from ..attackers.training import learn_cohorts
+        from ..attackers.alignment import learn_cohorts
 
         members = grouped(self.speaker_of, self.speaker_of.__getitem__)
         return learn_cohorts(members, *self.vectors, top=None, where=f"{self.utt2spk()}")
@@ -237,8 +234,7 @@ class AlignedAttack:
         """
         import numpy as np
 
-        from ..attackers.alignment import mean_unit_vectors
-        from ..attackers.normalization import aligned_scores
+        from ..attackers.alignment import aligned_scores, mean_unit_vectors
 
         rows, of_speaker = gallery.rows(), map(len, gallery.enrollment.members.values())
         groups = np.split(rows, np.cumsum([*of_speaker])[:-1])
@@ -331,7 +327,7 @@ class AlignedScoring(Scoring):
             return self._by_discriminant(enrollment, enrolled, tried, trials)
         remarks: list[str] = []
         if "training_utt2spk" in paths:
-            from ..attackers.training import describe_pairs
+            from ..attackers.alignment import describe_pairs
 
             self._refuse_shared(self.training.speaker_of, enrollment, trials)
             where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
@@ -345,7 +341,7 @@ class AlignedScoring(Scoring):
         self, enrollment: Enrollment, enrolled: Vectors, tried: Vectors, trials: Trials
     ) -> AlignedAttack:
         """Return both sides as a discriminant sees them, or the spectrum standardized."""
-        from ..attackers.alignment import no_alignment
+        from ..attackers.alignment import Alignment
         from ..attackers.discriminant import compared_sides, other_conditions
 
         learnt, remarks = None, list[str]()
@@ -369,12 +365,12 @@ class AlignedScoring(Scoring):
             anonymized = self.training.read(_TRAINING_ROLES[1])
             remarks += other_conditions(anonymized, speaker_of, tried, trials, data.name)
         said = (*remarks, *more)
-        return AlignedAttack(enrollment, first, second, no_alignment(), None, said)
+        return AlignedAttack(enrollment, first, second, Alignment(), None, said)
 
     def _refuse_shared(
         self, speaker_of: Mapping[str, str], enrollment: Enrollment, trials: Trials
     ) -> None:
-        from ..attackers.disjoint import refuse_shared
+        from ..attackers.discriminant import refuse_shared
 
         path, tested = self.training.utt2spk(), trials.utterance.used
         refuse_shared(path, speaker_of, enrollment.members, tested)

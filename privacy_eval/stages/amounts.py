@@ -39,8 +39,8 @@ from .privacy_metrics import condition_cost, scores_and_key
 from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
-    from ..asv.amount import KnownSpeech
-    from ..asv.enrollment import Enrollment
+    from ..asv.galleries import KnownSpeech
+    from ..asv.inputs import Enrollment
     from ..metrics.amount import AmountCurve
     from ..metrics.trials import Trials
 
@@ -201,7 +201,7 @@ class _Amounts:
         self, inputs: Inputs, paths: Paths, utt2spk: Loaded
     ) -> tuple[KnownSpeech, tuple[str, ...]]:
         """Read what else is known of the test utterances; also say why durations are not."""
-        from ..asv.amount import KnownSpeech
+        from ..asv.galleries import KnownSpeech
 
         speaker_of, notes = read_utt2spk(utt2spk), tuple[str, ...]()
         path, enrollment = paths.get("durations"), self._enrollment()
@@ -256,8 +256,7 @@ class _Amounts:
     ) -> AmountCurve:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
-        from ..asv.amount import amount_of_tests, amount_of_vectors
-        from ..asv.galleries import Gallery
+        from ..asv.galleries import Gallery, GalleryTests
 
         model, access = self.condition.asv_model, self.asv.access
         speakers = trials.enrolled.used
@@ -268,30 +267,23 @@ class _Amounts:
                 f"{enrollment.path}: {len(unknown)} speakers of {paths['trials']} are not "
                 f"enrolled: {abbreviate(unknown)}"
             )
-        enrolled, lengths = replace(enrollment, members=members), self.options.sentences
-        options: dict[str, Any] = {
+        enrolled, options, scorer = replace(enrollment, members=members), self.options, None
+        compared: dict[str, Any] = {
             "allow_missing": access.allow_missing,
-            "tried": {*trials.utterance.used},
-            "known": known,
-            "replicates": self.options.bootstrap,
-            "seed": self.options.seed,
+            "replicates": options.bootstrap,
+            "seed": options.seed,
         }
         if self.aligned is not None:
             attack = self.aligned.attack(paths, trials)
-            gallery = Gallery(attack.enrolled, enrolled)
-            gallery = gallery.present() if access.allow_missing else gallery
-            with located(f"{gallery.vectors.path}, {attack.tried.path}"):
-                score, names = attack.scorer(gallery), list(gallery.enrollment.members)
-                return amount_of_tests(score, names, attack.tried, utt2spk, lengths, **options)
-        return amount_of_vectors(
-            Gallery(self.asv.compared_vectors(model, paths["enrollment_vectors"]), enrolled),
-            self.asv.compared_vectors(model, paths["trial_vectors"]),
-            utt2spk,
-            lengths,
-            backend=self.asv.default_backend(model),
-            model=self.asv.backend(model, self.anon_suffix),
-            **options,
-        )
+            sides, scorer = (attack.enrolled, attack.tried), attack.scorer
+        else:
+            names = (paths[f"{role}_vectors"] for role in ("enrollment", "trial"))
+            first, second = (self.asv.compared_vectors(model, path) for path in names)
+            sides, compared["backend"] = (first, second), self.asv.default_backend(model)
+            compared["model"] = self.asv.backend(model, self.anon_suffix)
+        tests = GalleryTests(Gallery(sides[0], enrolled), sides[1], utt2spk, **compared)
+        tried = {*trials.utterance.used}
+        return tests.amounts(options.sentences, scorer=scorer, tried=tried, known=known)
 
 
 def _amounts(experiment: Experiment, options: AmountOptions) -> Iterator[_Amounts]:

@@ -27,7 +27,7 @@ from ..tree.conditions import System, TrialCondition, by_attacker, original_sets
 from .access import AsvSystems, SystemUnderTest
 
 if TYPE_CHECKING:
-    from ..asv.enrollment import Enrollment
+    from ..asv.inputs import Enrollment
     from ..metrics.trials import Trials
 
 #: File beside scores, or x-vectors: the seconds that they took.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from ..asv.tree_vectors import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
+from ..asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ..errors import PrivacyEvalError, describe
 from ..io.inputs import Inputs
 from ..io.scp import Vectors

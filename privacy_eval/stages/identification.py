@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
@@ -37,7 +37,8 @@ from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName
-    from ..asv.galleries import Gallery, Identification
+    from ..asv.galleries import Gallery
+    from ..asv.identification import Identification
     from ..results.records import IdentificationRecord
 
 #: Incremented when the same inputs yield different numbers or arrays.
@@ -150,8 +151,8 @@ class _Galleries:
         return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..asv.galleries import identified, rank_tests
-        from ..asv.group_galleries import groups_of_gallery, identify_groups
+        from ..asv.galleries import GalleryTests
+        from ..asv.identification import identified
 
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors
@@ -162,24 +163,23 @@ class _Galleries:
             distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
             genders = genders if of_more else set()
         model = self.condition.asv_model, self.anon_suffix
-        tests = self.asv.compared_vectors(self.condition.asv_model, paths["trial_vectors"])
-        utt2spk = inputs.load(paths["utt2spk"])
-        options: dict[str, Any] = {
-            "backend": self.backend,
-            "model": self.asv.backend(*model) if self.backend == "plda" else None,
-            "length": self.options.length,
-            "distractors": distractors,
-            "replicates": self.options.bootstrap,
-            "seed": self.options.seed,
-            "allow_missing": self.asv.access.allow_missing,
-        }
         rank, drawn = self.options.rank, (self.options.bootstrap, self.options.seed)
-        ranks = rank_tests(gallery, tests, utt2spk, **options)
-        attack = identified(ranks, None, rank, *drawn)
-        groups, remarks, options["rank"] = {}, [], rank
+        tests = GalleryTests(
+            gallery,
+            self.asv.compared_vectors(self.condition.asv_model, paths["trial_vectors"]),
+            inputs.load(paths["utt2spk"]),
+            self.backend,
+            self.asv.backend(*model) if self.backend == "plda" else None,
+            self.options.length,
+            distractors,
+            self.asv.access.allow_missing,
+            *drawn,
+        )
+        attack = identified(tests.rank(), None, rank, *drawn)
+        groups, remarks = {}, []
         for labels in labels_in_tree(self.groups, self.asv.access.tree):
-            group_of, without = groups_of_gallery(gallery, utt2spk, labels, distractors)
-            if of_groups := identify_groups(gallery, tests, utt2spk, group_of, **options):
+            group_of, without = tests.groups(labels)
+            if of_groups := tests.identify_groups(group_of, rank):
                 groups[labels.column] = of_groups
             n_own = attack.n_enrolled - attack.n_distractors
             n_speakers = n_own + len(attack.not_enrolled)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..metrics.registry import MetricDescription
     from ..results.records import MeasureRecord
     from ..speech.audio import Audio, AudioReader
-    from ..speech.phones import PhoneRecognizer
+    from ..speech.utility import PhoneRecognizer
 
 #: Sources of measures that networks compute here.
 QUALITY, PHONES, PHONES_TEXT = MEASURED
@@ -208,7 +208,7 @@ class _Speech:
 def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
     """Load a network, once per process."""
     if name == QUALITY:
-        from ..speech.dnsmos import load_dnsmos
+        from ..speech.utility import load_dnsmos
 
         return load_dnsmos(cache).rate
     recognizer = _phone_recognizer()
@@ -217,7 +217,7 @@ def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
 
 @functools.cache
 def _phone_recognizer() -> PhoneRecognizer:
-    from ..speech.phones import load_phone_recognizer
+    from ..speech.utility import load_phone_recognizer
 
     return load_phone_recognizer()
 
@@ -420,7 +420,7 @@ class _SetRecord:
     ) -> tuple[dict[str, float], dict[str, int]]:
         """Count errors and phones of the reference by utterance."""
         from ..io.transcripts import read_transcripts
-        from ..speech.phones import phone_errors
+        from ..speech.utility import phone_errors
 
         if self.source == PHONES_TEXT:
             pronounce = _phone_recognizer().pronounce

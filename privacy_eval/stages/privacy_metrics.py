@@ -349,7 +349,7 @@ class _ConditionRecord:
     def _enrollment(self, scores: Path, inputs: Inputs) -> dict[str, Source]:
         """The enrolled utterances that scores by words were computed from, if they are the same
         now."""
-        from ..asv.enrollment import load_listed_enrollment
+        from ..asv.inputs import load_listed_enrollment
 
         made = fingerprint_of(scores, inputs)
         if made is None or made.subject.get("scoring") != "words":
@@ -370,7 +370,7 @@ class _ConditionRecord:
             return {}
         import numpy as np
 
-        from ..asv.enrollment import load_listed_enrollment
+        from ..asv.inputs import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
         from ..io.trial_speakers import with_speakers
         from ..metrics.groups import grouped, summarize_targets

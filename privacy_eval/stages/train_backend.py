@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..asv.tree_vectors import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
+from ..asv.inputs import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
 from ..io.data_dir import read_utt2spk
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs

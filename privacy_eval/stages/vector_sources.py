@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..asv.tree_vectors import OTHER_VECTORS
+from ..asv.inputs import OTHER_VECTORS
 from ..choices import ENCODERS
 from ..io.files import read_bytes, relative
 from ..io.inputs import Inputs

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
+from ..asv.inputs import TreeVectors, backend_folder
 from ..asv.model_folder import load_backend
-from ..asv.tree_vectors import TreeVectors, backend_folder
-from ..attackers.alignment import Alignment, align, no_alignment
+from ..attackers.alignment import Alignment, align
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest
@@ -272,7 +272,7 @@ def attacked_scores(
     trial_vectors = speech.targets[targets] + residual(speech.trial, technique, speakers)
     enrollment_residual = residual(enrolled, technique, speakers)
     all_trials = np.arange(len(trial_vectors))
-    alignment = no_alignment()
+    alignment = Alignment()
     # Enrollment vectors, and the trials to score against them.
     if attacker == "aligned":
         alignment = learn_alignment(speech, technique, selection, targets, generator)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..asv.tree_vectors import BACKEND_FILES
+from ..asv.inputs import BACKEND_FILES
 from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from ..io.confine import paths_outside
@@ -34,8 +34,8 @@ from ..io.transcripts import read_transcripts
 from ..metrics.trial_design import anticipated_interval
 from ..protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
 from ..speech.audio import soundfile
+from ..speech.audit import Recording, look_at
 from ..speech.encoders import EncoderChoice, check_encoders
-from ..speech.recordings import Recording, look_at
 from .data_folder import speech_of_data_folder
 from .recordings import choose, left_out, mark_copies, write_list
 from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse

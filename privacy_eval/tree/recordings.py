@@ -17,7 +17,7 @@ from ..errors import counted, printable
 from ..io.csv_text import csv_text
 from ..io.files import write_text
 from ..speech.audio import CONVERTED
-from ..speech.recordings import Recording
+from ..speech.audit import Recording
 
 #: The list of all recordings in a tree, and the script that converts some of them.
 LIST, SCRIPT = "recordings.csv", "convert_recordings.sh"

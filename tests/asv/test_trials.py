@@ -25,13 +25,12 @@ from privacy_eval.asv.backend import (
     score_matrix,
     train_backend,
 )
-from privacy_eval.asv.enrollment import Enrollment, load_enrollment
+from privacy_eval.asv.inputs import Enrollment, TreeVectors, backend_folder, load_enrollment
 from privacy_eval.asv.model_folder import (
     StoredBackend,
     load_backend,
     save_backend,
 )
-from privacy_eval.asv.tree_vectors import TreeVectors, backend_folder
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.errors import InputWarning
 from privacy_eval.io.kaldi_objects import write_vector

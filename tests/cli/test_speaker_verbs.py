@@ -33,7 +33,7 @@ from support import (
 
 import privacy_eval.stages.collect as collecting
 from privacy_eval.asv.backend import BACKENDS, score_matrix, train_backend
-from privacy_eval.asv.enrollment import load_enrollment
+from privacy_eval.asv.inputs import load_enrollment
 from privacy_eval.asv.model_folder import load_backend
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.asv.voice_similarity import voice_similarity

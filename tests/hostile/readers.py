@@ -91,8 +91,7 @@ from privacy_eval.results.records import (
     VerificationRecord,
 )
 from privacy_eval.speech.audio import Audio, AudioReader
-from privacy_eval.speech.front_ends import FRONT_ENDS, FrontEnd, read_front_end
-from privacy_eval.speech.onnx_encoder import open_onnx
+from privacy_eval.speech.onnx_encoder import FRONT_ENDS, FrontEnd, open_onnx, read_front_end
 from privacy_eval.speech.xvector import load_extractor
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition

@@ -16,7 +16,7 @@ from support import ROOT, cli
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import pitch
 from privacy_eval.metrics.pitch import mismatched_pairs, pitch_correlation
-from privacy_eval.speech.pitch import read_track
+from privacy_eval.speech.utility import read_track
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "pitch"
 

@@ -38,7 +38,7 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.products import freshness
 from privacy_eval.products.freshness import NOTE, Outcome, Product, Run, write_set
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.simulate.network import mfcc_statistics_network
+from privacy_eval.simulate.speech import mfcc_statistics_network
 from privacy_eval.speech.audio import AudioReader
 from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from ...attackers.strongest import TOO_LOW
+from ...attackers.fusion import TOO_LOW
 from ...errors import abbreviate
 from ...metrics import describe
 from ...numbers.cells import select
