@@ -17,11 +17,11 @@ from ..metrics import describe
 from ..metrics.pav import FloatArray
 from ..numbers.cells import ORIGINAL_COLUMN, Cells
 from ..protocol.protocol import Protocol
-from ..report.figures import det, style
+from ..report.figures import style
+from ..report.figures.curves import MOST_SYSTEMS, Line, det_panel, det_plot
 from ..report.figures.drawing import Drawing
 from ..report.figures.plot import Panel, Plot, in_pairs
 from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
-from ..report.figures.selection import MOST_SYSTEMS
 from ..report.figures.style import SystemStyle
 from .evaluation import (
     DETECTION_METRICS,
@@ -235,9 +235,9 @@ def _violin(
 
 def _lines(
     subjective: ListeningTest, curves: ListeningTestCurves, quantity: str, data_set: str | None
-) -> list[det.Line]:
+) -> list[Line]:
     return [
-        det.Line(
+        Line(
             listening_column(d.system),
             curve.miss,
             curve.false_alarm,
@@ -253,7 +253,7 @@ def _det_pages(
     name: str,
     where: str,
     title: str,
-    by_quantity: Mapping[str, Sequence[det.Line]],
+    by_quantity: Mapping[str, Sequence[Line]],
     styles: Mapping[str, SystemStyle],
 ) -> Iterator[Drawing]:
     """Draw some quantities in one figure, or in several pages of systems, each with original
@@ -265,7 +265,7 @@ def _det_pages(
     ):
         visible = {*page, ORIGINAL_COLUMN}
         panels = [
-            det.det_panel(of_page, styles, title=_TASKS[quantity])
+            det_panel(of_page, styles, title=_TASKS[quantity])
             for quantity, lines in by_quantity.items()
             if (of_page := [line for line in lines if line.name in visible])
         ]
@@ -274,7 +274,7 @@ def _det_pages(
         if any(by_quantity.get(quantity) for quantity in QUANTITIES[2:]):
             what += _LEFT_OPEN
         if len(panels) == 1:
-            plot = det.det_plot(panels[0], title=above)
+            plot = det_plot(panels[0], title=above)
             what += " In brackets: EER as in tables."
         else:
             plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)

@@ -20,8 +20,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ..metrics import METRICS, describe
 from ..report.figures import style
+from ..report.figures.curves import LOCAL, linkability_panel
 from ..report.figures.drawing import Drawing
-from ..report.figures.linkability import LOCAL, linkability_panel
 from ..report.figures.matrices import block, similarity_matrices
 from ..report.figures.plot import Curve, Panel, Plot
 from ..results.arrays import Arrays
