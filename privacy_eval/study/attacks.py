@@ -1,12 +1,15 @@
 """Section 5 of the comparative study: target selections, attackers and linkages, on simulated
 x-vectors or those of a tree, with voice conversion in the space of x-vectors.
+
+Artificial voice similarity matrices (Figure 1 of the voice similarity paper), with the back end,
+calibration and metrics used for real speech.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,18 +19,26 @@ from numpy.typing import NDArray
 from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
 from ..asv.model_folder import load_backend
 from ..asv.tree_vectors import TreeVectors, backend_folder
+from ..asv.voice_similarity import voice_similarity
 from ..attackers.alignment import Alignment, align, no_alignment
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest
 from ..io.inputs import Inputs
 from ..io.schema import to_plain
-from ..metrics import TrialScores
+from ..metrics import TrialScores, similarity_metrics
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import ORIGINAL, Protocol, TrialSet
-from ..simulate import VectorModel
-from .protocol import Attacker, AttacksExperiment, Selection, Technique, VectorSettings
-from .tasks import Metrics, Row, Task
+from ..simulate import Anonymization, VectorModel
+from .protocol import (
+    Attacker,
+    AttacksExperiment,
+    MatricesExperiment,
+    Selection,
+    Technique,
+    VectorSettings,
+)
+from .scores import Metrics, Row, plain
 
 IntArray = NDArray[np.int64]
 
@@ -339,21 +350,7 @@ def _other_targets(
     return drawn
 
 
-def attack_tasks(experiment: AttacksExperiment, speeches: Sequence[Speech]) -> Iterator[Task]:
-    """Yield a task per speech, technique and target selection; a row per attacker and linkage."""
-    for speech in speeches:
-        for number, technique in enumerate(experiment.techniques):
-            for selection in experiment.selections:
-                inputs = [speech.sha256, technique, experiment.attackers, experiment.linkages]
-                yield Task(
-                    "attacks",
-                    f"{speech.name}_{number}_{selection}",
-                    to_plain(inputs),
-                    functools.partial(_attack, experiment, speech, technique, selection),
-                )
-
-
-def _attack(
+def attack_rows(
     experiment: AttacksExperiment,
     speech: Speech,
     technique: Technique,
@@ -361,6 +358,7 @@ def _attack(
     generator: np.random.Generator,
     metrics: Metrics,
 ) -> list[Row]:
+    """A row per attacker and linkage, of a technique and target selection."""
     rows: list[Row] = []
     linkages = [name for name in experiment.linkages if name != "plda" or speech.backend]
     attackers = [name for name in experiment.attackers if name != "aligned" or speech.training]
@@ -378,7 +376,7 @@ def _attack(
                     "n_nontarget": scores.n_nontarget,
                     "difference_of_means": float(scores.target.mean() - scores.nontarget.mean()),
                     "separation": separation(scores),
-                    "metrics": metrics.compute(scores),
+                    "metrics": metrics(scores),
                 }
             )
     return rows
@@ -390,3 +388,29 @@ def separation(scores: TrialScores) -> float:
     deviation = math.sqrt((float(scores.target.var()) + float(scores.nontarget.var())) / 2)
     difference = float(scores.target.mean() - scores.nontarget.mean())
     return difference / deviation if deviation else 0.0
+
+
+def matrix_rows(
+    experiment: MatricesExperiment,
+    vectors: VectorSettings,
+    generator: np.random.Generator,
+    _: Metrics,
+) -> list[Row]:
+    """A row per case; all cases share the original speech."""
+    model, backend = voice_model(vectors), simulated_backend(vectors, generator)
+    speaker = np.repeat(np.arange(experiment.speakers), experiment.utterances)
+    names = np.char.zfill(speaker.astype(np.str_), 9)  # in the order of the numbers
+    voices = model.voices(experiment.speakers, generator)[speaker]
+    original = model.utterances(voices, generator)
+    rows: list[Row] = []
+    for case in experiment.cases:
+        kind = Anonymization(case.keep, pseudo=case.pseudo, noise=case.noise * vectors.within)
+        pseudo = kind.pseudo_voices(experiment.speakers, model, generator)[speaker]
+        anonymized = kind.anonymize(model.utterances(voices, generator), pseudo, generator)
+        measured = voice_similarity(original, anonymized, names, backend="plda", model=backend)
+        arrays = measured.arrays()
+        del arrays["speakers"]
+        values = {v: similarity_metrics(one) for v, one in measured.by_variant.items()}
+        matrices = {name: plain(matrix) for name, matrix in arrays.items()}
+        rows.append({"title": case.title, "metrics": values, "matrices": matrices})
+    return rows

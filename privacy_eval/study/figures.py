@@ -25,11 +25,9 @@ from ..report.figures.drawing import Drawing
 from ..report.figures.matrices import block, similarity_matrices
 from ..report.figures.plot import Curve, Panel, Plot
 from ..results.arrays import Arrays
-from .estimators import individual_ceiling, population_values
 from .protocol import EstimatorsExperiment, StudyProtocol
-from .scores import cllr_min_in_between
+from .scores import Row, cllr_min_in_between, individual_ceiling, population_values
 from .tables import SECTIONS, Rows, group_rows, metrics_of, nontargets_per_target, size_of
-from .tasks import Row
 
 _MOST_TICKS = 6
 _ATTACKER_MARKERS = ("o", "s", "^", "D", "v")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..asv.backend import BackendName
 from ..errors import PrivacyEvalError
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain
 from ..io.user_metrics import UserMetric
 from ..metrics import METRICS, Variant
 from ..protocol.protocol import bundled_studies, read_yaml_values
@@ -173,11 +173,6 @@ class StudyProtocol:
     attacks: AttacksExperiment | None = None
     matrices: MatricesExperiment | None = None
     estimators: EstimatorsExperiment | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the study as plain values."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
 
 
 def load_study(name: str) -> StudyProtocol:

@@ -22,9 +22,8 @@ from ..metrics import (
 )
 from ..metrics.caveats import marked_text, note_of
 from ..report.table import Column, Table, aligned
-from .estimators import individual_ceiling, population_values
 from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
-from .tasks import Row
+from .scores import Row, individual_ceiling, population_values
 
 #: Rows of an experiment, by experiment.
 Rows = Mapping[str, Sequence[Row]]

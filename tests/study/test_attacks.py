@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study_support import small_study
+from study_support import rows_of, small_study, tasks_of
 from support import REAL_TREE, SpeechTree, needs_real_tree
 
 from privacy_eval import PrivacyEvalError
@@ -22,7 +22,7 @@ from privacy_eval.study import attacks
 from privacy_eval.study.attacks import (
     Speech,
     Utterances,
-    attack_tasks,
+    attack_rows,
     attacked_scores,
     read_tree_speech,
     residual,
@@ -31,7 +31,7 @@ from privacy_eval.study.attacks import (
     simulated_speech,
 )
 from privacy_eval.study.protocol import Attacker, Selection, Technique, load_study
-from privacy_eval.study.tasks import Metrics
+from privacy_eval.study.run import study_metrics
 
 STUDY = small_study()
 assert STUDY.attacks is not None and STUDY.vectors is not None
@@ -192,16 +192,17 @@ def test_separation() -> None:
 
 def test_rows_of_the_grid() -> None:
     assert STUDY.attacks is not None
-    tasks = list(attack_tasks(STUDY.attacks, [SPEECH]))
+    tasks = tasks_of(attacks=STUDY.attacks, vectors=STUDY.vectors)
     assert len(tasks) == 2 * 3 == len({task.name for task in tasks})
-    rows = tasks[0].compute(np.random.default_rng(0), Metrics())
+    rows = rows_of(tasks[:1])
     assert [(r["attacker"], r["linkage"]) for r in rows] == [
         (attacker, linkage)
         for attacker in ("ignorant", "semi-informed", "informed", "aligned")
         for linkage in ("plda", "cosine", "euclidean")
     ]
-    alone = list(attack_tasks(STUDY.attacks, [replace(SPEECH, training=None)]))
-    rows_alone = alone[0].compute(np.random.default_rng(0), Metrics())
+    alone = replace(SPEECH, training=None)
+    of = STUDY.attacks, alone, STUDY.attacks.techniques[0], STUDY.attacks.selections[0]
+    rows_alone = attack_rows(*of, np.random.default_rng(0), study_metrics)
     assert [r["metrics"] for r in rows_alone] == [r["metrics"] for r in rows[:-3]]
     assert all(r["n_target"] == 5 * 3 * 4 and r["n_nontarget"] == 20 * 3 * 4 for r in rows)
 

@@ -10,19 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
-from study_support import small_study
+from study_support import rows_of, small_study, tasks_of
 
 from privacy_eval.metrics import TrialScores, score_metrics
 from privacy_eval.metrics.zebra import individual_disclosure
 from privacy_eval.simulate import simulate_trials
-from privacy_eval.study.estimators import (
-    estimator_tasks,
+from privacy_eval.study.protocol import load_study
+from privacy_eval.study.scores import (
     individual_ceiling,
     model_with_speakers,
     population_values,
 )
-from privacy_eval.study.protocol import load_study
-from privacy_eval.study.tasks import Metrics
 
 EERS = (0.03, 0.2, 0.45)
 
@@ -106,9 +104,9 @@ def test_speakers_cause_a_fraction_of_the_variance_in_both_classes() -> None:
 def test_rows_have_mean_and_spread_of_replicates() -> None:
     study = small_study()
     assert study.estimators is not None
-    tasks = list(estimator_tasks(study.estimators))
+    tasks = tasks_of(estimators=study.estimators)
     assert len(tasks) == 2 * 2 + 2 == len({task.name for task in tasks})
-    (row,) = tasks[1].compute(np.random.default_rng(4), Metrics())
+    (row,) = rows_of(tasks[1:2], 4)
     assert (row["n_target"], row["n_nontarget"], row["speakers"]) == (50, 50, None)
     generator, d = np.random.default_rng(4), 2 * norm.ppf(0.8)
     values = [
@@ -120,7 +118,7 @@ def test_rows_have_mean_and_spread_of_replicates() -> None:
     assert estimate["mean"] == pytest.approx(eers.mean(), abs=1e-12)
     assert estimate["deviation"] == pytest.approx(eers.std(ddof=1), abs=1e-12)
     assert eers.min() <= estimate["low"] <= estimate["high"] <= eers.max()
-    (row,) = tasks[-1].compute(np.random.default_rng(4), Metrics())
+    (row,) = rows_of(tasks[-1:], 4)
     assert (row["speakers"], row["n_target"], row["n_nontarget"]) == (6, 60, 300)
 
 
@@ -129,12 +127,9 @@ def test_bias_and_spread_shrink_with_trials() -> None:
     the same speakers are less informative than independent ones."""
     study = load_study("metric_study").estimators
     assert study is not None
-    chosen = {"independent_0.2_10_50", "independent_0.2_10_500", "speakers_0.2_20"}
-    rows = {
-        task.name: task.compute(np.random.default_rng(0), Metrics())[0]
-        for task in estimator_tasks(study)
-        if task.name in chosen
-    }
+    names = ("independent_0.2_10_50", "independent_0.2_10_500", "speakers_0.2_20")
+    tasks = {task.name.removeprefix("estimators_"): task for task in tasks_of(estimators=study)}
+    rows = {name: rows_of([tasks[name]])[0] for name in names}
     truth = population_values(0.2)
 
     def bias(name: str, metric: str) -> float:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_support import rows_of, tasks_of
 
-from privacy_eval.study.matrices import matrix_tasks
 from privacy_eval.study.protocol import load_study
-from privacy_eval.study.tasks import Metrics
 
 
 @pytest.mark.parametrize("variant", ["exact", "challenge"])
 def test_matrices_of_figure_1(variant: str) -> None:
     study = load_study("metric_study")
     assert study.matrices is not None and study.vectors is not None
-    (task,) = matrix_tasks(study.matrices, study.vectors)
-    nothing, lost, ideal = task.compute(np.random.default_rng(0), Metrics())
+    tasks = tasks_of(matrices=study.matrices, vectors=study.vectors)
+    nothing, lost, ideal = rows_of(tasks)
     values = nothing["metrics"][variant]
     assert abs(values["deid"]) < 0.1 and abs(values["gvd_db"]) < 0.5
     values = lost["metrics"][variant]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 
@@ -10,34 +9,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from study_support import rows_of, tasks_of
 
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr, rocch_eer
 from privacy_eval.study.protocol import ClustersExperiment, ClusterTrials, load_study
 from privacy_eval.study.scores import (
     cllr_min_in_between,
-    cluster_tasks,
     discrete_scores,
     fraction_below,
     gaussian_scores,
-    gaussian_tasks,
 )
-from privacy_eval.study.tasks import Metrics, Row
 
 STUDY = load_study("metric_study")
-
-
-def rows_of(tasks: object, seed: int = 0) -> list[Row]:
-    actual: list[Row] = []
-    for task in tasks:  # type: ignore[attr-defined]
-        actual += task.compute(np.random.default_rng(seed), Metrics())
-    return actual
 
 
 @pytest.fixture(scope="module")
 def gaussian() -> dict[str, list[dict[str, float]]]:
     assert STUDY.gaussian is not None
     by_case = defaultdict(list)
-    for row in rows_of(gaussian_tasks(STUDY.gaussian)):
+    for row in rows_of(tasks_of(gaussian=STUDY.gaussian)):
         by_case[row["case"]].append(row["metrics"]["exact"])
     return by_case
 
@@ -112,7 +102,7 @@ def test_gaussian_scores_are_those_of_the_key() -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_figure_3(number: int) -> None:
     assert STUDY.clusters is not None
-    row = rows_of(itertools.islice(cluster_tasks(STUDY.clusters), number, number + 1))[0]
+    row = rows_of(tasks_of(clusters=STUDY.clusters)[number : number + 1])[0]
     values = row["metrics"]
     assert values["exact"]["linkability"] > 0.95
     assert values["challenge"]["linkability"] > 0.95
@@ -134,7 +124,7 @@ def test_the_formula_is_min_cllr_of_such_scores(below: int, above: int, nontarge
 def test_trials_of_enrolled_clusters() -> None:
     """Who is enrolled decides which pairs are trials; A's fractions are exact."""
     experiment = ClustersExperiment(10.0, 0.01, 4, (ClusterTrials("x", 0.75, 0.25, ("A",)),))
-    (row,) = rows_of(cluster_tasks(experiment))
+    (row,) = rows_of(tasks_of(clusters=experiment))
     assert (row["n_target"], row["n_nontarget"]) == (16, 16)
     # 3 of 4 left with 1 of 4 left: pairs apart are 3 * 3 + 1 * 1 of 16.
     assert row["share_below"] == 10 / 16
