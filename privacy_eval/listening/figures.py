@@ -277,7 +277,7 @@ def _det_pages(
             plot = det_plot(panels[0], title=above)
             what += " In brackets: EER as in tables."
         else:
-            plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
+            plot = _in_pairs(panels, [*page, ORIGINAL_COLUMN], above)
         yield Drawing(
             style.file_stem(name, where, *number),
             f"DET curves of normalized ratings, {title}{part}. {what} {_MARKER}",
@@ -285,8 +285,9 @@ def _det_pages(
         )
 
 
-def _in_pairs(panels: Sequence[Panel], names: Sequence[str]) -> Plot:
+def _in_pairs(panels: Sequence[Panel], names: Sequence[str], title: str) -> Plot:
     """Two panels per row and one legend of names, without the EERs of the panels."""
     without_eer = [replace(p, curves=tuple(replace(c, note="") for c in p.curves)) for p in panels]
     columns = min(6, style.legend_columns(style.FULL_WIDTH, names))
-    return Plot(in_pairs(without_eer), legend="bottom", panel_height=2.7, legend_columns=columns)
+    rows = in_pairs(without_eer)
+    return Plot(rows, "bottom", panel_height=2.7, legend_columns=columns, title=title)
