@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -182,16 +183,14 @@ def _violins(
             for at, system in enumerate(systems):
                 index = index_of.get((quantity, system))
                 if index is not None:
-                    distribution = subjective.distributions[index]
-                    look = styles[listening_column(system)]
-                    _violin(axes, at, distribution, curves.at, curves.densities[index], look)
+                    density, look = curves.densities[index], styles[listening_column(system)]
+                    _violin(axes, at, subjective.distributions[index], curves.at, density, look)
             axes.set_title(QUANTITY_TITLES[quantity], loc="left")
             axes.set_xticks(range(len(systems)), names, rotation=0 if level else 90)
             if present.index(quantity) + 2 < len(present):
                 axes.tick_params(axis="x", labelbottom=False)  # names are below the next row
-            axes.set_xlim(-0.6, len(systems) - 0.4)
-            axes.set_ylim(-0.03, 1.12)
-            axes.set_yticks(np.linspace(0, 1, 6))
+            limits: dict[str, Any] = {"xlim": (-0.6, len(systems) - 0.4), "ylim": (-0.03, 1.12)}
+            axes.set(**limits, yticks=np.linspace(0, 1, 6))
             axes.grid(axis="y")
             if quantity in present[::2]:
                 axes.set_ylabel("normalized rating")
@@ -215,19 +214,10 @@ def _violin(
     body.set_gid(f"{distribution.quantity}/{distribution.system}")
     quartiles = (distribution.lower_quartile, distribution.upper_quartile)
     axes.plot([at, at], quartiles, color="black", linewidth=2.2, zorder=3, solid_capstyle="butt")
-    axes.plot(
-        [at],
-        [distribution.median],
-        "o",
-        color="white",
-        markeredgecolor="black",
-        markeredgewidth=0.7,
-        markersize=3.6,
-        zorder=5,
-    )
-    axes.text(
-        at, 1.04, f"{distribution.mean:.2f}", ha="center", va="bottom", fontsize=style.SMALL_FONT
-    )
+    edge: dict[str, Any] = dict(markeredgecolor="black", markeredgewidth=0.7, markersize=3.6)
+    axes.plot([at], [distribution.median], "o", color="white", zorder=5, **edge)
+    mean = f"{distribution.mean:.2f}"
+    axes.text(at, 1.04, mean, ha="center", va="bottom", fontsize=style.SMALL_FONT)
 
 
 # DET curves

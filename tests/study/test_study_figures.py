@@ -52,7 +52,7 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
 def test_panels_of_pairs_are_large_enough_to_read() -> None:
     scores = TrialScores([3, 5, 7, 8], [1, 2, 4, 6])
     metrics = {key: value for key, value in score_metrics(scores).items() if np.isfinite(value)}
-    canvas = _gaussian_pairs([{"case": "equal", "metrics": {"exact": metrics}}], "exact")
+    canvas = _gaussian_pairs([{"case": "equal", "metrics": metrics}])
     assert min(canvas.get_size_inches()) >= len(metrics) - 1 > 6.9
 
 
