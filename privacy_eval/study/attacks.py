@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
 from ..asv.model_folder import load_backend
 from ..asv.tree_vectors import TreeVectors, backend_folder
 from ..asv.voice_similarity import voice_similarity
-from ..attackers.alignment import Alignment, align, no_alignment
+from ..attackers.alignment import AffineMap, Alignment, align, no_alignment
+from ..attackers.discriminant import lda
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import digest
@@ -33,6 +35,7 @@ from ..simulate import Anonymization, VectorModel
 from .protocol import (
     Attacker,
     AttacksExperiment,
+    Linkage,
     MatricesExperiment,
     Selection,
     Technique,
@@ -265,9 +268,9 @@ def attacked_scores(
     technique: Technique,
     selection: Selection,
     attacker: Attacker,
-    linkages: Sequence[BackendName],
+    linkages: Sequence[Linkage],
     generator: np.random.Generator,
-) -> dict[BackendName, TrialScores]:
+) -> dict[Linkage, TrialScores]:
     """Score every enrollment utterance against every trial utterance.
 
     Parameters
@@ -277,6 +280,8 @@ def attacked_scores(
         (`semi-informed`); to the target of the trial (`informed`), so that under `rand` the
         enrollment differs from trial to trial. `aligned`: none, and trials are mapped to original
         speech by ridge regression.
+    linkages : sequence of str
+        Back ends; `lda-joint`: cosine after a discriminant, see `learn_discriminant`.
     """
     speakers, enrolled = speech.speakers, speech.enrollment
     targets = select_targets(selection, speech, speech.trial.speaker, generator)
@@ -303,19 +308,29 @@ def attacked_scores(
             for target in np.unique(targets)
         ]
     is_target = enrolled.speaker[:, None] == speech.trial.speaker[None, :]
-    by_linkage: dict[BackendName, TrialScores] = {}
+    by_linkage: dict[Linkage, TrialScores] = {}
     for linkage in linkages:
         scores = np.empty(is_target.shape)
+        backend: BackendName = "cosine" if linkage == "lda-joint" else linkage
         # PLDA subtracts the mean of its own training speech.
-        centre = alignment.original.offset if linkage == "plda" else 0
+        compared = AffineMap(-alignment.original.offset if linkage == "plda" else np.zeros(1))
+        if linkage == "lda-joint":
+            of = speech, technique, selection, targets
+            compared = learn_discriminant(*of, alignment, beside(generator))
         for vectors, trials in blocks:
-            first = (alignment.original(vectors) + centre).astype(np.float32)
-            second = (alignment.anonymized(trial_vectors[trials]) + centre).astype(np.float32)
+            sides = alignment.original(vectors), alignment.anonymized(trial_vectors[trials])
+            first, second = (compared(side).astype(np.float32) for side in sides)
             scores[:, trials] = score_matrix(
-                first, 1, second, backend=linkage, model=speech.backend
+                first, 1, second, backend=backend, model=speech.backend
             )
         by_linkage[linkage] = TrialScores(scores[is_target], scores[~is_target])
     return by_linkage
+
+
+def beside(generator: np.random.Generator) -> np.random.Generator:
+    """Return a generator of other numbers, which leaves those that this one draws as they are."""
+    bits: Any = generator.bit_generator
+    return np.random.Generator(bits.jumped())
 
 
 def learn_alignment(
@@ -327,13 +342,40 @@ def learn_alignment(
 ) -> Alignment:
     """Learn the map from converted to original speech from the training speakers, as an attacker
     does who knows the conversion, but not the targets of the trials."""
+    training, converted = _training_pairs(speech, technique, selection, targets, generator)
+    return align("ridge-reverse", training.vectors, converted)
+
+
+def learn_discriminant(
+    speech: Speech,
+    technique: Technique,
+    selection: Selection,
+    targets: IntArray,
+    alignment: Alignment,
+    generator: np.random.Generator,
+) -> AffineMap:
+    """Learn what tells the training speakers apart in both their original and their converted
+    speech, each as the attacker aligns it."""
+    training, converted = _training_pairs(speech, technique, selection, targets, generator)
+    both = alignment.original(training.vectors), alignment.anonymized(converted)
+    return lda(np.concatenate(both), np.tile(training.speaker, 2).astype(np.str_))
+
+
+def _training_pairs(
+    speech: Speech,
+    technique: Technique,
+    selection: Selection,
+    targets: IntArray,
+    generator: np.random.Generator,
+) -> tuple[Utterances, FloatArray]:
+    """Return the training speech and the same, converted to targets other than the trials'."""
     if speech.training is None:
         raise PrivacyEvalError(f"{speech.name}: no speech of other speakers to learn from")
     speaker, speakers = speech.training.speaker, 1 + int(speech.training.speaker.max())
     pool = replace(speech, targets_are_speakers=False)
     drawn = _other_targets(selection, pool, speaker, targets, generator)
     converted = speech.targets[drawn] + residual(speech.training, technique, speakers)
-    return align("ridge-reverse", speech.training.vectors, converted)
+    return speech.training, converted
 
 
 def _other_targets(
@@ -360,8 +402,9 @@ def attack_rows(
 ) -> list[Row]:
     """A row per attacker and linkage, of a technique and target selection."""
     rows: list[Row] = []
-    linkages = [name for name in experiment.linkages if name != "plda" or speech.backend]
-    attackers = [name for name in experiment.attackers if name != "aligned" or speech.training]
+    needed = {"plda": speech.backend, "aligned": speech.training, "lda-joint": speech.training}
+    linkages = [name for name in experiment.linkages if needed.get(name, True)]
+    attackers = [name for name in experiment.attackers if needed.get(name, True)]
     for attacker in attackers:
         by_linkage = attacked_scores(speech, technique, selection, attacker, linkages, generator)
         for linkage, scores in by_linkage.items():

@@ -16,6 +16,8 @@ from ..protocol.protocol import bundled_studies, read_yaml_values
 
 Selection = Literal["const", "perm", "rand"]
 Attacker = Literal["ignorant", "semi-informed", "informed", "aligned"]
+#: How an attacker compares x-vectors: by a back end, or by the discriminant `lda-joint`.
+Linkage = Literal[BackendName, "lda-joint"]
 
 #: Labels of target and nontarget trials in trial keys.
 TARGET, NONTARGET = "T", "N"
@@ -109,7 +111,7 @@ class AttacksExperiment:
     techniques: tuple[Technique, ...]
     selections: tuple[Selection, ...]
     attackers: tuple[Attacker, ...]
-    linkages: tuple[BackendName, ...]
+    linkages: tuple[Linkage, ...]
     speakers: int
     enrollment: int
     trial: int

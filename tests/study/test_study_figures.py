@@ -61,8 +61,8 @@ def test_captions_count_the_combinations_of_attacks(drawings: dict[str, Drawing]
     assert len(actual) == 2
     for d in actual:
         points = sum(len(c.get_offsets()) for c in d.canvas.axes[0].collections)
-        assert points == 2 * 3 * 4 * 3
+        assert points == 2 * 3 * 4 * 4
         assert (
             f"{points} points: the combinations of techniques (2), target selections (3), "
-            "attackers (4) and linkages (3). The comparative study had 72" in d.caption
+            "attackers (4) and linkages (4). The comparative study had 72" in d.caption
         )
