@@ -288,21 +288,21 @@ def attacked_scores(
     trial_vectors = speech.targets[targets] + residual(speech.trial, technique, speakers)
     enrollment_residual = residual(enrolled, technique, speakers)
     all_trials = np.arange(len(trial_vectors))
+    training_pairs = functools.partial(_training_pairs, speech, technique, selection, targets)
     alignment = no_alignment()
     # Enrollment vectors, and the trials to score against them.
+    blocks = [(enrolled.vectors, all_trials)]
     if attacker == "aligned":
-        alignment = learn_alignment(speech, technique, selection, targets, generator)
-        blocks = [(enrolled.vectors, all_trials)]
-    elif attacker == "ignorant":
-        blocks = [(enrolled.vectors, all_trials)]
+        training, converted = training_pairs(generator)
+        alignment = align("ridge-reverse", training.vectors, converted)
     elif attacker == "semi-informed":
         drawn = _other_targets(selection, speech, enrolled.speaker, targets, generator)
         blocks = [(speech.targets[drawn] + enrollment_residual, all_trials)]
-    elif selection == "perm":
+    elif attacker == "informed" and selection == "perm":
         target_of = np.empty(speakers, np.int64)  # all enrolled speakers have trials
         target_of[speech.trial.speaker] = targets
         blocks = [(speech.targets[target_of[enrolled.speaker]] + enrollment_residual, all_trials)]
-    else:
+    elif attacker == "informed":
         blocks = [
             (speech.targets[target] + enrollment_residual, np.flatnonzero(targets == target))
             for target in np.unique(targets)
@@ -315,8 +315,7 @@ def attacked_scores(
         # PLDA subtracts the mean of its own training speech.
         compared = AffineMap(-alignment.original.offset if linkage == "plda" else np.zeros(1))
         if linkage == "lda-joint":
-            of = speech, technique, selection, targets
-            compared = learn_discriminant(*of, alignment, beside(generator))
+            compared = learn_discriminant(*training_pairs(beside(generator)), alignment)
         for vectors, trials in blocks:
             sides = alignment.original(vectors), alignment.anonymized(trial_vectors[trials])
             first, second = (compared(side).astype(np.float32) for side in sides)
@@ -333,30 +332,11 @@ def beside(generator: np.random.Generator) -> np.random.Generator:
     return np.random.Generator(bits.jumped())
 
 
-def learn_alignment(
-    speech: Speech,
-    technique: Technique,
-    selection: Selection,
-    targets: IntArray,
-    generator: np.random.Generator,
-) -> Alignment:
-    """Learn the map from converted to original speech from the training speakers, as an attacker
-    does who knows the conversion, but not the targets of the trials."""
-    training, converted = _training_pairs(speech, technique, selection, targets, generator)
-    return align("ridge-reverse", training.vectors, converted)
-
-
 def learn_discriminant(
-    speech: Speech,
-    technique: Technique,
-    selection: Selection,
-    targets: IntArray,
-    alignment: Alignment,
-    generator: np.random.Generator,
+    training: Utterances, converted: FloatArray, alignment: Alignment
 ) -> AffineMap:
     """Learn what tells the training speakers apart in both their original and their converted
     speech, each as the attacker aligns it."""
-    training, converted = _training_pairs(speech, technique, selection, targets, generator)
     both = alignment.original(training.vectors), alignment.anonymized(converted)
     return lda(np.concatenate(both), np.tile(training.speaker, 2).astype(np.str_))
 
@@ -368,7 +348,8 @@ def _training_pairs(
     targets: IntArray,
     generator: np.random.Generator,
 ) -> tuple[Utterances, FloatArray]:
-    """Return the training speech and the same, converted to targets other than the trials'."""
+    """Return the training speech and the same, converted: as an attacker has it who knows the
+    conversion, but not the targets of the trials."""
     if speech.training is None:
         raise PrivacyEvalError(f"{speech.name}: no speech of other speakers to learn from")
     speaker, speakers = speech.training.speaker, 1 + int(speech.training.speaker.max())
