@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import expit, ndtri
@@ -51,7 +51,7 @@ from .style import SystemStyle
 #: Systems of a figure of curves; more are split over several.
 MOST_SYSTEMS = 20
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound="Line | Profile")
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,10 @@ def conditions(
         key = key_of(record)
         if key is not None:
             records.setdefault(key, {}).setdefault(record.condition.system, record)
-    for t, attack in itertools.product(
-        results.protocol.trial_sets(), results.protocol.attack_models
-    ):
-        key, original = (
-            Key(a, t.data_set.id, t.split, t.gender) for a in (attack.id, ORIGINAL_ATTACK)
-        )
+    protocol = results.protocol
+    for t, attack in itertools.product(protocol.trial_sets(), protocol.attack_models):
+        of_set = t.data_set.id, t.split, t.gender
+        key, original = Key(attack.id, *of_set), Key(ORIGINAL_ATTACK, *of_set)
         if key in records and key != original:
             yield key, list(records[key].values()), list(records.get(original, {}).values())
 
@@ -132,9 +130,7 @@ def load(record: VerificationRecord, arrays: StoredArrays, names: Iterable[str])
 
 
 def condition_pages(
-    data: ReportData,
-    read: Callable[[str, VerificationRecord], Item | None],
-    order: Callable[[Item], Any],
+    data: ReportData, read: Callable[[str, VerificationRecord], Item | None]
 ) -> Iterator[Page[Item]]:
     """Yield pages of figures with all systems and original speech, per trial set and attack model.
 
@@ -142,8 +138,6 @@ def condition_pages(
     ----------
     read : callable
         Makes an item from a name and a record; None if it has no data.
-    order : callable
-        Sort key of systems.
     """
 
     def items(
@@ -155,7 +149,7 @@ def condition_pages(
                 yield item, r.condition
 
     for key, records, originals in conditions(data.results):
-        ordered = sorted(items(records), key=lambda pair: order(pair[0]))
+        ordered = sorted(items(records), key=lambda pair: pair[0].rank)
         original = [*itertools.islice(items(originals, ORIGINAL_COLUMN), 1)] if ordered else []
         title = key.title(data.protocol)
         for page, number, part in style.numbered_pages(ordered, MOST_SYSTEMS):
@@ -316,7 +310,7 @@ def det_figures(data: ReportData) -> Iterator[Drawing]:
         return line if 0 <= line.marker <= 1 else None
 
     kaldi = " (Kaldi's)" if data.protocol.eer == "eer" else ""
-    for page in condition_pages(data, read, lambda line: line.rank):
+    for page in condition_pages(data, read):
         panel = det_panel(page.items, styles, title=page.title)
         caption = (
             f"DET curves: {page.title}{page.part}. In brackets: EER as in tables{kaldi}, and the "
@@ -437,7 +431,7 @@ def ece_figures(data: ReportData) -> Iterator[Drawing]:
     conditions, a panel per attack model."""
     styles = style.system_styles(data.results.systems)
     overs: tuple[tuple[str, Over], ...] = (("ece", "log odds"), ("ece-prior", "prior"))
-    for page in condition_pages(data, functools.partial(_profile, data), lambda p: p.rank):
+    for page in condition_pages(data, functools.partial(_profile, data)):
         looks = [styles[p.name] for p in page.items]
         for prefix, over in overs:
             yield Drawing(
