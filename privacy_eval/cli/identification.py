@@ -311,11 +311,13 @@ def _scores(arguments: argparse.Namespace) -> int:
 def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
     if arguments.plot is None:
         return
-    from ..report.figures.amount import amount_plot
     from ..report.figures.drawing import Drawing, write
+    from ..report.figures.identification import amount_plot
 
     file: Path = arguments.plot
-    drawing = Drawing(file.stem, "Error rates by the amount of speech.", amount_plot(curve))
+    drawing = Drawing(
+        file.stem, "Error rates by the amount of speech.", amount_plot({"": curve.equal})
+    )
     write(drawing, file.parent, [file.suffix[1:]])
 
 

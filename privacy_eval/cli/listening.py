@@ -70,9 +70,15 @@ class _Template(argparse.Action):
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
-    from ..listening.report import FIGURES, RESULTS, figures_source
     from ..listening.store import read_listening_test
-    from ..listening.tables import listening_test_tables, objective_and_subjective, summary
+    from ..listening.tables import (
+        FIGURES,
+        RESULTS,
+        figures_source,
+        listening_test_tables,
+        objective_and_subjective,
+        summary,
+    )
     from ..numbers.report_data import read_report_data
     from ..numbers.report_sources import ReportSources
     from ..protocol.protocol import load_protocol

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--evidence goes with --statement")
     insert = None
     if arguments.listening:
-        from ..listening.report import listening_insert
+        from ..listening.tables import listening_insert
 
         insert = listening_insert(arguments.listening)
     product = report_product(

@@ -12,7 +12,7 @@ from .options import JOBS, add, add_metric, path, value
 if TYPE_CHECKING:
     from ..io.user_metrics import UserMetric
     from ..study.protocol import StudyProtocol
-    from ..study.tasks import Task
+    from ..study.run import Task
 
 EXAMPLE = "--out study --seed 1"
 

@@ -771,7 +771,7 @@ def check_ratings(content: bytes, result: Ratings) -> None:
 
 def check_study(content: bytes, result: StudyProtocol) -> None:
     """Read back from its own values it is the same."""
-    assert from_plain(StudyProtocol, result.to_dict(), "again") == result
+    assert from_plain(StudyProtocol, to_plain(result), "again") == result
 
 
 #: Text of ids and numbers of every script, all kinds of blanks and line ends.

@@ -257,7 +257,7 @@ def of_study(root: Path) -> Case:
         lambda run: run_tasks(tasks, root, seed=int(seed.read_text()), run=run),
         lambda: lines_to(seed, ["1"]),
         root,
-        root / f"records/{tasks[0].experiment}_{tasks[0].name}.json",
+        root / f"records/{tasks[0].name}.json",
         guarded=False,
     )
 
