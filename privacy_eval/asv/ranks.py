@@ -15,8 +15,7 @@ from pathlib import Path
 
 from ..errors import PrivacyEvalError
 from ..io.files import opened, reading, write_text
-from ..io.json_text import checksum, load_json, take_checksum
-from ..io.schema import from_plain, to_plain
+from ..io.schema import checksum, from_plain, load_json, take_checksum, to_plain
 from ..metrics.identification import SinglingOutCurve
 
 FORMAT = "privacy_eval ranks 1"

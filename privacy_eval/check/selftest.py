@@ -20,7 +20,7 @@ import scipy
 
 from ..asv.backend import LengthNormalization, plda_scores, plda_transform
 from ..errors import PrivacyEvalError, describe
-from ..io.plda import read_plda
+from ..io.kaldi_objects import read_plda
 from ..io.scores import read_scores, read_trials
 from ..io.scp import read_vectors
 from ..metrics import TrialScores, score_metrics

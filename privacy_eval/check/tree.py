@@ -27,7 +27,6 @@ from ..stages.collect import (
 )
 from ..stages.measures import measure_products
 from ..stages.transcripts import rated_words
-from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import (
     ConditionFiles,
     System,
@@ -36,6 +35,7 @@ from ..tree.conditions import (
     original_trial_sets,
 )
 from ..tree.discovery import (
+    attacker_problems,
     sibling_results_folders,
     suffix_hint,
     unmatched_folders,

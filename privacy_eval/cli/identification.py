@@ -290,7 +290,7 @@ def _known(
     """Read what else is known of the test utterances."""
     from ..asv.amount import KnownSpeech
     from ..io.data_dir import read_utt2dur, read_utt2spk
-    from ..io.ids import sessions_of
+    from ..io.names import sessions_of
 
     speaker_of = read_utt2spk(arguments.utt2spk)
     members = {u: speaker for speaker, of in (enrolled or {}).items() for u in of}

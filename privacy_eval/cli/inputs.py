@@ -12,13 +12,12 @@ from ..choices import DEMO_MARKER, grouped
 from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
 from ..io.inputs import Inputs
 from ..io.names import look_alike
-from ..products.failures import record_failures
-from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
+from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date, record_failures
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
-from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import System
 from ..tree.discovery import (
+    attacker_problems,
     check_suffixes,
     find_systems,
     parent_hint,

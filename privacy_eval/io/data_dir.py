@@ -15,7 +15,7 @@ from ..choices import grouped, missing_among
 from ..errors import PrivacyEvalError, abbreviate, counted, shorten
 from .csv_text import SPEAKERS, UTTERANCES, is_header, read_table
 from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes, read_text
-from .ids import decode_id
+from .names import decode_id
 
 #: Files that Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")

@@ -228,9 +228,8 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     import numpy as np
 
     from ..metrics import arguments
-    from .arrays import as_numbers
-    from .hdf5 import parse_hdf5
-    from .ids import decode_id
+    from .arrays import as_numbers, parse_hdf5
+    from .names import decode_id
     from .text_table import split_columns
 
     names = ("ID/row_ids", "ID/column_ids", "scores", "score_mask")

@@ -26,7 +26,7 @@ from ..metrics.arguments import check_whole_numbers, truth_of
 from ..metrics.trials import IDS, Ids, Origin, Trials
 from .arrow import NumberColumn
 from .files import LineLimit, Loaded, ask_if_cut, read_blocks, read_bytes, reading
-from .ids import decode_id
+from .names import decode_id
 from .score_formats import (
     KEY_FORMATS,
     SCORE_FORMATS,

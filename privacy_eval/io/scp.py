@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputWarning, PrivacyEvalError, abbreviate, counted, shorten
+from .arrays import PACKED_MAGIC, ids_beside, read_packed_vectors
 from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, Loaded, atomic_path, command_output, read_bytes
-from .ids import MAX_FIELD_BYTES, decode_id, decode_text
 from .kaldi_objects import (
     BLANK,
     FloatArray,
@@ -35,9 +35,8 @@ from .kaldi_objects import (
     to_float32,
     to_float64,
 )
-from .packed_vectors import PACKED_MAGIC, ids_beside, read_packed_vectors
-from .torch_files import LEGACY_MAGIC, ZIP_MAGIC
-from .torch_vectors import read_torch_vectors
+from .names import MAX_FIELD_BYTES, decode_id, decode_text
+from .torch_files import LEGACY_MAGIC, ZIP_MAGIC, read_torch_vectors
 from .vector_digest import MAX_DIMENSION, begin_digest, vectors_at
 
 #: From numbers of a file, and their place for a message, to float32 or float64.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from .files import Loaded, ask_if_cut, no_text, read_bytes
-from .ids import MAX_FIELD_BYTES
+from .names import MAX_FIELD_BYTES
 
 ByteArray = NDArray[np.uint8]
 WordArray = NDArray[np.uint64]

@@ -24,8 +24,8 @@ from .files import (
     sweep,
     write_text,
 )
-from .json_text import load_json
 from .names import check_name
+from .schema import load_json
 
 #: Members of a zip; a submission has a few hundred.
 MAX_MEMBERS = 20_000

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..io.files import Loaded, digest
 from ..io.inputs import Inputs
-from ..io.json_text import load_json
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain, load_json, to_plain
 from ..products.freshness import NOTE, Product, file_set
 
 if TYPE_CHECKING:

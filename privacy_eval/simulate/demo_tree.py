@@ -24,7 +24,7 @@ from ..asv.model_folder import save_backend
 from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
-from ..io.plda import Plda
+from ..io.kaldi_objects import Plda
 from ..io.scp import write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet

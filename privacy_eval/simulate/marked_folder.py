@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import PrivacyEvalError
 from ..io.files import atomic_folder, sweep, write_text
-from ..io.json_text import load_json
+from ..io.schema import load_json
 
 
 @contextlib.contextmanager

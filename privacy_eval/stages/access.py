@@ -17,8 +17,16 @@ from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
-from ..products.freshness import MissingInput, Outcome, Product, Run, Source, bring_up_to_date
-from ..products.jobs import estimate_lines, scoring_cost
+from ..products.freshness import (
+    MissingInput,
+    Outcome,
+    Product,
+    Run,
+    Source,
+    bring_up_to_date,
+    estimate_lines,
+    scoring_cost,
+)
 from ..protocol.protocol import (
     ANONYMIZED,
     CROPS,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2dur, read_utt2spk
 from ..io.files import Loaded
-from ..io.ids import sessions_of
 from ..io.inputs import Inputs
+from ..io.names import sessions_of
 from ..products.freshness import (
     Content,
     Fingerprint,

@@ -17,7 +17,7 @@ from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2spk
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
-from ..io.labels import path_of_labels, read_labels
+from ..io.user_tables import path_of_labels, read_labels
 from ..products.freshness import (
     NOTE,
     Content,

@@ -15,8 +15,15 @@ from ..io.data_dir import read_spk2utt
 from ..io.files import digest, read_text, relative
 from ..io.inputs import Inputs
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
-from ..products.failures import read_failures
-from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
+from ..products.freshness import (
+    Content,
+    Fingerprint,
+    Product,
+    Progress,
+    Run,
+    bring_up_to_date,
+    read_failures,
+)
 from ..protocol.protocol import Protocol
 from ..results.attacker_costs import write_costs
 from ..results.outputs import output_files

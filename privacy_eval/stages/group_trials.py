@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..io.confine import check_inside
 from ..io.files import Loaded, relative
 from ..io.inputs import Inputs
-from ..io.labels import Labels, path_of_labels, read_labels
+from ..io.user_tables import Labels, path_of_labels, read_labels
 
 if TYPE_CHECKING:
     from ..metrics.trials import Trials

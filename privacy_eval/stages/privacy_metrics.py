@@ -28,10 +28,11 @@ from ..products.freshness import (
     Source,
     Sources,
     bring_up_to_date,
+    estimate_lines,
     fingerprint_of,
+    metrics_cost,
     source_from_fingerprint,
 )
-from ..products.jobs import estimate_lines, metrics_cost
 from ..protocol.protocol import LEARNT
 from ..results.record_files import (
     fields_digest,

@@ -13,8 +13,7 @@ import numpy as np
 from ..errors import PrivacyEvalError
 from ..io.files import digest
 from ..io.inputs import Inputs
-from ..io.json_text import load_json
-from ..io.schema import to_plain
+from ..io.schema import load_json, to_plain
 from ..io.user_metrics import UserMetric
 from ..metrics import of_kind
 from ..products.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date

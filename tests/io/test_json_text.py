@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io import json_text
+from privacy_eval.io import schema
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_more_values_than_fit_into_memory_are_refused(
 ) -> None:
     path = tmp_path / "results.json"
     path.write_text(text)
-    json_text.load_json(path)
-    monkeypatch.setattr(json_text, "MAX_VALUES", 6)
+    schema.load_json(path)
+    monkeypatch.setattr(schema, "MAX_VALUES", 6)
     with pytest.raises(PrivacyEvalError, match=f"^{path}: more than 6 values"):
-        json_text.load_json(path)
+        schema.load_json(path)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SpeechTree, Tree, lines_to
 
-from privacy_eval.products.freshness import Run
-from privacy_eval.products.jobs import (
+from privacy_eval.products.freshness import (
+    Run,
     estimate_lines,
     metrics_cost,
     scoring_cost,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.user_key import key_path, user_key
+from privacy_eval.products.freshness import key_path, user_key
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_it_is_made_on_request_only_and_readable_by_its_owner_only(state: Path) 
 
 
 def test_jobs_that_begin_together_get_the_same_key(state: Path) -> None:
-    code = "from privacy_eval.io.user_key import user_key; print(user_key(create=True).decode())"
+    code = "from privacy_eval.products.freshness import user_key as key; print(key(create=True))"
     jobs = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) for _ in range(6)
     ]
