@@ -300,8 +300,7 @@ def _known(
 
 
 def _scores(arguments: argparse.Namespace) -> int:
-    from ..io.scores import read_scores, read_trials
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import read_scores, read_trials, with_speakers
     from ..metrics.amount import amounts
     from ..metrics.pairing import pair
 

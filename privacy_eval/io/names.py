@@ -22,6 +22,8 @@ _INVISIBLE = re.compile(
     "\U000e0100-\U000e01ef]"
 )
 
+#: Separators; other white space of Unicode is part of a name.
+BLANKS = " \t\r"
 #: Longer ids are surely not ids (a missing line end, a binary file).
 MAX_FIELD_BYTES = 1024
 

@@ -20,9 +20,8 @@ from typing import Any
 from ..errors import InputWarning, PrivacyEvalError, abbreviate
 from .csv_text import csv_rows
 from .files import Loaded, ask_if_cut, read_text
-from .names import MAX_FIELD_BYTES
+from .names import BLANKS, MAX_FIELD_BYTES
 from .schema import parse_json
-from .wer import BLANKS
 
 #: Lines of a file from which its format is recognized.
 _SAMPLE = 1000

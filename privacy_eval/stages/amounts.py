@@ -242,7 +242,7 @@ class _Amounts:
     def _of_scores(
         self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import with_speakers
         from ..metrics.amount import amounts
 
         options = self.options

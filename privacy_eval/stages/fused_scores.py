@@ -121,8 +121,7 @@ class _FusedScoring(Scoring):
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..attackers.fusion import fuse_scores
-        from ..io.scores import read_scores, read_trials
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import read_scores, read_trials, with_speakers
         from ..metrics.pairing import score_table
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")

@@ -41,7 +41,7 @@ def grouped_trials(
     PrivacyEvalError
         As `with_speakers` and `Labels.groups`.
     """
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import with_speakers
 
     known = with_speakers(trials, utt2spk, enrolled)
     speaker_of = dict(zip(known.utterance, known.trial_speaker, strict=True))

@@ -190,7 +190,7 @@ def evaluate_trials(
     trials: Trials, options: Options, utt2spk: Path | Loaded | None, ties: Mapping[str, float]
 ) -> dict[Variant, Evaluation]:
     """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import with_speakers
     from ..metrics.confidence import speaker_bootstrap
     from ..metrics.curves import BAND_FALSE_ALARM
     from ..metrics.evaluation import evaluate_variants
@@ -373,7 +373,7 @@ class _ConditionRecord:
 
         from ..asv.enrollment import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import with_speakers
         from ..metrics.groups import grouped, summarize_targets
 
         speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import PrivacyEvalError, describe
 from ..io.files import digest, read_bytes, relative
 from ..io.inputs import Inputs
-from ..io.kaldi_options import read_options
+from ..io.schema import read_options
 from ..io.scp import read_vectors, write_vectors
 from ..products.freshness import (
     Content,

@@ -56,14 +56,19 @@ from privacy_eval.io.kaldi_objects import (
     read_vector,
 )
 from privacy_eval.io.ratings import Ratings, read_ratings
-from privacy_eval.io.results_txt import format_results_txt, parse_rank, parse_results_txt
+from privacy_eval.io.results_txt import (
+    format_results_txt,
+    format_wer_line,
+    parse_rank,
+    parse_results_txt,
+    read_wer_folder,
+)
 from privacy_eval.io.schema import from_plain, load_json, to_plain
 from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
 from privacy_eval.io.scp import read_vectors
 from privacy_eval.io.torch_files import TensorView, read_torch, read_torch_matrix
 from privacy_eval.io.transcripts import read_transcripts
 from privacy_eval.io.user_tables import read_predictions
-from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
 from privacy_eval.metrics.pairing import pair
 from privacy_eval.metrics.similarity import SpeakerSimilarity

@@ -9,7 +9,7 @@ import pytest
 from support import write
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.kaldi_options import read_options
+from privacy_eval.io.schema import read_options
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import pytest
 from support import lines_to
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.scores import read_scores
-from privacy_eval.io.trial_speakers import with_speakers
+from privacy_eval.io.scores import read_scores, with_speakers
 from privacy_eval.metrics.pairing import pair
 from privacy_eval.metrics.trials import Trials
 
