@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import without_fraction
-from ..errors import ChangedError, PrivacyEvalError, abbreviate
+from ..errors import ChangedError, PrivacyEvalError, refuse_names
 from ..metrics.arguments import as_numbers as as_floats
 from ..metrics.arguments import check_whole_numbers, truth_of
 from ..metrics.trials import IDS, Ids, Origin, Trials
@@ -536,10 +536,8 @@ def _listed(
     ids: Ids, speaker_of: Mapping[str, str], path: Path | Loaded, what: str
 ) -> dict[str, _Reading]:
     """Read ids by a list of speakers."""
-    if unknown := sorted(name for name in ids.used if name not in speaker_of):
-        raise PrivacyEvalError(
-            f"{path}: {len(unknown)} {what} have no speaker: {abbreviate(unknown)}"
-        )
+    unknown = sorted(name for name in ids.used if name not in speaker_of)
+    refuse_names(unknown, f"{path}: {len(unknown)} {what} have no speaker")
     return {name: (speaker_of[name], f"by {path}") for name in ids.used}
 
 

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputWarning, PrivacyEvalError, abbreviate, counted, shorten
+from ..errors import InputWarning, PrivacyEvalError, abbreviate, counted, refuse_names, shorten
 from .arrays import PACKED_MAGIC, ids_beside, read_packed_vectors
 from .confine import check_inside
 from .files import MAX_BYTES, UTF8_BOM, Loaded, atomic_path, command_output, read_bytes
@@ -46,9 +46,9 @@ _Convert = Callable[[NDArray[Any], str], FloatArray]
 _MAX_PRINTED = 1 << 24
 #: Vectors that are read together.
 _AT_ONCE = 1 << 14
-#: Bytes of an entry of a zip before its name, and where the size of the name is.
 #: 1 - cosine of equal vectors, and how many are compared with each other.
 _EQUAL, _COMPARED = 1e-6, 1 << 17
+#: Bytes of an entry of a zip before its name, and where the size of the name is.
 _ZIP_HEAD_BYTES, _ZIP_NAME_SIZE = 30, 26
 _CONTROL_IN_LINES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 #: 18 digits are past the end of any file, and fit any integer.
@@ -114,17 +114,12 @@ class Vectors:
             How many ids have no vector, or one of zeros, and the first five.
         """
         absent = set(ids) - self._row.keys()
-        if zeros := sorted(absent.intersection(self.ids)):
-            raise PrivacyEvalError(
-                f"{self.path}: {len(zeros)} vectors are zero and have no direction: "
-                f"{abbreviate(zeros)} (silent recordings? leave them out: --allow-missing)"
-            )
-        if missing := sorted(absent):
-            raise PrivacyEvalError(
-                f"{self.path}: no vector for {len(missing)} ids of {needed_for}: "
-                f"{abbreviate(missing)} (utterances without voiced frames have none; "
-                "leave them out: --allow-missing)"
-            )
+        zeros, out = sorted(absent.intersection(self.ids)), "leave them out: --allow-missing)"
+        problem = f"{len(zeros)} vectors are zero and have no direction"
+        refuse_names(zeros, f"{self.path}: {problem}", f" (silent recordings? {out}")
+        problem = f"no vector for {len(absent)} ids of {needed_for}"
+        unvoiced = f" (utterances without voiced frames have none; {out}"
+        refuse_names(sorted(absent), f"{self.path}: {problem}", unvoiced)
         return np.array([self._row[name] for name in ids], dtype=np.int64)
 
     def equal(self, rows: NDArray[np.int64], kind: str = "") -> str:
@@ -249,7 +244,7 @@ def read_vectors(
     roots = [] if allow_outside else [Path(os.path.realpath(p)) for p in (tree, path.parent)]
     archives = _archives(path, lines, tree, roots)
     vectors = _read_lines(path, lines, archives, (tree, roots), convert)
-    return _stack(path, [line.id for line in lines], vectors, [line.number for line in lines])
+    return _stack(path, vectors, [line.number for line in lines])
 
 
 def vector_locations(path: Path) -> dict[str, str] | None:
@@ -311,30 +306,6 @@ def write_vectors(scp: Path, ids: Sequence[str], matrix: FloatArray, *, tree: Pa
     """
     if matrix.ndim != 2 or not matrix.size or len(ids) != len(matrix):
         raise ValueError(f"{len(ids)} ids for vectors of shape {matrix.shape}")
-    with archive_writer(scp, tree=tree) as write:
-        for name, row in zip(ids, matrix, strict=True):
-            write(name, row)
-
-
-@contextlib.contextmanager
-def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArray], None]]:
-    """Write a binary archive of vectors or matrices one by one, and its scp.
-
-    Parameters
-    ----------
-    scp, tree : Path
-        As of `write_vectors`.
-
-    Returns
-    -------
-    context manager of callable
-        Takes an id and a float array, rounded to float32.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `write_vectors`, on which neither file is written.
-    """
     archive = scp.with_suffix(".ark")
     if archive == scp:
         raise PrivacyEvalError(f"{scp}: the scp of an archive must have another name than *.ark")
@@ -342,30 +313,26 @@ def archive_writer(scp: Path, *, tree: Path) -> Iterator[Callable[[str, FloatArr
     decode_text(os.fsencode(location), str(scp))
     if _NO_TARGET.search(location):
         raise PrivacyEvalError(f"{scp}: an scp cannot represent the path {location!r}")
-    written: set[str] = set()
-    offset = 0
-
-    def write(name: str, array: FloatArray) -> None:
-        nonlocal offset
-        name = decode_id(name.encode("utf-8", "surrogatepass"), str(scp))
-        if name in written:
-            raise PrivacyEvalError(f"{scp}: not written, duplicate id")
-        if not written and name.startswith("\ufeff"):
-            raise PrivacyEvalError(f"{scp}: cannot write an id that begins with a byte order mark")
-        written.add(name)
-        values = float32_to_write(scp, array, array.ndim)
-        offset += objects.write(f"{name} ".encode())
-        lines.write(f"{name} {location}:{offset}\n")
-        offset += objects.write(b"\0B" + binary_array(values))
-
-    with atomic_path(scp) as scp_temporary:
-        with (
-            atomic_path(archive) as temporary,
-            open(temporary, "wb") as objects,
-            open(scp_temporary, "w", encoding="utf-8", newline="\n") as lines,
-        ):
-            yield write
-            scp.unlink(missing_ok=True)
+    written, offset = set[str](), 0
+    with (
+        atomic_path(scp) as scp_temporary,
+        atomic_path(archive) as temporary,
+        open(temporary, "wb") as objects,
+        open(scp_temporary, "w", encoding="utf-8", newline="\n") as lines,
+    ):
+        for name, row in zip(ids, matrix, strict=True):
+            name = decode_id(name.encode("utf-8", "surrogatepass"), str(scp))
+            if name in written:
+                raise PrivacyEvalError(f"{scp}: not written, duplicate id")
+            if not written and name.startswith("\ufeff"):
+                problem = "cannot write an id that begins with a byte order mark"
+                raise PrivacyEvalError(f"{scp}: {problem}")
+            written.add(name)
+            values = float32_to_write(scp, row, 1)
+            offset += objects.write(f"{name} ".encode())
+            lines.write(f"{name} {location}:{offset}\n")
+            offset += objects.write(b"\0B" + binary_array(values))
+        scp.unlink(missing_ok=True)
 
 
 def _read_archive(path: Path, file: ObjectFile, convert: _Convert) -> Vectors:
@@ -377,7 +344,7 @@ def _read_archive(path: Path, file: ObjectFile, convert: _Convert) -> Vectors:
         file.skip_blanks()
         start = file.position
         if not file.peek(1):
-            return _stack(path, list(vectors), list(vectors.values()))
+            return _stack(path, vectors)
         word = file.until(BLANK, MAX_FIELD_BYTES)
         if word is None:
             raise file.error(f"expected an id and a blank at byte {start}, where the file ends")
@@ -505,8 +472,8 @@ def _read_lines(
     archives: Mapping[Path, list[int]],
     folders: tuple[Path, Sequence[Path]],
     convert: _Convert,
-) -> list[FloatArray]:
-    """Read the vector of every line; every archive once, from beginning to end."""
+) -> dict[str, FloatArray]:
+    """Read the vector of every line by its id; every archive once, from beginning to end."""
     tree, roots = folders
     vectors: dict[int, FloatArray] = {}
     held_bytes = 0
@@ -539,7 +506,7 @@ def _read_lines(
                 if held_bytes > MAX_BYTES:
                     raise file.error(f"more than {MAX_BYTES} bytes of vectors")
                 vectors[row] = vector
-    return [vectors[row] for row in range(len(lines))]
+    return {line.id: vectors[row] for row, line in enumerate(lines)}
 
 
 def _read_uniform(
@@ -568,7 +535,7 @@ def _read_packed(path: Path | Loaded, convert: _Convert) -> Vectors:
         vectors[name] = convert(values, f"{path}: {name}")
     if not vectors:
         raise PrivacyEvalError(f"{path}: no vectors")
-    return _stack(Path(path), list(vectors), list(vectors.values()))
+    return _stack(Path(path), vectors)
 
 
 def _read_torch(path: Path | Loaded, only: Collection[str] | None) -> Vectors:
@@ -580,25 +547,20 @@ def _read_torch(path: Path | Loaded, only: Collection[str] | None) -> Vectors:
     return Vectors(Path(path), tuple(ids), matrix)
 
 
-def _stack(
-    path: Path,
-    ids: Sequence[str],
-    vectors: Sequence[FloatArray],
-    lines: Sequence[int] | None = None,
-) -> Vectors:
+def _stack(path: Path, vectors: Mapping[str, FloatArray], lines: Sequence[int] = ()) -> Vectors:
     """Stack vectors, at least one, of one dimension."""
-    dimension = vectors[0].size
-    for row, vector in enumerate(vectors):
+    first, dimension = next((name, vector.size) for name, vector in vectors.items())
+    for row, (name, vector) in enumerate(vectors.items()):
         if vector.size != dimension:
             raise PrivacyEvalError(
                 f"{path}{f':{lines[row]}' if lines else ''}: vectors of different dimensions: "
-                f"{ids[0]} has {dimension}, {ids[row]} has {vector.size}"
+                f"{first} has {dimension}, {name} has {vector.size}"
             )
-    if sum(vector.nbytes for vector in vectors) > MAX_BYTES:
+    if sum(vector.nbytes for vector in vectors.values()) > MAX_BYTES:
         raise PrivacyEvalError(f"{path}: more than {MAX_BYTES} bytes of vectors")
-    matrix: NDArray[Any] = np.stack(vectors)
+    matrix: NDArray[Any] = np.stack([*vectors.values()])
     matrix.setflags(write=False)
-    return Vectors(path, tuple(ids), matrix)
+    return Vectors(path, tuple(vectors), matrix)
 
 
 def _relative(path: Path, folder: Path) -> str:

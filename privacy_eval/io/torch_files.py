@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import PrivacyEvalError, refuse_names
 from .files import Loaded, atomic_path, read_bytes, write_text
 from .text_table import numbered, read_columns
 from .vector_digest import MAX_DIMENSION
@@ -280,8 +280,10 @@ class _Pickle:
         storage = _Storage(
             _DTYPES[_checked(_instance(dtype, _Global).name, _DTYPES, "type of numbers")],
             _instance(key, str),
-            _whole(size),
+            _integer(size),
         )
+        if storage.size < 0:
+            raise ValueError("a negative size")
         if kind != "storage" or view not in ([], [None]) or not isinstance(device, str):
             raise ValueError("a storage of another kind")
         if self.storages.setdefault(storage.key, storage) != storage:
@@ -326,12 +328,6 @@ def _integer(value: Any) -> int:
     return number
 
 
-def _whole(value: Any) -> int:
-    if _integer(value) < 0:
-        raise ValueError("a negative size")
-    return int(value)
-
-
 def _checked(text: str, allowed: Collection[str], what: str) -> str:
     if text not in allowed:
         remedy = "; save x.detach().float()" * text.startswith("torch")
@@ -372,14 +368,10 @@ def read_torch_vectors(path: Path | Loaded) -> tuple[list[str], NDArray[np.float
         names[row] = name
         named.add(name)
     absent = [str(row) for row in range(len(matrix)) if row not in names]
-    if absent:
-        raise PrivacyEvalError(f"{table}: {len(absent)} rows without an id: {abbreviate(absent)}")
+    refuse_names(absent, f"{table}: {len(absent)} rows without an id")
     in_order = [names[row] for row in range(len(matrix))]
-    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist()
-    if bad:
-        raise PrivacyEvalError(
-            f"{path}: not finite: {abbreviate([in_order[row] for row in bad])} (as float32)"
-        )
+    bad = [in_order[row] for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1))]
+    refuse_names(bad, f"{path}: not finite", " (as float32)")
     return in_order, matrix
 
 
