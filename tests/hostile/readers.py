@@ -48,13 +48,7 @@ from privacy_eval.io.data_dir import (
     subset_data_dir,
 )
 from privacy_eval.io.files import digest, read_bytes, read_text
-from privacy_eval.io.kaldi_objects import (
-    Plda,
-    binary_array,
-    read_matrix,
-    read_plda,
-    read_vector,
-)
+from privacy_eval.io.kaldi_objects import Plda, binary_array, read_matrix, read_plda, read_vector
 from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.io.results_txt import (
     format_results_txt,

@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io import text_table
-from privacy_eval.io.text_table import (
-    Column,
-    decimals,
-    distinct,
-    split_columns,
-)
+from privacy_eval.io.text_table import Column, decimals, distinct, split_columns
 
 
 @pytest.fixture(params=[16, 1 << 18], scope="module", autouse=True)
