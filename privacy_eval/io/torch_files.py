@@ -40,11 +40,7 @@ _MAX_PICKLE_BYTES = 1 << 16
 _MAX_DIMENSIONS = 8
 
 #: Types of numbers that are read.
-_DTYPES = {
-    "torch FloatStorage": "f4",
-    "torch DoubleStorage": "f8",
-    "torch HalfStorage": "f2",
-}
+_DTYPES = {"torch FloatStorage": "f4", "torch DoubleStorage": "f8", "torch HalfStorage": "f2"}
 _TENSOR, _DICT = "torch._utils _rebuild_tensor_v2", "collections OrderedDict"
 
 

@@ -195,10 +195,7 @@ class _Set:
 
 
 def make_tree(
-    tree: Path,
-    source: AudioFolders,
-    tell: Callable[[str], object],
-    progress: _Progress = None,
+    tree: Path, source: AudioFolders, tell: Callable[[str], object], progress: _Progress = None
 ) -> NewTree:
     """Write the data folders, trials and protocol of a tree; files of audio are not copied.
 
@@ -540,11 +537,7 @@ def _refuse_affix(source: AudioFolders, audio: _Paths) -> None:
 
 
 def _data_folder(
-    folder: str,
-    members: _Set,
-    gender_of: Mapping[str, str],
-    audio: Mapping[str, Path],
-    tree: Path,
+    folder: str, members: _Set, gender_of: Mapping[str, str], audio: Mapping[str, Path], tree: Path
 ) -> dict[str, bytes]:
     """The files of a data folder by their path in the tree."""
     utterances_of = grouped(members.speaker_of, members.speaker_of.__getitem__)
