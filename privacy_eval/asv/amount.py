@@ -14,7 +14,7 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..metrics.amount import AmountCurve, Tests, amount_curve
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials

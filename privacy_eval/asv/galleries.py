@@ -17,7 +17,7 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.identification import (
     COMPARED,

@@ -9,8 +9,8 @@ from pathlib import Path
 from ..errors import located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
-from ..io.scp import Vectors
 from ..io.user_tables import Labels
+from ..io.vectors import Vectors
 from ..metrics.groups import MIN_TESTED
 from ..metrics.identification import GroupLinkage
 from .backend import BackendName, PldaBackend

@@ -11,16 +11,17 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, located
 from ..io.data_dir import speakers_of_crops
 from ..io.files import Loaded, digest, load
-from ..io.kaldi_objects import (
+from ..io.vectors import (
     FloatMatrix,
+    Vectors,
     read_matrix,
     read_plda,
     read_vector,
     write_matrix,
     write_plda,
     write_vector,
+    write_vectors,
 )
-from ..io.scp import Vectors, write_vectors
 from .backend import PldaBackend, speaker_means, train_backend
 from .tree_vectors import BACKEND_FILES
 

@@ -17,7 +17,7 @@ from ..io.vector_digest import stored_digest
 from ..protocol.protocol import CROPS, AsvModel, Protocol
 
 if TYPE_CHECKING:
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
 
 #: File of x-vectors as Kaldi writes them, and names that those of other extractors have.
 KALDI_VECTORS = "xvector.scp"
@@ -109,7 +109,7 @@ class TreeVectors:
         give ids only. Raises as `read` does."""
         if path not in self._locations:
             self._check(path)
-            from ..io.scp import vector_locations
+            from ..io.vectors import vector_locations
 
             locations = vector_locations(path)
             self._locations[path] = (
@@ -124,7 +124,7 @@ class TreeVectors:
     def _vectors(
         self, path: Path, only: Collection[str] | None = None, *, double: bool = False
     ) -> Vectors:
-        from ..io.scp import read_vectors
+        from ..io.vectors import read_vectors
 
         self._check(path)
         return read_vectors(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..choices import AlignmentName
 from ..errors import PrivacyEvalError, located
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from .alignment import Alignment, align, mean_unit_vectors, unit_vectors
 from .normalization import Cohorts
 

@@ -36,12 +36,12 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import (
     attacker_problems,
+    data_folders,
     sibling_results_folders,
     suffix_hint,
+    teams_without_systems,
     unmatched_folders,
 )
-from ..tree.editions import teams_without_systems
-from ..tree.keys import data_folders
 from .findings import (
     CREATABLE,
     ERROR,

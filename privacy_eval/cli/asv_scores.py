@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..asv.trials import Scorer
     from ..attackers.alignment import Alignment
     from ..attackers.normalization import Cohorts
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..metrics.trials import Trials
 
 _PAIRS = ("align_from", "align_to")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..asv.amount import KnownSpeech
     from ..asv.galleries import Gallery, Identification
     from ..asv.ranks import RankedTests
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..metrics.amount import Amount, AmountCurve
 
     #: A gallery, the vectors of tests, and the file of their speakers.

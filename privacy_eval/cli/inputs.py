@@ -23,15 +23,15 @@ from ..tree.discovery import (
     parent_hint,
     sibling_results_folders,
     suffix_of_unmatched,
+    teams_without_systems,
     unmatched_folders,
 )
-from ..tree.editions import teams_without_systems
 from .jobs import Jobs
 from .options import LOGGED, beginnings, fill, log, log_once, output_folder, progress
 
 if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..numbers.report_sources import ReportSources
 
 
@@ -258,7 +258,7 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
 
 
 def load_vectors(arguments: argparse.Namespace, path: Path, *, double: bool = False) -> Vectors:
-    from ..io.scp import read_vectors
+    from ..io.vectors import read_vectors
 
     vectors = read_vectors(
         path,

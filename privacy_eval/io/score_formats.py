@@ -179,7 +179,7 @@ def read_named(
     ['a']
     """
     if _ARROW.recognizes(content[:8]):
-        from .arrow import parse_arrow
+        from .text_table import parse_arrow
 
         return parse_arrow(content, path, partial(find_columns, path=path, named=named))
     from .csv_text import cells_of, read_table
@@ -259,7 +259,7 @@ def _bosaris(content: bytes, path: Path) -> Columns:
 
 def _arrow_blocks(path: Path) -> Iterator[Columns]:
     """Read a Parquet or Arrow table in parts."""
-    from .arrow import arrow_blocks
+    from .text_table import arrow_blocks
 
     return arrow_blocks(path, partial(find_columns, path=path))
 

@@ -29,7 +29,6 @@ from ..errors import ChangedError, PrivacyEvalError, refuse_names
 from ..metrics.arguments import as_numbers as as_floats
 from ..metrics.arguments import check_whole_numbers, truth_of
 from ..metrics.trials import IDS, Ids, Origin, Trials
-from .arrow import NumberColumn
 from .data_dir import read_utt2spk
 from .files import LineLimit, Loaded, ask_if_cut, read_blocks, read_bytes, reading
 from .names import decode_id
@@ -48,7 +47,7 @@ from .score_formats import (
     read_named,
     split_format,
 )
-from .text_table import Coder, Column, column_of, decimals, is_number, split_columns
+from .text_table import Coder, Column, NumberColumn, column_of, decimals, is_number, split_columns
 
 _SWAPPED = "; are score file and trial key exchanged?"
 _USUAL_NUMBER_BYTES = 32

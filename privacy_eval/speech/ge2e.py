@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, library
+from ..io.arrays import TensorView, read_torch
 from ..io.files import digest
-from ..io.torch_files import TensorView, read_torch
 from .audio import Audio
 from .front_ends import fractions_at, soxr_at
 from .mel import MelOptions, mel_spectrogram

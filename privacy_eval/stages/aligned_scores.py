@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..asv.trials import Scorer
     from ..attackers.alignment import AffineMap, Alignment
     from ..attackers.normalization import Cohorts
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
 

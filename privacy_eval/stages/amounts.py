@@ -30,7 +30,7 @@ from ..products.freshness import (
 from ..protocol.protocol import ORIGINAL
 from ..results.record_files import record_product, record_text
 from ..tree.conditions import ConditionFiles, TrialCondition, original_sets
-from ..tree.keys import first_file
+from ..tree.discovery import first_file
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .aligned_scores import AlignedScoring, aligned_scorings

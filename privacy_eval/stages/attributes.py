@@ -37,7 +37,7 @@ from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..attackers.attributes import AttributeInference
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..results.records import AttributeRecord
 
 #: Kinds of `MissingInput`.

@@ -37,7 +37,7 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from ..tree.editions import teams_without_systems
+from ..tree.discovery import teams_without_systems
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .amounts import amount_products

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..asv.tree_vectors import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ..errors import PrivacyEvalError, describe
 from ..io.inputs import Inputs
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..products.freshness import (
     Content,
     Fingerprint,

@@ -16,7 +16,7 @@ from ..io.inputs import Inputs
 from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
 from ..protocol.protocol import ANONYMIZED, Attacker
 from ..tree.conditions import by_attacker
-from ..tree.keys import first_file
+from ..tree.discovery import first_file
 from .access import TRIALS, AsvSystems
 from .attackers import Attacked, Scoring, attacked
 

@@ -42,8 +42,7 @@ from ..results.record_files import (
     user_metrics,
 )
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import score_file
-from ..tree.keys import find_key
+from ..tree.discovery import find_key, score_file
 from ..version import __version__
 from .group_trials import grouped_trials, label_sources, labels_in_tree, without_group
 from .transcripts import transcript_products

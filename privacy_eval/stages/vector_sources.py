@@ -23,7 +23,7 @@ from ..products.freshness import (
 from .access import AsvSystems
 
 if TYPE_CHECKING:
-    from ..io.kaldi_objects import FloatMatrix
+    from ..io.vectors import FloatMatrix
     from ..speech.encoders import EncoderChoice
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.

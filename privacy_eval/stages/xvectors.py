@@ -20,7 +20,7 @@ from ..errors import PrivacyEvalError, describe
 from ..io.files import digest, read_bytes, relative
 from ..io.inputs import Inputs
 from ..io.schema import read_options
-from ..io.scp import read_vectors, write_vectors
+from ..io.vectors import read_vectors, write_vectors
 from ..products.freshness import (
     Content,
     Fingerprint,

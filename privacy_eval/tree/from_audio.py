@@ -35,9 +35,9 @@ from ..io.confine import paths_outside
 from ..io.csv_text import csv_text
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import atomic_folder, atomic_path, read_bytes, relative, write_text
-from ..io.kaldi_objects import CONTROL
 from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
+from ..io.vectors import CONTROL
 from ..metrics.trial_design import anticipated_interval
 from ..protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
 from ..speech.audio import CONVERTED, OTHER_LENGTH, AudioReader, soundfile

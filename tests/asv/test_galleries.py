@@ -17,7 +17,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix
 from privacy_eval.asv.enrollment import Enrollment
 from privacy_eval.asv.galleries import Gallery, Identification, identified, rank_tests, ranked
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import closed_set_linkage, linkage_of_beaters
 from privacy_eval.metrics.trials import Trials
 

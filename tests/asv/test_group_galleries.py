@@ -15,8 +15,8 @@ from privacy_eval.asv.enrollment import Enrollment
 from privacy_eval.asv.galleries import Gallery
 from privacy_eval.asv.group_galleries import groups_of_gallery, identify_groups
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.scp import Vectors
 from privacy_eval.io.user_tables import Labels
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import GroupLinkage
 
 N, EACH, DIM = 7, 3, 3

@@ -38,7 +38,7 @@ from privacy_eval.asv.model_folder import load_backend
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.asv.voice_similarity import voice_similarity
 from privacy_eval.choices import DEMO_MARKER
-from privacy_eval.io.scp import read_vectors, write_vectors
+from privacy_eval.io.vectors import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
 from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_results

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io import scp
+from privacy_eval.io import vectors
 from privacy_eval.io.confine import (
     check_inside,
     paths_outside,
@@ -98,7 +98,7 @@ def test_archives_and_speech_exchanged_after_their_check_are_not_read(
         (tree / name).write_text("u1 [ 3 4 ]\n")
     write_text(tree / "x.scp", "u1 x.ark:3\n")
     write_text(tree / "wav.scp", "u1 u1.wav\n")
-    checked = scp._archives
+    checked = vectors._archives
     reader = AudioReader(tree, base=tree)
 
     def exchange(*given: Any) -> Any:
@@ -108,15 +108,15 @@ def test_archives_and_speech_exchanged_after_their_check_are_not_read(
             (tree / name).symlink_to(secret)
         return archives
 
-    assert scp.read_vectors(tree / "x.scp", tree=tree).matrix.tolist() == [[3, 4]]
-    monkeypatch.setattr(scp, "_archives", exchange)
+    assert vectors.read_vectors(tree / "x.scp", tree=tree).matrix.tolist() == [[3, 4]]
+    monkeypatch.setattr(vectors, "_archives", exchange)
     with pytest.raises(PrivacyEvalError, match="--allow-outside"):
-        scp.read_vectors(tree / "x.scp", tree=tree)
+        vectors.read_vectors(tree / "x.scp", tree=tree)
     with pytest.raises(PrivacyEvalError, match="--allow-outside"):
         reader.read("u1")
     monkeypatch.undo()
-    vectors = scp.read_vectors(tree / "x.scp", tree=tree, allow_outside=True)
-    assert vectors.matrix.tolist() == [[1, 2]]
+    read = vectors.read_vectors(tree / "x.scp", tree=tree, allow_outside=True)
+    assert read.matrix.tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize("stays", [False, True])

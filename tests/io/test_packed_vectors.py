@@ -16,7 +16,7 @@ import pytest
 from support import cli, lines_to, write
 
 from privacy_eval import PrivacyEvalError, read_vectors
-from privacy_eval.io.scp import vector_locations, write_vectors
+from privacy_eval.io.vectors import vector_locations, write_vectors
 
 IDS = ["spk1-u1", "spk1-u2", "id10/ü/3.wav"]
 MATRIX = np.array([[0.5, -1.25, 3], [2, 1e-3, 7], [0, 0, -4]])

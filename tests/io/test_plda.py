@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from support import write
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.kaldi_objects import Plda, read_plda, write_plda
+from privacy_eval.io.vectors import Plda, read_plda, write_plda
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "plda"
 BINARY = (GOLDEN / "plda.bin").read_bytes()

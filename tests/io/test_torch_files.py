@@ -11,7 +11,7 @@ import pytest
 from support import ROOT
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.torch_files import read_torch
+from privacy_eval.io.arrays import read_torch
 
 TINY = ROOT / "tests" / "data" / "models" / "ge2e"
 

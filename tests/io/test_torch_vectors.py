@@ -16,8 +16,8 @@ import pytest
 from support import ROOT
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.scp import read_vectors, vector_locations
-from privacy_eval.io.torch_files import read_torch_matrix, write_torch_vectors
+from privacy_eval.io.arrays import read_torch_matrix, write_torch_vectors
+from privacy_eval.io.vectors import read_vectors, vector_locations
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "speaker_vectors"
 

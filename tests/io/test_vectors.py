@@ -25,19 +25,22 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from support import lines_to, write
 
-import privacy_eval.io.kaldi_objects as objects
-import privacy_eval.io.scp as module
+import privacy_eval.io.vectors as module
+import privacy_eval.io.vectors as objects
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import InputWarning
-from privacy_eval.io.kaldi_objects import (
+from privacy_eval.io.vector_digest import stored_digest
+from privacy_eval.io.vectors import (
     ObjectFile,
+    Vectors,
     read_matrix,
     read_vector,
+    read_vectors,
+    vector_locations,
     write_matrix,
     write_vector,
+    write_vectors,
 )
-from privacy_eval.io.scp import Vectors, read_vectors, vector_locations, write_vectors
-from privacy_eval.io.vector_digest import stored_digest
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden" / "plda"
 BINARY_ARCHIVE = (GOLDEN / "utt.bin.ark").read_bytes()
