@@ -353,10 +353,12 @@ def _recordings(
 def _evaluated(source: AudioFolders) -> SpeechFolder:
     """Read the evaluation speech, and what its lists say."""
     listed = source.spk2gender
-    known = () if listed is None else composed_table(read_spk2gender(listed), listed)
-    speech = _speech(source.original, source.utt2spk, source.speaker_level, known)
-    if source.spk2gender is not None:
-        speech = replace(speech, gender_of=_genders(speech.speaker_of, source.spk2gender))
+    gender_of = {} if listed is None else composed_table(read_spk2gender(listed), listed)
+    speech = _speech(source.original, source.utt2spk, source.speaker_level, gender_of)
+    if listed is not None:
+        speakers = sorted({*speech.speaker_of.values()})
+        refuse([s for s in speakers if s not in gender_of], listed, "no gender of speakers")
+        speech = replace(speech, gender_of={s: gender_of[s] for s in speakers})
     if source.text is not None:
         said = composed_table(read_transcripts(source.text), source.text)
         missing = [name for name in speech.speaker_of if name not in said]
@@ -393,14 +395,6 @@ def _data_folders(
                     lines = (f"{u} {speech.said[u].strip()}".strip() for u in members.speaker_of)
                     files[f"{folder}/text"] = _lines(lines)
     return files
-
-
-def _genders(speaker_of: Mapping[str, str], spk2gender: Path) -> Mapping[str, str]:
-    """The gender of every speaker."""
-    gender_of = composed_table(read_spk2gender(spk2gender), spk2gender)
-    speakers = sorted(set(speaker_of.values()))
-    refuse([s for s in speakers if s not in gender_of], spk2gender, "no gender of speakers")
-    return {s: gender_of[s] for s in speakers}
 
 
 def _titles(gender_of: Mapping[str, str]) -> Mapping[str, str]:
@@ -636,39 +630,34 @@ def _encoder_models(
         return ""
     names = [Path(encoder).stem for encoder in source.encoders]
     attackers: list[Mapping[str, object]] = []
+
+    def add(**attacker: object) -> None:
+        attackers.append(attacker)
+
     voices = ["enrollment", "trial"]
     for number, (name, encoder) in enumerate(zip(names, source.encoders, strict=True)):
         one = {"encoder": encoder if encoder in ENCODERS else os.path.abspath(encoder)}
-        vectors = "d-vectors" if name == "d-vector" else f"{name} vectors"
-        attackers.append(
-            {"id": name if number else "cosine", "title": f"cosine of {vectors}", "knows": voices}
-            | {"scoring": "cosine", **one}
-        )
         learnt = {"knows": [*voices, "training"], **one}
+        first, prefix = (name, f"{name}-") if number else ("cosine", "")
+        vectors = "d-vectors" if name == "d-vector" else f"{name} vectors"
+        add(id=first, title=f"cosine of {vectors}", knows=voices, scoring="cosine", **one)
         for alignment, how in _ALIGNMENTS.items() if is_informed else ():
-            named = f"{name}-{alignment}" if number else alignment
             aligned = {"title": f"aligned {vectors} ({how})", "scoring": "aligned"}
-            attackers.append({"id": named, **aligned, "alignment": alignment, **learnt})
+            add(id=prefix + alignment, **aligned, alignment=alignment, **learnt)
+        informed = {"attack_model": "semi-informed", **learnt}
         for scoring, how in zip(OF_CROPS, _DISCRIMINANTS, strict=True) if is_informed else ():
-            named = f"{name}-{scoring}" if number else scoring
-            informed = {"scoring": scoring, "attack_model": "semi-informed"}
-            attackers.append({"id": named, "title": how.format(name), **informed, **learnt})
-    by_spectrum = {"encoder": SPECTRUM, "knows": voices}
-    title = {"title": "the spectrum"}
-    attackers.append({"id": SPECTRUM, **title, "scoring": "cosine", **by_spectrum})
+            add(id=prefix + scoring, title=how.format(name), scoring=scoring, **informed)
+    add(id=SPECTRUM, title="the spectrum", scoring="cosine", encoder=SPECTRUM, knows=voices)
     if is_informed:
         title = {"title": "joint LDA of the spectrum", "attack_model": "semi-informed"}
-        learnt = {"scoring": LDA_JOINT, **by_spectrum, "knows": [*voices, "training"]}
-        attackers.append({"id": f"{SPECTRUM}-{LDA_JOINT}", **title, **learnt})
+        learnt = {"encoder": SPECTRUM, "knows": [*voices, "training"]}
+        add(id=f"{SPECTRUM}-{LDA_JOINT}", **title, scoring=LDA_JOINT, **learnt)
     if speech.said:
-        words = {"id": "words", "title": "words alone", "knows": ["words"], "scoring": "words"}
-        attackers.append(words)
+        add(id="words", title="words alone", knows=["words"], scoring="words")
     few = min(len(set(s.speaker_of.values())) for n, s in sets.items() if n != _TRAINING)
     if len(attackers) > 1 and few >= LEAST_FOLDS:
         knows = [*voices, *["training"] * is_informed, *["words"] * bool(speech.said)]
-        attackers.append(
-            {"id": "fused", "title": "fusion of the others", "knows": knows, "scoring": "fused"}
-        )
+        add(id="fused", title="fusion of the others", knows=knows, scoring="fused")
     model = f"{{trained_on: original, folder: {ENCODERS_FOLDER}/{names[0]}, backend: cosine}}"
     lines = [f"asv_models:\n  - {model}\n", f"training_set: {_TRAINING}\n"]
     lines += [f"crop: {source.crop:g}\n"] * (source.crop != DEFAULT_CROP) + ["attackers:\n"]
