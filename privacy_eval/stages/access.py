@@ -121,7 +121,7 @@ class TreeAccess:
         ------
         MissingInput
         PrivacyEvalError
-            As `tree.keys.find_key`.
+            As `tree.discovery.find_key`.
         """
         key, tried = self.trial_key(condition, protocol)
         if check:
