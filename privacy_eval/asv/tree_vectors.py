@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from ..io.confine import check_inside
-from ..io.files import Loaded
+from ..io.files import Loaded, check_inside
 from ..io.vector_digest import stored_digest
 from ..protocol.protocol import CROPS, AsvModel, Protocol
 

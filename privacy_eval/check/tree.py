@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrivacyEvalError, abbreviate
-from ..io.files import relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, relative
 from ..io.names import look_alike
 from ..metrics.caveats import CAVEATS, SAME_SCORES
 from ..products.freshness import Progress, absent

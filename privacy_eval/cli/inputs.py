@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..choices import DEMO_MARKER, grouped
 from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..io.names import look_alike
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date, record_failures
 from ..protocol.protocol import Protocol, load_protocol

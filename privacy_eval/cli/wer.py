@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..io.results_txt import WerLine, format_wer_line
     from ..io.schema import to_plain
+    from ..io.wer import WerLine, format_wer_line
     from ..stages.word_errors import compare, interval
 
     word_errors = _counted(arguments)

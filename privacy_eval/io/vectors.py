@@ -33,13 +33,13 @@ from .arrays import (
     read_packed_vectors,
     read_torch_vectors,
 )
-from .confine import check_inside
 from .files import (
     MAX_BYTES,
     UTF8_BOM,
     BinaryStream,
     Loaded,
     atomic_path,
+    check_inside,
     command_output,
     read_bytes,
     reading,

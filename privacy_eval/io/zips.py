@@ -14,13 +14,13 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from ..errors import PrivacyEvalError, printable, shorten
-from .confine import refuse_symlinks
 from .files import (
     MAX_BYTES,
     atomic_folder,
     large_digest,
     max_unpacked_bytes,
     opened,
+    refuse_symlinks,
     sweep,
     write_text,
 )

@@ -43,19 +43,19 @@ from ..errors import (
     describe,
     in_job,
 )
-from ..io.confine import refuse_symlinks
 from ..io.files import (
     GZIP_MAGIC,
+    Inputs,
     atomic_path,
     digest,
     locked_folder,
     max_unpacked_bytes,
     read_text,
+    refuse_symlinks,
     relative,
     sweep,
     write_text,
 )
-from ..io.inputs import Inputs
 from ..io.schema import from_plain, load_json, to_plain
 
 #: The fingerprint of a product that has a folder of its own.

@@ -8,13 +8,8 @@ from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, located
 from ..io.names import check_name
-from ..io.results_txt import (
-    ResultsTxt,
-    VerificationBlock,
-    WerLine,
-    format_results_txt,
-    parse_results_txt,
-)
+from ..io.results_txt import ResultsTxt, VerificationBlock, format_results_txt, parse_results_txt
+from ..io.wer import WerLine
 from ..protocol.protocol import Protocol
 from ..tree.conditions import (
     RecognitionCondition,

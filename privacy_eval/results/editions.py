@@ -21,7 +21,6 @@ from ..io.results_txt import (
     Found,
     SummaryRow,
     SummaryTable,
-    WerLine,
     add_values,
     fraction,
     parse_rank,
@@ -29,6 +28,7 @@ from ..io.results_txt import (
     table_rows,
     warn_repeated,
 )
+from ..io.wer import WerLine
 from ..metrics.recall import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import RecognitionCondition, trial_conditions

@@ -13,8 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..io.files import Loaded, digest
-from ..io.inputs import Inputs
+from ..io.files import Inputs, Loaded, digest
 from ..io.schema import from_plain, load_json, to_plain
 from ..products.freshness import NOTE, Product, file_set
 

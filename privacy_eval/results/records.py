@@ -18,8 +18,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from ..choices import MOST_REPLICATES, SITUATIONS
 from ..errors import InputWarning, PrivacyEvalError, abbreviate, printable
 from ..io.names import check_name
-from ..io.results_txt import WerLine
 from ..io.schema import INLINED, SPARSE
+from ..io.wer import WerLine
 from ..metrics import (
     CAVEATS,
     METRICS,

@@ -24,8 +24,8 @@ from ..asv.model_folder import save_backend
 from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
-from ..io.results_txt import WerLine, format_wer_line
 from ..io.vectors import Plda, write_vectors
+from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
 from .marked_folder import marked_folder
 from .ratings import simulate_ratings

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..choices import grouped
 from ..io.arrays import write_torch_vectors
 from ..io.files import atomic_path, write_text
-from ..io.results_txt import WerLine, format_wer_line
+from ..io.wer import WerLine, format_wer_line
 from ..metrics.trials import Trials
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
 from ..tree.conditions import TrialCondition, trial_conditions

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputWarning, PrivacyEvalError, library, located
-from ..io.confine import check_inside
-from ..io.files import read_text
+from ..io.files import check_inside, read_text
 from ..io.text_table import is_number
 from ..metrics.pitch import HIGHEST, LOWEST
 from .audio import Audio, AudioReader

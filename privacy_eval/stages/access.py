@@ -14,9 +14,7 @@ from ..asv.enrollment import Enrollment, load_enrollment
 from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
 from ..choices import grouped
 from ..errors import PrivacyEvalError, UsageError
-from ..io.confine import check_inside
-from ..io.files import file_names, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, check_inside, file_names, relative
 from ..products.freshness import (
     MissingInput,
     Outcome,

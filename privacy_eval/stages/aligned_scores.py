@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import SPECTRUM, grouped
 from ..io.data_dir import speakers_of_crops
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     Content,
     Fingerprint,

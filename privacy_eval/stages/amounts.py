@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2dur, read_utt2spk
-from ..io.files import Loaded
-from ..io.inputs import Inputs
+from ..io.files import Inputs, Loaded
 from ..io.names import sessions_of
 from ..products.freshness import (
     Content,

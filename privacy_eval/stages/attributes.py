@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from ..choices import ATTRIBUTE_FOLDS, GENDER, SITUATIONS, grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2spk
-from ..io.files import file_names, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, file_names, relative
 from ..io.user_tables import path_of_labels, read_labels
 from ..products.freshness import (
     NOTE,

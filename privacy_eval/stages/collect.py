@@ -10,11 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, describe
-from ..io.confine import outside_message
 from ..io.data_dir import read_spk2utt
-from ..io.files import digest, read_text, relative
-from ..io.inputs import Inputs
-from ..io.results_txt import WerLine, exact_wer, format_wer_line, read_wer_folder
+from ..io.files import Inputs, digest, outside_message, read_text, relative
+from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..products.freshness import (
     Content,
     Fingerprint,

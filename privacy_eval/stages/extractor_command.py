@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..asv.tree_vectors import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ..errors import PrivacyEvalError, describe
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..io.vectors import Vectors
 from ..products.freshness import (
     Content,

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from ..choices import FOLDS
 from ..errors import located
-from ..io.files import relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, relative
 from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
 from ..protocol.protocol import ANONYMIZED, Attacker
 from ..tree.conditions import by_attacker

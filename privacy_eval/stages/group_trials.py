@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..io.confine import check_inside
-from ..io.files import Loaded, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, Loaded, check_inside, relative
 from ..io.user_tables import Labels, path_of_labels, read_labels
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names
-from ..io.inputs import Inputs
+from ..io.files import Inputs, file_names
 from ..io.schema import SPARSE, from_plain, load_json, to_plain
 from ..products.freshness import (
     NOTE,

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
-from ..io.confine import check_inside, outside_message
-from ..io.files import Loaded, file_names, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, Loaded, check_inside, file_names, outside_message, relative
 from ..io.score_formats import line_limit
 from ..products.freshness import (
     NOTE,

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     Content,
     Fingerprint,

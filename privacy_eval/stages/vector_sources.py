@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..asv.tree_vectors import OTHER_VECTORS
 from ..choices import ENCODERS
-from ..io.files import read_bytes, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, read_bytes, relative
 from ..products.freshness import (
     Content,
     Fingerprint,

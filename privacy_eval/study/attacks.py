@@ -19,8 +19,7 @@ from ..asv.tree_vectors import TreeVectors, backend_folder
 from ..attackers.alignment import Alignment, align, no_alignment
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
-from ..io.files import digest
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest
 from ..io.schema import to_plain
 from ..metrics import TrialScores
 from ..metrics.pav import FloatArray

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import PrivacyEvalError
-from ..io.files import digest
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest
 from ..io.schema import load_json, to_plain
 from ..io.user_metrics import UserMetric
 from ..metrics import of_kind

@@ -35,8 +35,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, printable
-from ..io.confine import paths_outside
-from ..io.inputs import Inputs
+from ..io.files import Inputs, paths_outside
 from ..io.names import check_name
 from ..protocol.protocol import (
     ANONYMIZED,

@@ -31,10 +31,9 @@ from tabulate import tabulate
 from ..asv.tree_vectors import BACKEND_FILES
 from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
 from ..errors import InputWarning, PrivacyEvalError, UsageError, abbreviate, counted, printable
-from ..io.confine import paths_outside
 from ..io.csv_text import csv_text
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
-from ..io.files import atomic_folder, atomic_path, read_bytes, relative, write_text
+from ..io.files import atomic_folder, atomic_path, paths_outside, read_bytes, relative, write_text
 from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
 from ..io.vectors import CONTROL

@@ -10,14 +10,14 @@ import pytest
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io import vectors
-from privacy_eval.io.confine import (
+from privacy_eval.io.files import (
+    Inputs,
     check_inside,
     paths_outside,
     refuse_symlinks,
     refuse_symlinks_below,
+    write_text,
 )
-from privacy_eval.io.files import write_text
-from privacy_eval.io.inputs import Inputs
 from privacy_eval.speech.audio import AudioReader
 
 

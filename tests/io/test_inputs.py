@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io import inputs as module
-from privacy_eval.io.files import read_bytes
-from privacy_eval.io.inputs import Inputs
+from privacy_eval.io import files as module
+from privacy_eval.io.files import Inputs, read_bytes
 
 
 @pytest.mark.parametrize("content", [b"u1 s1\n" * 99, b"\xef\xbb\xbfu1 s1\n" * 99])

@@ -10,8 +10,8 @@ from support import ANON, B1, B2, ORIG, lines_to
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.files import digest
-from privacy_eval.io.results_txt import WerLine, format_wer_line, parse_wer_line, read_wer_folder
 from privacy_eval.io.schema import to_plain
+from privacy_eval.io.wer import WerLine, format_wer_line, parse_wer_line, read_wer_folder
 
 LINE = "%WER 5.25 [ 2089 / 39783, 172 ins, 250 del, 1667 sub ] exp/asr/decode_x_tgsmall/wer_12_0.5"
 

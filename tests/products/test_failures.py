@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from privacy_eval.errors import PROGRESS, OutputError, PrivacyEvalError, UsageError
-from privacy_eval.io.inputs import Inputs
+from privacy_eval.io.files import Inputs
 from privacy_eval.products.freshness import (
     DEBUG,
     NOTE,

@@ -15,7 +15,7 @@ import pytest
 from support import PUBLISHED_FILES
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.results_txt import WerLine
+from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.wer import SpeakerErrors
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
 from privacy_eval.numbers.gate import Policy, Rule, judge

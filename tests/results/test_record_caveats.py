@@ -10,7 +10,7 @@ import pytest
 from support import B1, imported
 
 from privacy_eval.errors import InputWarning
-from privacy_eval.io.results_txt import WerLine
+from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics import CAVEATS
 from privacy_eval.metrics.caveats import (
     FAR_SET,

@@ -12,7 +12,7 @@ import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
 
-from privacy_eval.io.results_txt import WerLine
+from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.metrics.identification import GroupLinkage
