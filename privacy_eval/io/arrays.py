@@ -237,17 +237,6 @@ def _read(name: str, data_set: Any, left: int, packed: int) -> NDArray[Any]:
     return np.asarray(data_set[()])
 
 
-def ids_beside(path: Path) -> Path:
-    """Return where the ids of a matrix in a .npy file are.
-
-    Examples
-    --------
-    >>> ids_beside(Path("x/vectors.npy")).name
-    'vectors.txt'
-    """
-    return path.with_suffix(".txt")
-
-
 def read_packed_vectors(path: Path | Loaded) -> Iterable[tuple[str, NDArray[Any]]]:
     """Read the vectors of an NPZ, NPY or HDF5 file; its first bytes tell which it is.
 
@@ -264,7 +253,7 @@ def read_packed_vectors(path: Path | Loaded) -> Iterable[tuple[str, NDArray[Any]
     """
     content, path = read_bytes(path), Path(path)
     if content.startswith(NPY_MAGIC):
-        beside = ids_beside(path)
+        beside = path.with_suffix(".txt")
         if not beside.is_file():
             raise PrivacyEvalError(f"{beside}: no such file (ids of {path.name}, one per line)")
         (ids,) = read_columns(beside, ("utterance",))

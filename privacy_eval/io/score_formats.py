@@ -495,14 +495,8 @@ def _first_line(content: bytes) -> bytes:
 
 def _recognized(first: bytes, formats: Formats) -> str | None:
     """Return the format that the first line of a file tells."""
-    return next(
-        (
-            name
-            for name, format in formats.items()
-            if isinstance(format, RecognizedFormat) and format.recognizes(first)
-        ),
-        None,
-    )
+    own = {name: f for name, f in formats.items() if isinstance(f, RecognizedFormat)}
+    return next((name for name, format in own.items() if format.recognizes(first)), None)
 
 
 def _layouts(first: bytes, formats: Formats) -> dict[str, Fields]:

@@ -29,7 +29,6 @@ from .arrays import (
     LEGACY_MAGIC,
     PACKED_MAGIC,
     ZIP_MAGIC,
-    ids_beside,
     read_packed_vectors,
     read_torch_vectors,
 )
@@ -274,7 +273,7 @@ def read_vectors(
         if kind is None and _is_archive(file):
             return _read_archive(path, file, convert)
     if kind is not None:
-        beside = path.with_name("id2idx") if kind == "torch" else ids_beside(path)
+        beside = path.with_name("id2idx") if kind == "torch" else path.with_suffix(".txt")
         check_inside([beside], [] if allow_outside else [tree, path.parent])
         return _read_torch(source, only) if kind == "torch" else _read_packed(source, convert)
     lines = [line for line in read_scp(source) if only is None or line.id in only]
@@ -712,20 +711,15 @@ class ObjectFile:
 
     def peek(self, size: int) -> bytes:
         """Return the next bytes, fewer than `size` only at the end, without taking them."""
-        while len(self._buffer) - self._at < size and self._more():
+        while (lacking := size - len(self._buffer) + self._at) > 0 and self._more(lacking):
             pass
         return self._buffer[self._at : self._at + size]
 
     def read(self, size: int) -> bytes:
         """Take the next bytes, fewer than `size` only at the end."""
-        pieces = []
-        left = size
-        while left > 0 and (self._at < len(self._buffer) or self._more(left)):
-            piece = self._buffer[self._at : self._at + left]
-            self._at += len(piece)
-            left -= len(piece)
-            pieces.append(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        content = self.peek(size)
+        self._at += len(content)
+        return content
 
     def until(self, stop: re.Pattern[bytes], at_most: int) -> bytes | None:
         """Take the bytes before the next match of `stop`; None if the file ends, or `at_most`
@@ -779,7 +773,7 @@ class ObjectFile:
         while self._more():
             self._at = len(self._buffer)
 
-    def _more(self, size: int = _PIECE_BYTES) -> bool:
+    def _more(self, size: int = 0) -> bool:
         """Extend the buffer; drop what was consumed."""
         with reading(self.where):
             piece = self._file.read(max(size, _PIECE_BYTES))

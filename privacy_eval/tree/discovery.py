@@ -765,9 +765,8 @@ def edition_systems(
         around = [exp, *(e for e in reversed(exps) if e.folder in exp.folder.parents)]
         for suffix in own if suffixes is None else [s for s in own if s in suffixes]:
             name = exp.name(suffix)
-            name = (
-                name if names[name] == 1 else (exp.folder.relative_to(results) / suffix).as_posix()
-            )
+            if names[name] > 1:
+                name = (exp.folder.relative_to(results) / suffix).as_posix()
             system = _build(name, suffix, around, is_only=owners[suffix] == 1)
             if any(files.condition.trial == ANONYMIZED for files in system.conditions):
                 systems.append(system)
@@ -868,8 +867,15 @@ class _Exp:
 
     @cached_property
     def suffixes(self) -> list[str]:
-        """The suffixes of anonymized speech."""
-        return _candidates(self.models, self.search.protocol)
+        """The suffixes of anonymized speech, in names of models' folders and their conditions."""
+        suffixes: set[str] = set()
+        sets = [f"{t.enrollment_name}-{t.trials_name}" for t in self.search.protocol.trial_sets()]
+        for part, folders in self.models:
+            for folder in folders:
+                suffixes |= {_suffix(folder, template) or "" for template in part.folders}
+                names = [child.name for child in _children(folder)]
+                suffixes |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)}
+        return sorted(suffixes - {""})
 
     def has_attacker(self, suffix: str) -> bool:
         """Whether there is an attacker's model trained on the anonymized speech of a suffix."""
@@ -949,24 +955,20 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
 def recognized_set(
     decoded: RecognitionCondition, folder: Path, data: Path, suffix: str, search: Search
 ) -> RecognitionFiles:
-    """Find the files of a recognized set, whose references are below `data`."""
-    transcripts = _transcripts(folder, data, suffix, search.protocol)
-    spoken = [] if transcripts is None else [transcripts.reference, transcripts.utt2spk]
-    outside = paths_outside([folder, *sorted(folder.glob("*")), *spoken], search.roots)
-    return RecognitionFiles(decoded, folder, outside, transcripts)
-
-
-def _transcripts(folder: Path, data: Path, suffix: str, protocol: Protocol) -> Transcripts | None:
-    """Find the transcripts of a set; an anonymized one without its own reference has the original
-    one's."""
+    """Find the files of a recognized set, whose references are below `data`; an anonymized set
+    without its own reference has the original one's."""
     names = dict.fromkeys((folder.name, folder.name.removesuffix(suffix)))
     reference = first_file(data / name / "text" for name in names)
-    if reference is None or not (folder / "text").is_file():
-        return None
-    utt2spk = first_file([reference.with_name("utt2spk")])
-    is_rated = any(path.name.lower() == "wer" for path in folder.iterdir())
-    rules = {"normalization": protocol.recognition.normalization, "variant": protocol.variant}
-    return Transcripts(folder / "text", reference, utt2spk, is_rated, rules)
+    transcripts, spoken = None, list[Path | None]()
+    if reference is not None and (folder / "text").is_file():
+        utt2spk = first_file([reference.with_name("utt2spk")])
+        is_rated = any(path.name.lower() == "wer" for path in folder.iterdir())
+        protocol = search.protocol
+        rules = {"normalization": protocol.recognition.normalization, "variant": protocol.variant}
+        transcripts = Transcripts(folder / "text", reference, utt2spk, is_rated, rules)
+        spoken = [reference, utt2spk]
+    outside = paths_outside([folder, *sorted(folder.glob("*")), *spoken], search.roots)
+    return RecognitionFiles(decoded, folder, outside, transcripts)
 
 
 def _suffix(folder: Path, template: str) -> str | None:
@@ -981,17 +983,3 @@ def _children(folder: Path) -> Iterable[Path]:
     below = folder / _VOICEPAT
     children = [*(subfolders(below) if below.is_dir() else ()), *subfolders(folder)]
     return {child.name: child for child in children}.values()
-
-
-def _candidates(
-    places: Sequence[tuple[ResultsFolder, list[Path]]], protocol: Protocol
-) -> list[str]:
-    """List the suffixes in names of models' folders and of their conditions."""
-    suffixes: set[str] = set()
-    sets = [f"{t.enrollment_name}-{t.trials_name}" for t in protocol.trial_sets()]
-    for part, folders in places:
-        for folder in folders:
-            suffixes |= {_suffix(folder, template) or "" for template in part.folders}
-            names = [child.name for child in _children(folder)]
-            suffixes |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)}
-    return sorted(suffixes - {""})

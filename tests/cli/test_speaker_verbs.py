@@ -320,7 +320,7 @@ def first_line(target: str) -> Callable[[Files], None]:
 
 
 #: By name: what is done, and facts that the message of both verbs tells; damaged vectors are in
-#: tests/io/test_scp.py.
+#: tests/io/test_vectors.py.
 BAD: dict[str, tuple[Callable[[Files], object], str]] = {
     "no plda": (lambda f: (f.root / BACKEND / "plda").unlink(), "xvect_train_clean_360: .* plda"),
     "two dimensions": (four_dimensions, r"xvector.scp: .*vectors of \d dimensions, .* \d"),
