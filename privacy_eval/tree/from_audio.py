@@ -228,15 +228,7 @@ def make_tree(
         shared = sorted(speech.speaker_of.keys() & training.speaker_of)
         refuse(shared, file, "training utterances evaluated, too")
         folders.append(training)
-    audio: dict[str, Mapping[str, Path]] = {"": {u: p for f in folders for u, p in f.audio.items()}}
-    if source.anonymized is not None:
-        if source.utt2spk is None:
-            level = source.speaker_level or speech.level
-            audio[ANON_SUFFIX] = read_speech_folder(source.anonymized, level=level).audio
-        else:
-            audio[ANON_SUFFIX] = _by_stem(source.anonymized)
-        if not audio[""].keys() & audio[ANON_SUFFIX]:
-            _refuse_affix(source, audio)
+    audio = _audio(source, folders)
     tree = Path(os.path.abspath(tree))
     _model_files(source)  # before any work: what is missing
     recordings, audio = _recordings(source, folders, audio, progress)
@@ -277,6 +269,22 @@ def make_tree(
         (*remarks, *folders[0].remarks),
         tuple(f"{what} {folder.speakers}" for what, folder in taken),
     )
+
+
+def _audio(source: AudioFolders, folders: Sequence[SpeechFolder]) -> _Paths:
+    """The files of original and of anonymized speech, by suffix and utterance."""
+    originals = {u: p for folder in folders for u, p in folder.audio.items()}
+    if source.anonymized is None:
+        return {"": originals}
+    if source.utt2spk is None:
+        level = source.speaker_level or folders[0].level
+        copies = read_speech_folder(source.anonymized, level=level).audio
+    else:
+        copies = _by_stem(source.anonymized)
+    audio = {"": originals, ANON_SUFFIX: copies}
+    if originals.keys().isdisjoint(copies):
+        _refuse_affix(source, audio)
+    return audio
 
 
 def _crop(recordings: Iterable[Recording]) -> float:
