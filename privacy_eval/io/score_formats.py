@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from ..choices import COLUMNS, TRUTH, fields_of
 from ..errors import PrivacyEvalError
-from .files import ARROW_MAGIC, ARROW_STREAM, PARQUET_MAGIC, LineLimit
+from .csv_text import ROW_NUMBERS, cells_of, folded, read_table
+from .files import ARROW_MAGIC, ARROW_STREAM, PARQUET_MAGIC, LineLimit, Loaded, read_text
+from .names import decode_id
 
 if TYPE_CHECKING:
     from .text_table import Column
@@ -109,8 +111,6 @@ def find_columns(
     >>> find_columns(["left", "test", "score"], Path("x.csv"), {"enrolled": "left"})
     {'enrolled': 0, 'utterance': 1, 'score': 2}
     """
-    from .csv_text import ROW_NUMBERS, folded
-
     cells = ", ".join(map(repr, header))[:200]
     if "\ufffd" in cells:
         raise PrivacyEvalError(f"{path}:1: not UTF-8: save it as text in UTF-8, found {cells}")
@@ -141,8 +141,6 @@ def find_columns(
 
 def _is_header(first: bytes) -> bool:
     """Tell whether a line names the columns of ids and something else, or only known ones."""
-    from .csv_text import cells_of
-
     try:
         header = cells_of(first.decode("utf-8", "replace"))[1]
         found = find_columns(header, Path())
@@ -182,8 +180,6 @@ def read_named(
         from .text_table import parse_arrow
 
         return parse_arrow(content, path, partial(find_columns, path=path, named=named))
-    from .csv_text import cells_of, read_table
-    from .files import Loaded, read_text
     from .text_table import distinct, split_columns
 
     first = _first_line(content)
@@ -229,7 +225,6 @@ def _bosaris(content: bytes, path: Path) -> Columns:
 
     from ..metrics import arguments
     from .arrays import as_numbers, parse_hdf5
-    from .names import decode_id
     from .text_table import split_columns
 
     names = ("ID/row_ids", "ID/column_ids", "scores", "score_mask")
@@ -432,8 +427,6 @@ def guess_key_format(content: bytes, path: Path) -> str:
 
 def _without_unknown_header(content: bytes, path: Path) -> bytes:
     """Refuse a line of names above lines with numbers; separate cells by blanks or tabs."""
-    from .csv_text import cells_of
-
     head = content[: 1 << 16].decode("utf-8", "replace")
     first, second = (head.lstrip().split("\n", 2) + ["", ""])[:2]
     words, below = ([w.lower().encode() for w in line.split()] for line in (first, second))
