@@ -180,7 +180,7 @@ def read_named(
         from .text_table import parse_arrow
 
         return parse_arrow(content, path, partial(find_columns, path=path, named=named))
-    from .text_table import distinct, split_columns
+    from .text_table import Coder, split_columns
 
     first = _first_line(content)
     separator, header = cells_of(first.decode("utf-8", "replace"))
@@ -203,7 +203,7 @@ def read_named(
         places = find_columns(numbers or header, path, named)
         split = split_columns(cells, tuple(numbers or header), path)
         columns = {field: split[place] for field, place in places.items()}
-        if "side" not in columns or distinct(columns["side"])[0].size == 1:
+        if "side" not in columns or not Coder().codes(columns["side"]).any():
             return columns
     table = read_table(read_text(Loaded(path, content)), path, numbers)
     places = find_columns(table.header, path, named)
@@ -558,11 +558,13 @@ def _undecided(
 
 def _all(column: Column, texts: Collection[bytes]) -> bool:
     """Tell whether all texts, in small letters, are among some."""
-    from .text_table import distinct
+    from .text_table import Coder
 
     if column.text(0).lower().encode() not in texts:
         return False
-    return {text.lower().encode() for text in column.take(distinct(column)[0])} <= {*texts}
+    coder = Coder()
+    coder.codes(column)
+    return {text.lower().encode() for text in coder.names} <= {*texts}
 
 
 def columns_of_key(columns: Mapping[str, str]) -> dict[str, str]:

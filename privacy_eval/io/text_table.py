@@ -51,7 +51,6 @@ PADDING = MAX_FIELD_BYTES + 16
 _BLOCK = 1 << 18
 #: Words that are compared at once; ids of challenges have up to 4.
 _WORDS_OF_ALL = 16
-_ALL_WORDS = MAX_FIELD_BYTES // 8
 _HASH_FACTOR = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 #: Digits of whole numbers that floats hold all, and powers of ten up to them.
 _EXACT_DIGITS = 15
@@ -127,27 +126,20 @@ class Column:
     def first_words(self) -> WordArray:
         """The first words of 8 bytes of each field, as many as the longest has, but not too many,
         zero behind its end; shape (rows, words)."""
-        return self.words(_WORDS_OF_ALL)
-
-    def words(self, most: int) -> WordArray:
-        """Return `first_words`, at most as many."""
         longest = int(self.size.max(initial=0))
         shortest = int(self.size.min(initial=longest))
-        words = self._words(self.start, min(-(-longest // 8), most))
-        sizes = self.size if shortest < longest else np.int64(longest)  # mostly equal ones
-        for number in range(shortest // 8, words.shape[1]):
-            words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
-        return words
-
-    def _words(self, start: IndexArray, count: int) -> WordArray:
-        """Copy `count` words from each start byte, shape (starts, count)."""
+        count = min(-(-longest // 8), _WORDS_OF_ALL)
         if not count:
-            return np.empty((start.size, 0), dtype="<u8")
+            return np.empty((len(self), 0), dtype="<u8")
         size = 8 * count
         view: NDArray[np.void] = np.ndarray(
             (self.data.size - size + 1,), dtype=f"V{size}", buffer=self.data, strides=(1,)
         )
-        return view[start].view("<u8").reshape(-1, count)
+        words: WordArray = view[self.start].view("<u8").reshape(-1, count)
+        sizes = self.size if shortest < longest else np.int64(longest)  # mostly equal ones
+        for number in range(shortest // 8, count):
+            words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
+        return words
 
 
 def column_of(texts: Sequence[str], lines: Sequence[int]) -> Column:
@@ -194,21 +186,6 @@ def check_words(column: Column, name: str, path: object) -> None:
         )
 
 
-def distinct(column: Column) -> tuple[IndexArray, IndexArray]:
-    """Find the different texts of a column.
-
-    Returns
-    -------
-    rows : int array, shape (D,)
-        First row of each text, ascending.
-    numbers : int array, shape (rows,)
-        Index into `rows` of the text of each row.
-    """
-    if column.size.max(initial=0) > 8 * _WORDS_OF_ALL:
-        return _distinct_items(column.tolist())
-    return distinct_rows(column.first_words)
-
-
 class Coder:
     """Codes of texts, in the order in which they first occur, of one block after the other."""
 
@@ -225,8 +202,7 @@ class Coder:
     def codes(self, column: Column) -> IndexArray:
         """Code a block, shape (rows,)."""
         if column.size.max(initial=0) > 8 * _WORDS_OF_ALL:
-            rows, numbers = distinct(column)
-            return self._added(_as_bytes(column.take(rows).words(_ALL_WORDS)))[numbers]
+            return self._added([text.encode() for text in column])
         words = column.first_words
         begins = _begins(words)
         if begins.size <= len(words) // _LONG_RUNS:
@@ -281,8 +257,9 @@ def distinct_rows(words: WordArray) -> tuple[IndexArray, IndexArray]:
     first_in[slots[::-1]] = every[::-1]  # the last one assigned stays
     first = first_in[slots]
     if (others := np.flatnonzero(_differ(words, words.take(first, axis=0)))).size:
-        rows, numbers = _distinct_items(_as_bytes(words[others]))
-        first[others] = others[rows][numbers]
+        texts, first_row = _as_bytes(words[others]), dict[bytes, int]()
+        rows_of_texts = zip(texts, others.tolist(), strict=True)
+        first[others] = [first_row.setdefault(text, row) for text, row in rows_of_texts]
     rows = np.flatnonzero(first == every)
     numbers = np.empty(n, dtype=np.int64)
     numbers[rows] = every[: rows.size]
@@ -301,13 +278,6 @@ def _slots(words: WordArray, number: int) -> IndexArray:
 def _begins(words: WordArray) -> IndexArray:
     """Return the rows that differ from the one before."""
     return np.flatnonzero(np.append(True, _differ(words[1:], words[:-1])))
-
-
-def _distinct_items(items: Sequence[str] | Sequence[bytes]) -> tuple[IndexArray, IndexArray]:
-    """Find the different items, as `distinct`."""
-    place: dict[str | bytes, int] = {}
-    numbers = np.array([place.setdefault(item, len(place)) for item in items], dtype=np.int64)
-    return np.unique(numbers, return_index=True)[1], numbers
 
 
 def _differ(a: WordArray, b: WordArray) -> NDArray[np.bool_]:
