@@ -312,7 +312,7 @@ class Product:
     subject, options, revision
         See `Fingerprint`; increment the revision when the same inputs yield other content.
     cost : callable
-        Estimates the run time, see `jobs`; called if there is work to do.
+        Estimates the run time, such as `metrics_cost`; called if there is work to do.
     guarded : bool
         Keep external files.
     rivals : tuple of Path
