@@ -15,8 +15,8 @@ from .attackers.fusion import strongest as strongest
 from .errors import PrivacyEvalError as PrivacyEvalError
 from .io.scores import read_scores as read_scores
 from .io.scores import read_trials as read_trials
-from .io.scp import read_vectors as read_vectors
-from .io.trial_speakers import with_speakers as with_speakers
+from .io.scores import with_speakers as with_speakers
+from .io.vectors import read_vectors as read_vectors
 from .metrics import METRICS as METRICS
 from .metrics import TrialScores as TrialScores
 from .metrics import cllr as cllr

@@ -19,8 +19,8 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest
-from ..io.labels import Labels
-from ..io.scp import Vectors
+from ..io.user_tables import Labels
+from ..io.vectors import Vectors
 from ..metrics.amount import AmountCurve, Tests, amount_curve
 from ..metrics.groups import MIN_TESTED
 from ..metrics.identification import (

@@ -19,8 +19,7 @@ import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import opened, reading, write_text
-from ..io.json_text import checksum, load_json, take_checksum
-from ..io.schema import from_plain, to_plain
+from ..io.schema import checksum, from_plain, load_json, take_checksum, to_plain
 from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.identification import (
     COMPARED,

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate
-from ..io.confine import check_inside
 from ..io.data_dir import read_list, read_spk2utt, read_utt2spk
-from ..io.files import Loaded, digest
+from ..io.files import Loaded, check_inside, digest
 from ..io.vector_digest import stored_digest
 from ..protocol.protocol import CROPS, AsvModel, Protocol
 
 if TYPE_CHECKING:
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ class TreeVectors:
         give ids only. Raises as `read` does."""
         if path not in self._locations:
             self._check(path)
-            from ..io.scp import vector_locations
+            from ..io.vectors import vector_locations
 
             locations = vector_locations(path)
             self._locations[path] = (
@@ -217,7 +216,7 @@ class TreeVectors:
     def _vectors(
         self, path: Path, only: Collection[str] | None = None, *, double: bool = False
     ) -> Vectors:
-        from ..io.scp import read_vectors
+        from ..io.vectors import read_vectors
 
         self._check(path)
         return read_vectors(

@@ -14,7 +14,7 @@ from ..choices import grouped
 from ..errors import InputWarning, PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..metrics.arguments import as_names, as_numbers, at_rows
 from ..metrics.trials import Ids, Table, Trials
 from .backend import BackendName, FloatMatrix, IntArray, PldaBackend, score_matrix, speaker_means

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..choices import AlignmentName
 from ..errors import PrivacyEvalError, located
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..metrics.arguments import as_array
 from ..metrics.pav import FloatArray, IntArray
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.data_dir import utterance_of
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..metrics.arguments import as_names, as_numbers
 from ..metrics.trials import Trials
 from .alignment import AffineMap, mean_unit_vectors, unit_vectors

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
-from ..io.ids import session
+from ..io.names import session
 from ..metrics.arguments import as_array
 from ..metrics.trials import Trials
 

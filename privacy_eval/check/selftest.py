@@ -20,9 +20,8 @@ import scipy
 
 from ..asv.backend import LengthNormalization, plda_scores, plda_transform
 from ..errors import PrivacyEvalError, describe
-from ..io.plda import read_plda
 from ..io.scores import read_scores, read_trials
-from ..io.scp import read_vectors
+from ..io.vectors import read_plda, read_vectors
 from ..metrics import TrialScores, score_metrics
 from ..metrics.dialects import DIALECTS, eer_dialects
 from ..metrics.eer import eer_percent, speechbrain_eer

@@ -35,11 +35,15 @@ from ..stages.collect import current_records, read_emotion, read_recognition
 from ..stages.measures import measure_products
 from ..stages.privacy_metrics import scores_and_key
 from ..stages.transcripts import rated_words
-from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import ConditionFiles, System, TrialCondition, is_needed, original_trial_sets
-from ..tree.discovery import sibling_results_folders, suffix_hint, unmatched_folders
-from ..tree.editions import teams_without_systems
-from ..tree.keys import data_folders
+from ..tree.discovery import (
+    attacker_problems,
+    data_folders,
+    sibling_results_folders,
+    suffix_hint,
+    teams_without_systems,
+    unmatched_folders,
+)
 from .findings import (
     CREATABLE,
     ERROR,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..asv.inputs import Enrollment
     from ..asv.trials import Scorer
     from ..attackers.alignment import Alignment, Cohorts
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..metrics.trials import Trials
 
 _PAIRS = ("align_from", "align_to")

@@ -26,7 +26,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..attackers.attributes import AttributeInference
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
 
 EXAMPLE = (
     "--vectors original.scp --anon-vectors anonymized.scp --utt2spk data/libri_test/utt2spk "

@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..attackers.fusion import fuse_scores
     from ..io.files import write_text
-    from ..io.scores import format_scores, read_scores, read_trials
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import format_scores, read_scores, read_trials, with_speakers
     from ..metrics.pairing import score_table
 
     if arguments.folds < LEAST_FOLDS:

@@ -9,7 +9,7 @@ from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
 from .options import Options, log, value
 
 if TYPE_CHECKING:
-    from ..io.labels import Labels
+    from ..io.user_tables import Labels
 
 
 def add_by(options: Options) -> None:
@@ -20,7 +20,7 @@ def add_by(options: Options) -> None:
 
 def read_by(by: Sequence[str]) -> list[Labels]:
     """Read the labels of every `FILE:COLUMN`."""
-    from ..io.labels import read_labels
+    from ..io.user_tables import read_labels
 
     labels: dict[str, Labels] = {}
     for one in map(read_labels, by):

@@ -278,7 +278,7 @@ def _known(
     """Read what else is known of the test utterances."""
     from ..asv.galleries import KnownSpeech
     from ..io.data_dir import read_utt2dur, read_utt2spk
-    from ..io.ids import sessions_of
+    from ..io.names import sessions_of
 
     speaker_of = read_utt2spk(arguments.utt2spk)
     members = {u: speaker for speaker, of in (enrolled or {}).items() for u in of}
@@ -288,8 +288,7 @@ def _known(
 
 
 def _scores(arguments: argparse.Namespace) -> int:
-    from ..io.scores import read_scores, read_trials
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import read_scores, read_trials, with_speakers
     from ..metrics.amount import amounts
     from ..metrics.pairing import pair
 

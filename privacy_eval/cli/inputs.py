@@ -10,29 +10,28 @@ from typing import TYPE_CHECKING
 
 from ..choices import DEMO_MARKER, grouped
 from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..io.names import look_alike
-from ..products.failures import record_failures
-from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
+from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date, record_failures
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
-from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import System
 from ..tree.discovery import (
+    attacker_problems,
     check_suffixes,
     find_systems,
     parent_hint,
     sibling_results_folders,
     suffix_of_unmatched,
+    teams_without_systems,
     unmatched_folders,
 )
-from ..tree.editions import teams_without_systems
 from .jobs import Jobs
 from .options import LOGGED, beginnings, fill, log, log_once, output_folder, progress
 
 if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..numbers.report_sources import ReportSources
 
 
@@ -259,7 +258,7 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
 
 
 def load_vectors(arguments: argparse.Namespace, path: Path, *, double: bool = False) -> Vectors:
-    from ..io.scp import read_vectors
+    from ..io.vectors import read_vectors
 
     vectors = read_vectors(
         path,

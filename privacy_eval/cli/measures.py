@@ -23,7 +23,7 @@ from .options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..io.measures import Measures
+    from ..io.user_tables import Measures
     from ..products.freshness import Run
     from ..stages.access import Experiment
 
@@ -104,8 +104,8 @@ def _audit(arguments: argparse.Namespace, experiment: Experiment, run: Run) -> i
 def _files(arguments: argparse.Namespace) -> int:
     from ..io.csv_text import csv_text
     from ..io.data_dir import read_utt2spk
-    from ..io.measures import read_measures
     from ..io.transcripts import speakers_of
+    from ..io.user_tables import read_measures
 
     if arguments.bootstrap is None:
         arguments.bootstrap = _REPLICATES
@@ -161,8 +161,8 @@ def _paired(arguments: argparse.Namespace, first: Measures) -> dict[str, dict[st
     """Read the measures of the second system that the first has, too, of the same utterances;
     with --allow-missing, both are left with the utterances that both have."""
     from ..errors import PrivacyEvalError, abbreviate
-    from ..io.measures import read_measures
     from ..io.transcripts import refuse_utterances
+    from ..io.user_tables import read_measures
 
     others = read_measures(arguments.versus)
     _log_ignored(arguments.versus, others)

@@ -373,7 +373,7 @@ def _evaluate(
 
     if not arguments.bootstrap:
         return evaluate_variants(trials)
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import with_speakers
 
     trials = with_speakers(trials, *speakers)
     drawn = speaker_bootstrap(trials, replicates=arguments.bootstrap, seed=arguments.seed)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ..choices import FIGURE_FORMATS as FIGURE_FORMATS
 from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
-from ..io.confine import refuse_symlinks_below
+from ..io.files import refuse_symlinks_below
 
 T = TypeVar("T")
 

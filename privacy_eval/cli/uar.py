@@ -14,7 +14,7 @@ from .options import add, log, path, print_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..io.predictions import Prediction
+    from ..io.user_tables import Prediction
 
 #: Predictions by set and speaker.
 _Sets = dict[str, dict[str, list["Prediction"]]]
@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
-    from ..io.predictions import read_predictions
     from ..io.transcripts import refuse_utterances, speakers_of
+    from ..io.user_tables import read_predictions
     from ..metrics.recall import mean_of_folds, recalls
 
     if arguments.bootstrap and not arguments.by:

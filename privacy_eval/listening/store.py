@@ -16,9 +16,8 @@ from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
 from ..io.files import digest, read_bytes
-from ..io.json_text import load_json
 from ..io.ratings import RATING_METRICS
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
 from ..metrics.curves import Det
 from ..protocol.protocol import protocol_from_dict

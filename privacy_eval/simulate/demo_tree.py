@@ -29,9 +29,8 @@ from ..asv.model_folder import save_backend
 from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
-from ..io.plda import Plda
 from ..io.ratings import COLUMNS, ORIGINAL_SYSTEM
-from ..io.scp import write_vectors
+from ..io.vectors import Plda, write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
 from .folders import Demo, TrialSize, marked_folder, trial_lines

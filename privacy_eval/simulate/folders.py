@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import atomic_folder, atomic_path, sweep, write_text
-from ..io.json_text import load_json
+from ..io.schema import load_json
 from ..protocol.protocol import Protocol, TrialSet
 
 

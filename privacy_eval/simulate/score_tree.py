@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..io.arrays import write_torch_vectors
 from ..io.files import write_text
-from ..io.torch_vectors import write_torch_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, ResultsFolder, TrialSet
 from ..tree.conditions import TrialCondition, trial_conditions

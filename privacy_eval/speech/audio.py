@@ -30,11 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, library, shorten
-from ..io.confine import check_inside
 from ..io.data_dir import read_utt2dur
-from ..io.files import command_output, load, opened, reading
-from ..io.scp import ScpLine, read_scp
+from ..io.files import check_inside, command_output, load, opened, reading
 from ..io.text_table import is_number, read_columns
+from ..io.vectors import ScpLine, read_scp
 
 Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, library
+from ..io.arrays import TensorView, read_torch
 from ..io.files import digest
-from ..io.torch_files import TensorView, read_torch
 from .audio import Audio
 from .features import MelOptions, fractions_at, mel_spectrogram, soxr_at
 

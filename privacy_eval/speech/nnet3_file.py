@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, printable
 from ..io.files import MAX_BYTES, read_text
-from ..io.kaldi_objects import (
+from ..io.vectors import (
     BLANK,
     ObjectFile,
     open_objects,

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputWarning, PrivacyEvalError, library, located, missing_library
-from ..io.confine import check_inside
-from ..io.files import digest, read_bytes, read_text
+from ..io.files import check_inside, digest, read_bytes, read_text
 from ..io.text_table import is_number
 from ..metrics.caveats import LEVEL
 from ..metrics.pitch import HIGHEST, LOWEST

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING
 from ..asv.inputs import BACKEND_FILES, Enrollment, TreeVectors, backend_folder, load_enrollment
 from ..choices import grouped
 from ..errors import PrivacyEvalError, UsageError
-from ..io.confine import check_inside
-from ..io.files import file_names, relative
-from ..io.inputs import Inputs
-from ..products.freshness import MissingInput, Outcome, Product, Run, Source, bring_up_to_date
-from ..products.jobs import estimate_lines, scoring_cost
+from ..io.files import Inputs, check_inside, file_names, relative
+from ..products.freshness import (
+    MissingInput,
+    Outcome,
+    Product,
+    Run,
+    Source,
+    bring_up_to_date,
+    estimate_lines,
+    scoring_cost,
+)
 from ..protocol.protocol import (
     ANONYMIZED,
     CROPS,
@@ -32,17 +38,20 @@ from ..tree.conditions import System, TrialCondition, original_sets, trial_condi
 from ..tree.discovery import (
     check_new_results,
     check_suffixes,
+    find_key,
+    find_key_folders,
     find_systems,
+    first_file,
     folder_suffixes,
     guess_suffix,
+    key_paths,
     parent_hint,
     results_folders,
 )
-from ..tree.keys import find_key, find_key_folders, first_file, key_paths
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName, PldaBackend
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..speech.audio import AudioReader
 
 #: Kinds of `MissingInput`.
@@ -109,7 +118,7 @@ class TreeAccess:
         ------
         MissingInput
         PrivacyEvalError
-            As `tree.keys.find_key`.
+            As `tree.discovery.find_key`.
         """
         key, tried = self.trial_key(condition, protocol)
         if check:
@@ -528,8 +537,8 @@ class AsvSystems:
         return Source(scp, self.vectors(scp.parents[1]).digest(scp))
 
     def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
-        """Read x-vectors that `find_vectors` found; `double` as in `io.scp.read_vectors`. Vectors
-        of zeros may be left out as missing ones."""
+        """Read x-vectors that `find_vectors` found; `double` as in `io.vectors.read_vectors`.
+        Vectors of zeros may be left out as missing ones."""
         vectors = self.vectors(scp.parents[1]).read(scp, double=double)
         return vectors.without_zeros() if self.access.allow_missing else vectors
 

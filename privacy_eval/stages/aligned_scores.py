@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import SPECTRUM, grouped
 from ..io.data_dir import speakers_of_crops
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     Content,
     Fingerprint,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..asv.inputs import Enrollment
     from ..asv.trials import Scorer
     from ..attackers.alignment import AffineMap, Alignment, Cohorts
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
 

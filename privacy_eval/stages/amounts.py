@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2dur, read_utt2spk
-from ..io.files import Loaded
-from ..io.ids import sessions_of
-from ..io.inputs import Inputs
+from ..io.files import Inputs, Loaded
+from ..io.names import sessions_of
 from ..products.freshness import (
     Content,
     Fingerprint,
@@ -30,7 +29,7 @@ from ..products.freshness import (
 from ..protocol.protocol import ORIGINAL
 from ..results.record_files import record_product, record_text
 from ..tree.conditions import ConditionFiles, TrialCondition, original_sets
-from ..tree.keys import first_file
+from ..tree.discovery import first_file
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .aligned_scores import AlignedScoring, aligned_scorings
@@ -242,7 +241,7 @@ class _Amounts:
     def _of_scores(
         self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import with_speakers
         from ..metrics.amount import amounts
 
         options = self.options

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..asv.inputs import vector_file
 from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     NOTE,
     Content,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UsageError
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     NOTE,
     Content,

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from ..choices import ATTRIBUTE_FOLDS, GENDER, SITUATIONS, grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2spk
-from ..io.files import file_names, relative
-from ..io.inputs import Inputs
-from ..io.labels import path_of_labels, read_labels
+from ..io.files import Inputs, file_names, relative
+from ..io.user_tables import path_of_labels, read_labels
 from ..products.freshness import (
     NOTE,
     Content,
@@ -37,7 +36,7 @@ from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..attackers.attributes import AttributeInference
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..results.records import AttributeRecord
 
 #: Kinds of `MissingInput`.

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, counted
-from ..io.files import digest, file_names
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest, file_names
 from ..products.freshness import (
     NOTE,
     Content,

@@ -10,13 +10,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, describe
-from ..io.confine import outside_message
 from ..io.data_dir import read_spk2utt
-from ..io.files import digest, read_text, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest, outside_message, read_text, relative
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
-from ..products.failures import read_failures
-from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
+from ..products.freshness import (
+    Content,
+    Fingerprint,
+    Product,
+    Progress,
+    Run,
+    bring_up_to_date,
+    read_failures,
+)
 from ..protocol.protocol import Protocol
 from ..results.attacker_costs import write_costs
 from ..results.outputs import output_files
@@ -30,7 +35,7 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from ..tree.editions import teams_without_systems
+from ..tree.discovery import teams_without_systems
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .amounts import amount_products

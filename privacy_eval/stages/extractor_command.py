@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ..asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ..errors import PrivacyEvalError, describe
-from ..io.inputs import Inputs
-from ..io.scp import Vectors
+from ..io.files import Inputs
+from ..io.vectors import Vectors
 from ..products.freshness import (
     Content,
     Fingerprint,

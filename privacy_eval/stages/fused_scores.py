@@ -11,12 +11,11 @@ from pathlib import Path
 
 from ..choices import FOLDS
 from ..errors import located
-from ..io.files import relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, relative
 from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
 from ..protocol.protocol import ANONYMIZED, Attacker
 from ..tree.conditions import by_attacker
-from ..tree.keys import first_file
+from ..tree.discovery import first_file
 from .access import TRIALS, AsvSystems
 from .attackers import Attacked, Scoring, attacked
 
@@ -121,8 +120,7 @@ class _FusedScoring(Scoring):
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..attackers.fusion import fuse_scores
-        from ..io.scores import read_scores, read_trials
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import read_scores, read_trials, with_speakers
         from ..metrics.pairing import score_table
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_spk2gender
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     Content,
     Fingerprint,

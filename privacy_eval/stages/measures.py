@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names
-from ..io.inputs import Inputs
-from ..io.json_text import load_json
-from ..io.schema import SPARSE, from_plain, to_plain
+from ..io.files import Inputs, file_names
+from ..io.schema import SPARSE, from_plain, load_json, to_plain
 from ..products.freshness import (
     NOTE,
     Content,
@@ -445,7 +443,7 @@ class _SetRecord:
 
     def _external(self, inputs: Inputs, paths: Paths) -> tuple[dict[str, dict[str, float]], int]:
         """Read the values of another tool, of the utterances of the trial set."""
-        from ..io.measures import read_measures
+        from ..io.user_tables import read_measures
 
         assert self.measure is not None
         path, column = paths["measure"], self.measure.column

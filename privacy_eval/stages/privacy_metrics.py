@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
-from ..io.confine import check_inside, outside_message
-from ..io.files import Loaded, file_names, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, Loaded, check_inside, file_names, outside_message, relative
 from ..io.score_formats import line_limit
 from ..products.freshness import (
     NOTE,
@@ -28,10 +26,11 @@ from ..products.freshness import (
     Source,
     Sources,
     bring_up_to_date,
+    estimate_lines,
     fingerprint_of,
+    metrics_cost,
     source_from_fingerprint,
 )
-from ..products.jobs import estimate_lines, metrics_cost
 from ..protocol.protocol import LEARNT
 from ..results.record_files import (
     fields_digest,
@@ -41,8 +40,7 @@ from ..results.record_files import (
     user_metrics,
 )
 from ..tree.conditions import ConditionFiles, System, TrialCondition
-from ..tree.discovery import score_file
-from ..tree.keys import find_key
+from ..tree.discovery import find_key, score_file
 from ..version import __version__
 from .group_trials import grouped_trials, label_sources, labels_in_tree, without_group
 from .transcripts import transcript_products
@@ -189,7 +187,7 @@ def evaluate_trials(
     trials: Trials, options: Options, utt2spk: Path | Loaded | None, ties: Mapping[str, float]
 ) -> dict[Variant, Evaluation]:
     """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import with_speakers
     from ..metrics.confidence import speaker_bootstrap
     from ..metrics.curves import BAND_FALSE_ALARM
     from ..metrics.evaluation import evaluate_variants
@@ -372,7 +370,7 @@ class _ConditionRecord:
 
         from ..asv.inputs import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import with_speakers
         from ..metrics.groups import grouped, summarize_targets
 
         speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()

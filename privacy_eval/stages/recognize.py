@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.files import read_bytes
-from ..io.inputs import Inputs
+from ..io.files import Inputs, read_bytes
 from ..io.transcripts import read_transcripts
 from ..products.freshness import (
     NOTE,

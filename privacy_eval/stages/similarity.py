@@ -14,7 +14,7 @@ from typing import Any
 
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     Content,
     Fingerprint,
@@ -26,8 +26,8 @@ from ..products.freshness import (
     Source,
     Sources,
     absent,
+    similarity_cost,
 )
-from ..products.jobs import similarity_cost
 from ..protocol.protocol import COEFFICIENTS, ORIGINAL, ResultsFolder, TrialSet
 from ..results.record_files import metrics_digest, record_content, record_paths, record_product
 from ..tree.conditions import SetCondition, set_condition

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ..asv.inputs import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
 from ..io.data_dir import read_utt2spk
-from ..io.files import read_bytes, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, read_bytes, relative
 from ..products.freshness import (
     NOTE,
     Content,

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from ..io.confine import outside_message
-from ..io.files import file_names
-from ..io.inputs import Inputs
+from ..io.files import Inputs, file_names, outside_message
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..results.record_files import record_text
 from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Transcripts

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..asv.inputs import OTHER_VECTORS
 from ..choices import ENCODERS
-from ..io.files import read_bytes, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, read_bytes, relative
 from ..products.freshness import (
     Content,
     Fingerprint,
@@ -23,7 +22,7 @@ from ..products.freshness import (
 from .access import AsvSystems
 
 if TYPE_CHECKING:
-    from ..io.kaldi_objects import FloatMatrix
+    from ..io.vectors import FloatMatrix
     from ..speech.encoders import EncoderChoice
 
 #: The fingerprint of a set's x-vectors, and the role of the network in it.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrivacyEvalError
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import Content, Fingerprint, MissingInput, Paths, Product, Sources, absent
-from ..tree.keys import first_file
+from ..tree.discovery import first_file
 from .access import AsvSystems, SystemUnderTest
 from .attackers import Scoring, attacked
 

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyEvalError, describe
-from ..io.files import digest, read_bytes, relative
-from ..io.inputs import Inputs
-from ..io.kaldi_options import read_options
-from ..io.scp import read_vectors, write_vectors
+from ..io.files import Inputs, digest, read_bytes, relative
+from ..io.schema import read_options
+from ..io.vectors import read_vectors, write_vectors
 from ..products.freshness import (
     Content,
     Fingerprint,

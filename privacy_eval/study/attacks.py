@@ -25,8 +25,7 @@ from ..attackers.alignment import AffineMap, Alignment, align
 from ..attackers.discriminant import lda
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
-from ..io.files import digest
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest
 from ..io.schema import to_plain
 from ..metrics import TrialScores, similarity_metrics
 from ..metrics.pav import FloatArray

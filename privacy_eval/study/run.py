@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyEvalError
-from ..io.files import digest
-from ..io.inputs import Inputs
-from ..io.json_text import load_json
-from ..io.schema import to_plain
+from ..io.files import Inputs, digest
+from ..io.schema import load_json, to_plain
 from ..io.user_metrics import UserMetric
 from ..metrics import VARIANTS, TrialScores, of_kind, score_metrics
 from ..products.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date

@@ -17,7 +17,7 @@ from privacy_eval.asv.backend import BackendName, train_backend
 from privacy_eval.asv.galleries import Gallery, GalleryTests
 from privacy_eval.asv.inputs import Enrollment
 from privacy_eval.io.scores import read_score_array, read_scores
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr
 
 from .measuring import (

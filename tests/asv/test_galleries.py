@@ -18,7 +18,7 @@ from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix
 from privacy_eval.asv.galleries import Gallery, GalleryTests
 from privacy_eval.asv.identification import Identification, identified, ranked
 from privacy_eval.asv.inputs import Enrollment
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import closed_set_linkage, linkage_of_beaters
 from privacy_eval.metrics.trials import Trials
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from privacy_eval.asv.galleries import Gallery, GalleryTests
 from privacy_eval.asv.inputs import Enrollment
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.labels import Labels
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.user_tables import Labels
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import GroupLinkage
 
 N, EACH, DIM = 7, 3, 3

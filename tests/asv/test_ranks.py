@@ -19,7 +19,7 @@ from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix, train_
 from privacy_eval.asv.galleries import Gallery, GalleryTests
 from privacy_eval.asv.identification import merge_ranks, read_all_ranks, read_ranks, write_ranks
 from privacy_eval.asv.inputs import Enrollment
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import beaters
 
 DIM, JOBS = 3, (1, 2, 3)

@@ -33,10 +33,16 @@ from privacy_eval.asv.model_folder import (
 )
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.errors import InputWarning
-from privacy_eval.io.kaldi_objects import write_vector
-from privacy_eval.io.plda import Plda, read_plda, write_plda
 from privacy_eval.io.scores import format_scores, read_scores, read_trial_list, read_trials
-from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
+from privacy_eval.io.vectors import (
+    Plda,
+    Vectors,
+    read_plda,
+    read_vectors,
+    write_plda,
+    write_vector,
+    write_vectors,
+)
 from privacy_eval.metrics import (
     VARIANTS,
     TrialScores,

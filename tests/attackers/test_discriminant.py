@@ -25,7 +25,7 @@ from privacy_eval.attackers.discriminant import (
 )
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.data_dir import utterance_of
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.trials import Trials
 
 GOLDEN = ROOT / "tests/data/golden/attackers"

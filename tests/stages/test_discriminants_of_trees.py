@@ -11,7 +11,7 @@ import pytest
 from model_support import SYNTHETIC
 from support import Run, cli, lines_to
 
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.vectors import read_vectors
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol

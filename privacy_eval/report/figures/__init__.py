@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...choices import AMOUNT, FIGURE_FORMATS, GROUPS
 from ...errors import PrivacyEvalError, is_usable
-from ...io.inputs import Inputs
+from ...io.files import Inputs
 from ...products.freshness import Run
 from ..figure_folder import captions, figure_folder
 
