@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import FloatArray, IntArray, PavBlocks, Sets, sloped_llr
-from .replicates import Replicates
-from .trial_scores import TrialScores, TrialSets, Variant, check_scores
+from .trial_scores import Replicates, TrialScores, Variant, check_scores
 
 _LOG_MAX = float(np.log(np.finfo(np.float64).max))
 _CHUNK = 1 << 16
@@ -28,7 +27,7 @@ class Cllr:
     Attributes
     ----------
     value : float
-        In bit; actual Cllr may be inf, see `cllr`.
+        In bit; actual Cllr may be inf, see `cllr`. Of `Replicates` an array.
     n_target, n_nontarget : int
     variant : str
     """
@@ -39,12 +38,12 @@ class Cllr:
     variant: Variant
 
 
-def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
+def cllr(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> Cllr:
     """Compute actual Cllr, taking scores as natural-log LLRs.
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     variant : {"exact", "challenge"}
         `exact` is inf only where the cost itself exceeds the largest float: mean wrong scores
         near it in both classes. `challenge` reproduces the released script: inf as soon as one
@@ -60,21 +59,24 @@ def cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     1.0
     """
     check_scores(scores, variant)
+    counts = scores.n_target, scores.n_nontarget
+    if isinstance(scores, Replicates):
+        return Cllr(scores.each(_cllr_of_replicates(scores, variant)), *counts, variant)
     worst = max(-scores.target[0], scores.nontarget[-1])
     if variant == "challenge" and worst > _LOG_MAX:
         value = float("inf")
     else:
         # Each half is finite, their sum wherever the cost is.
         value = _half_cost(scores.target, -1.0) + _half_cost(scores.nontarget, 1.0)
-    return Cllr(value, scores.n_target, scores.n_nontarget, variant)
+    return Cllr(value, *counts, variant)
 
 
-def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
+def min_cllr(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> Cllr:
     """Compute Cllr after PAV calibration, the least that any monotone calibration reaches.
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     variant : {"exact", "challenge"}
         They differ in the treatment of ties and by up to about 1e-6, see `TrialScores.pav`
         and `sloped_llr`.
@@ -88,32 +90,11 @@ def min_cllr(scores: TrialScores, *, variant: Variant = "exact") -> Cllr:
     >>> round(min_cllr(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).value, 9)
     0.5
     """
-    check_scores(scores)
-    value = float(batch_min_cllr(scores, variant=variant)[0])
+    check_scores(scores, variant)
+    blocks = scores.pav(variant)
+    llrs = () if variant == "exact" else sloped_llr(blocks, scores.target_rank)
+    value = scores.each(cllr_of_blocks(blocks, *llrs))
     return Cllr(value, scores.n_target, scores.n_nontarget, variant)
-
-
-def batch_min_cllr(trials: TrialSets, *, variant: Variant) -> FloatArray:
-    """Compute `min_cllr` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_min_cllr(TrialScores([3, 5, 7, 8], [1, 2, 4, 6]), variant="exact").round(9)
-    array([0.5])
-    """
-    blocks = trials.pav(variant)
-    if variant == "exact":
-        return cllr_of_blocks(blocks)
-    return cllr_of_blocks(blocks, *sloped_llr(blocks, trials.target_rank))
 
 
 def cllr_of_blocks(
@@ -148,22 +129,8 @@ def cllr_of_blocks(
     ) / 2
 
 
-def batch_cllr(replicates: Replicates, *, variant: Variant) -> FloatArray:
-    """Compute `cllr` of each replicate.
-
-    Parameters
-    ----------
-    replicates : Replicates
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    See Also
-    --------
-    cllr : of a single set of trials.
-    """
+def _cllr_of_replicates(replicates: Replicates, variant: Variant) -> FloatArray:
+    """Compute `cllr` of all replicates at once, shape (R,)."""
     of, times = replicates.of, replicates.times
     counts = replicates.target_counts, replicates.nontarget_counts
     if "costs" not in of.memo:

@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError
-from .curves import batch_miss_rates
+from .curves import miss_rates
 from .pav import FloatArray, IntArray
 from .registry import batch_metrics
-from .replicates import Replicates
-from .trial_scores import TrialScores
+from .trial_scores import Replicates, TrialScores
 from .trials import Trials
 
 Statistic = Callable[[TrialScores], Mapping[str, float]]
@@ -192,7 +191,7 @@ def speaker_bootstrap(
                 if statistic is None
                 else [_by_name(statistic(one)) for one in sample]
             )
-            curves += [] if det_at is None else [batch_miss_rates(sample, det_at)]
+            curves += [] if det_at is None else [miss_rates(sample, det_at)]
             done += len(times)
     return BootstrapReplicates(
         values={name: np.hstack([sample[name] for sample in values]) for name in values[0]},

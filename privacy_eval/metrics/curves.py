@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from .eer import hull
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores, TrialSets, check_scores
+from .trial_scores import Replicates, TrialScores, check_scores
 
 _DET_BINS = 249
 _DENSITY_POINTS = 256
@@ -128,12 +128,12 @@ def det_curve(scores: TrialScores) -> Det:
     return Det(missed[new] / scores.n_target, 1 - rejected[new] / scores.n_nontarget)
 
 
-def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
+def miss_rates(scores: TrialScores | Replicates, false_alarm: ArrayLike) -> FloatArray:
     """Compute the minimum miss rates of each set of trials under limits of the false-alarm rate.
 
     Parameters
     ----------
-    trials : TrialSets
+    scores : TrialScores or Replicates
     false_alarm : array_like, shape (P,)
         From 0 to below 1.
 
@@ -148,18 +148,19 @@ def batch_miss_rates(trials: TrialSets, false_alarm: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> batch_miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
+    >>> miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
     array([[0. , 0.5]])
     """
-    sets, totals = trials.target_sets, trials.nontarget_counts[:, None]
+    check_scores(scores)
+    sets, totals = scores.target_sets, scores.nontarget_counts[:, None]
     # A rate that is k/N up to rounding allows k false alarms.
     rejected = totals - (np.asarray(false_alarm) * totals * (1 + 1e-12)).astype(np.int64)
     # A target is missed if fewer than `rejected` nontargets are below it. Offsets keep the sets
     # apart, so that one search serves all.
     apart = np.arange(sets.first.size) * (totals.max() + 1)
-    below = trials.nontargets_below + sets.spread(apart)
+    below = scores.nontargets_below + sets.spread(apart)
     missed = np.searchsorted(below, rejected + apart[:, None]) - sets.first[:, None]
-    return np.asarray(missed / trials.target_counts[:, None])
+    return np.asarray(missed / scores.target_counts[:, None])
 
 
 def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> PriorProfile:

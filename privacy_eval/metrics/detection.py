@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from .pav import FloatArray, IntArray
-from .trial_scores import TrialScores, TrialSets, Variant, check_scores
+from .trial_scores import Replicates, TrialScores, Variant, check_scores
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class MinDcf:
     ----------
     value : float
         0 (perfect recognition) to 1 (scores are useless); `challenge` may exceed 1 for
-        p_target > 0.5.
+        p_target > 0.5. Of `Replicates` an array.
     p_target : float
     n_target, n_nontarget : int
     variant : str
@@ -33,7 +33,7 @@ class MinDcf:
 
 
 def min_dcf(
-    scores: TrialScores,
+    scores: TrialScores | Replicates,
     p_target: float,
     *,
     c_miss: float = 1.0,
@@ -46,7 +46,7 @@ def min_dcf(
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     p_target : float
         Prior of target trials, within 0 and 1.
     c_miss, c_fa : float
@@ -72,7 +72,29 @@ def min_dcf(
     """
     check_scores(scores, variant)
     prior = effective_prior(p_target, c_miss, c_fa)
-    value = float(batch_min_dcf(scores, prior, variant)[0])
+
+    def cost(
+        missed: IntArray, rejected: IntArray, n_target: IntArray, n_nontarget: IntArray
+    ) -> FloatArray:
+        false_alarm = 1 - rejected / n_nontarget
+        return np.asarray(prior * (missed / n_target) + (1 - prior) * false_alarm)
+
+    # The cost falls with every rejected nontarget and rises with every rejected
+    # target: it is least just before a target, or where all is rejected.
+    rows, sets = scores.threshold_rows, scores.threshold_sets
+    missed, rejected = scores.targets_below[rows], scores.nontargets_below[rows]
+    counts = scores.target_counts, scores.nontarget_counts
+    costs = cost(missed, rejected, *map(sets.spread, counts))
+    if variant == "challenge":
+        costs[missed + rejected == 0] = np.inf
+    least = np.minimum(np.minimum.reduceat(costs, sets.first), prior)
+    if variant == "challenge":
+        least = scores.least_within_ties(cost, least)
+        # A threshold after the first trial, if that is a target: nothing else is rejected.
+        one = cost(np.array(1), np.array(0), *counts)
+        is_first = scores.nontargets_up_to[sets.first] == 0
+        least = np.where(is_first, np.minimum(least, one), least)
+    value = scores.each(least / min(prior, 1 - prior))
     return MinDcf(value, p_target, scores.n_target, scores.n_nontarget, variant)
 
 
@@ -114,50 +136,7 @@ def effective_prior(p_target: float, c_miss: float = 1.0, c_fa: float = 1.0) -> 
     return missed / (missed + accepted)
 
 
-def batch_min_dcf(trials: TrialSets, p_target: float, variant: Variant) -> FloatArray:
-    """Compute `min_dcf` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    p_target : float
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_min_dcf(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.5, "exact")
-    array([0.5])
-    """
-
-    def cost(
-        missed: IntArray, rejected: IntArray, n_target: IntArray, n_nontarget: IntArray
-    ) -> FloatArray:
-        false_alarm = 1 - rejected / n_nontarget
-        return np.asarray(p_target * (missed / n_target) + (1 - p_target) * false_alarm)
-
-    # The cost falls with every rejected nontarget and rises with every rejected
-    # target: it is least just before a target, or where all is rejected.
-    rows, sets = trials.threshold_rows, trials.threshold_sets
-    missed, rejected = trials.targets_below[rows], trials.nontargets_below[rows]
-    counts = sets.spread(trials.target_counts), sets.spread(trials.nontarget_counts)
-    costs = cost(missed, rejected, *counts)
-    if variant == "challenge":
-        costs[missed + rejected == 0] = np.inf
-    least = np.minimum(np.minimum.reduceat(costs, sets.first), p_target)
-    if variant == "challenge":
-        least = trials.least_within_ties(cost, least)
-        # A threshold after the first trial, if that is a target: nothing else is rejected.
-        one = cost(np.array(1), np.array(0), trials.target_counts, trials.nontarget_counts)
-        is_first = trials.nontargets_up_to[sets.first] == 0
-        least = np.where(is_first, np.minimum(least, one), least)
-    return least / min(p_target, 1 - p_target)
-
-
-def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
+def miss_rate(scores: TrialScores | Replicates, *, false_alarm: float) -> float:
     """Compute the minimum miss rate of all thresholds within a limit of the false-alarm rate.
 
     Thresholds lie between distinct scores, so that equal scores are accepted or rejected together;
@@ -166,13 +145,13 @@ def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     false_alarm : float
         From 0 to below 1.
 
     Returns
     -------
-    float
+    float, or float array of shape (R,)
         0 to 1.
 
     Raises
@@ -190,29 +169,9 @@ def miss_rate(scores: TrialScores, *, false_alarm: float) -> float:
     check_scores(scores)
     if not 0 <= false_alarm < 1:
         raise ValueError(f"false_alarm must be 0 or more and below 1, not {false_alarm}")
-    return float(batch_miss_rate(scores, false_alarm)[0])
-
-
-def batch_miss_rate(trials: TrialSets, false_alarm: float) -> FloatArray:
-    """Compute `miss_rate` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    false_alarm : float
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_miss_rate(TrialScores([1.0, 3.0], [0.0, 2.0]), 0.01)
-    array([0.5])
-    """
     rate = Fraction(str(false_alarm))  # exact for any decimal fraction
-    allowed = [int(rate * n) for n in trials.nontarget_counts.tolist()]
-    rejected = trials.nontarget_counts - np.array(allowed)
+    allowed = [int(rate * n) for n in scores.nontarget_counts.tolist()]
+    rejected = scores.nontarget_counts - np.array(allowed)
     # A target is missed if fewer than `rejected` nontargets are below it.
-    missed = trials.nontargets_below < trials.target_sets.spread(rejected)
-    return np.asarray(trials.target_sets.sums(missed.astype(np.int64)) / trials.target_counts)
+    missed = scores.nontargets_below < scores.target_sets.spread(rejected)
+    return scores.each(scores.target_sets.sums(missed.astype(np.int64)) / scores.target_counts)

@@ -30,8 +30,7 @@ from .linkability import linkability
 from .pav import FloatArray, IntArray
 from .printed import Printed
 from .registry import METRICS, batch_metrics
-from .replicates import Replicates
-from .trial_scores import BoolArray, TrialScores
+from .trial_scores import BoolArray, Replicates, TrialScores
 from .trials import IDS, Ids, Table, Trials
 
 #: Kinds of trials of a group.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pav import FloatArray, Sets
-from .trial_scores import TrialScores, TrialSets, Variant, bin_edges, check_scores
+from .trial_scores import Replicates, TrialScores, Variant, bin_edges, check_scores
 
 _MAX_BINS = 100
 _TARGETS_PER_BIN = 10
@@ -21,7 +21,8 @@ LINKABILITY_MIN_TARGETS = 2 * _TARGETS_PER_BIN
 
 @dataclass(frozen=True)
 class Linkability:
-    """Global linkability with its histograms.
+    """Global linkability with its histograms; of `Replicates`, `value` is an array, and the others
+    are those of all, one after the other.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class Linkability:
 
 
 def linkability(
-    scores: TrialScores, *, omega: float = 1.0, variant: Variant = "exact"
+    scores: TrialScores | Replicates, *, omega: float = 1.0, variant: Variant = "exact"
 ) -> Linkability:
     """Compute D_sys from min(T // 10, 100) equal bins between the extreme scores.
 
@@ -57,7 +58,7 @@ def linkability(
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     omega : float
         Ratio of the priors of target and nontarget trials.
     variant : {"exact", "challenge"}
@@ -83,35 +84,22 @@ def linkability(
     if not omega > 0:
         raise ValueError(f"omega must be positive, not {omega}")
     edges, (target, nontarget), sets = _histograms(scores)
-    local = _local(target, nontarget, omega)
-    value = float(_global(local * target, sets, variant)[0])
-    return Linkability(
-        value, edges, target, nontarget, local, scores.n_target, scores.n_nontarget, variant
-    )
+    # Bins are of equal width: the ratio of densities is that of the masses.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = omega * np.where(nontarget > 0, target / nontarget, 1.0)
+    local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)
+    local = np.where((nontarget == 0) & (target > 0), 1.0, local)
+    linked = local * target
+    if variant == "challenge":  # trapezoid rule over bin centres: both end bins count half
+        linked[sets.first] /= 2
+        linked[sets.last] /= 2
+        linked[sets.first[sets.first == sets.last]] = 0
+    counts = scores.n_target, scores.n_nontarget
+    value = scores.each(sets.sums(linked))
+    return Linkability(value, edges, target, nontarget, local, *counts, variant)
 
 
-def batch_linkability(trials: TrialSets, *, variant: Variant) -> FloatArray:
-    """Compute `linkability` of each set of trials, with omega = 1.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_linkability(TrialScores([2.0] * 20, [0.0] * 20), variant="exact")
-    array([1.])
-    """
-    _, (target, nontarget), sets = _histograms(trials)
-    return _global(_local(target, nontarget, 1.0) * target, sets, variant)
-
-
-def _histograms(trials: TrialSets) -> tuple[FloatArray, list[FloatArray], Sets]:
+def _histograms(trials: TrialScores | Replicates) -> tuple[FloatArray, list[FloatArray], Sets]:
     """Compute the bin edges and the masses of targets and nontargets, set by set."""
     lowest_target, highest_target, lowest, highest = trials.extremes
     equal = (lowest_target == highest) & (lowest == highest_target)
@@ -125,22 +113,3 @@ def _histograms(trials: TrialSets) -> tuple[FloatArray, list[FloatArray], Sets]:
         below[sets.last] = total  # the last bin includes its upper edge
         masses.append(np.delete(np.append(np.diff(below), 0) / sets.spread(total), sets.last))
     return edges, masses, Sets(np.cumsum(bins) - bins, int(bins.sum()))
-
-
-def _local(target: FloatArray, nontarget: FloatArray, omega: float) -> FloatArray:
-    """Compute D(s) of bins from their masses."""
-    # Bins are of equal width: the ratio of densities is that of the masses.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = omega * np.where(nontarget > 0, target / nontarget, 1.0)
-    local = np.where(ratio > 1, 2 * ratio / (1 + ratio) - 1, 0.0)
-    return np.where((nontarget == 0) & (target > 0), 1.0, local)
-
-
-def _global(linked: FloatArray, sets: Sets, variant: Variant) -> FloatArray:
-    """Compute D_sys of each set of bins."""
-    if variant == "challenge":  # trapezoid rule over bin centres: both end bins count half
-        linked = linked.copy()
-        linked[sets.first] /= 2
-        linked[sets.last] /= 2
-        linked[sets.first[sets.first == sets.last]] = 0
-    return sets.sums(linked)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import decimal
+import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,27 +17,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .cllr import batch_cllr, batch_min_cllr, cllr
+from .cllr import cllr, min_cllr
 from .curves import dcf_profile, densities, det_curve
-from .detection import batch_min_dcf, batch_miss_rate, effective_prior
-from .eer import (
-    batch_kaldi_eer,
-    batch_rocch_eer,
-    batch_speechbrain_eer,
-    eer_percent,
-    kaldi_eer,
-    speechbrain_eer,
-)
-from .linkability import batch_linkability, linkability
+from .detection import effective_prior, min_dcf, miss_rate
+from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
+from .linkability import linkability
 from .pav import FloatArray
-from .replicates import Replicates
 from .similarity import VoiceSimilarity
-from .trial_scores import VARIANTS, TrialScores, Variant, check_scores
+from .trial_scores import VARIANTS, Replicates, TrialScores, Variant, check_scores
 from .zebra import (
-    batch_individual_disclosure,
-    batch_population_disclosure,
     categorical_tag,
     ece_profile,
+    individual_disclosure,
+    population_disclosure,
     zebra_number,
 )
 
@@ -121,6 +114,8 @@ class Metric(MetricDescription):
         Paper or program that defines it.
     function : callable or None
         Of `TrialScores` and the keyword `variant`, or of a `VoiceSimilarity`.
+    at_once : bool
+        The function also takes `Replicates`, all at once, and returns an array of shape (R,).
     best : "higher", "lower" or None
         The better values: of more privacy, of more utility. None of metrics that systems are
         not ranked by.
@@ -162,12 +157,11 @@ class Metric(MetricDescription):
         there are.
     in_variants : bool
         The variants may differ in it.
-    batch_function : callable or None
-        Vectorized `function`: takes `Replicates` and the keyword `variant`; returns shape (R,).
     """
 
     key: str = ""
-    function: Callable[..., float] | None = None
+    function: Callable[..., Any] | None = None
+    at_once: bool = False
     source: str = ""
     column_label: Label | None = None
     heading_label: Label | None = None
@@ -180,7 +174,6 @@ class Metric(MetricDescription):
     strongest: bool = True
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
-    batch_function: Callable[..., FloatArray] | None = None
 
     @property
     def sentence(self) -> str:
@@ -327,27 +320,22 @@ def _ece_arrays(scores: TrialScores) -> dict[str, FloatArray]:
 
 
 def _of_scores(
-    key: str,
-    unit: str,
-    name: str,
-    batch_function: Callable[..., FloatArray],
-    function: Callable[..., float] | None = None,
-    **fields: Any,
+    key: str, unit: str, name: str, function: Callable[..., Any], **fields: Any
 ) -> Metric:
-    """Make the entry of a metric on scores: `function`, unless given, is `batch_function` of a
-    single set of trials."""
+    """Make the entry of a metric on scores, one set or replicates; the function returns the value,
+    or a result that has it."""
 
-    def of_one(scores: TrialScores, *, variant: Variant) -> float:
-        return float(batch_function(scores, variant=variant)[0])
+    def value(scores: TrialScores | Replicates, *, variant: Variant) -> Any:
+        result = function(scores, variant=variant)
+        return getattr(result, "value", result)
 
-    fields = {"function": function or of_one, "batch_function": batch_function, **fields}
-    return Metric("scores", unit, name, key=key, **fields)
+    return Metric("scores", unit, name, key=key, function=value, at_once=True, **fields)
 
 
-def _error_rate(key: str, name: str, *functions: Callable[..., Any], **fields: Any) -> Metric:
+def _error_rate(key: str, name: str, function: Callable[..., Any], **fields: Any) -> Metric:
     """Make the entry of a rate of the attacker's errors."""
     fields = {"best": "higher", "range": (0, 1), "percent": True, "chance": "50 %", **fields}
-    return _of_scores(key, "fraction", name, *functions, **fields)
+    return _of_scores(key, "fraction", name, function, **fields)
 
 
 def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metric:
@@ -373,7 +361,7 @@ def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metri
     >>> min_dcf_metric(0.05).key, min_dcf_metric(0.05, c_miss=10).name
     ('min_dcf_0.05', 'min DCF at 0.05, costs 10 and 1')
     """
-    prior = effective_prior(p_target, c_miss, c_fa)
+    effective_prior(p_target, c_miss, c_fa)  # an error of what is out of range
     cost_key, costs = "", ""
     if (c_miss, c_fa) != (1, 1):
         cost_key, costs = f"_{c_miss:g}_{c_fa:g}", f", costs {c_miss:g} and {c_fa:g}"
@@ -381,7 +369,7 @@ def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metri
         f"min_dcf_{p_target:g}{cost_key}",
         "normalized cost",
         f"min DCF at {p_target:g}{costs}",
-        lambda trials, *, variant: batch_min_dcf(trials, prior, variant),
+        functools.partial(min_dcf, p_target=p_target, c_miss=c_miss, c_fa=c_fa),
         meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets"
         f"{costs and f' and a miss and a false alarm cost {c_miss:g} and {c_fa:g}'}",
         chance="1",
@@ -402,7 +390,7 @@ def _miss_rate(false_alarm: float) -> Metric:
     return _error_rate(
         f"miss_at_fa_{false_alarm:g}",
         f"miss rate at {percent} false alarms",
-        lambda trials, *, variant: batch_miss_rate(trials, false_alarm),
+        lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
         meaning=f"share of targets missed where {percent} of nontargets are accepted",
         chance=f"{100 - 100 * false_alarm:g} %",
         source="NIST speaker recognition evaluations",
@@ -507,8 +495,7 @@ METRICS: dict[str, Metric] = {
         _error_rate(
             "eer",
             "EER",
-            batch_kaldi_eer,
-            lambda scores, *, variant: kaldi_eer(scores).value,
+            lambda scores, *, variant: kaldi_eer(scores),
             meaning="error rate where miss and false-alarm rates are equal",
             source="Kaldi, compute-eer",
             counted=True,
@@ -521,8 +508,7 @@ METRICS: dict[str, Metric] = {
         _error_rate(
             "eer_speechbrain",
             "EER (SpeechBrain)",
-            batch_speechbrain_eer,
-            lambda scores, *, variant: speechbrain_eer(scores).value,
+            lambda scores, *, variant: speechbrain_eer(scores),
             meaning="mean of miss and false-alarm rates at the lowest threshold where they differ "
             "least, of all scores and the midpoints between neighbouring ones",
             source="SpeechBrain, EER",
@@ -539,7 +525,7 @@ METRICS: dict[str, Metric] = {
             "cllr_min",
             "bit",
             "min Cllr",
-            batch_min_cllr,
+            min_cllr,
             meaning="uncertainty about the speaker after ideal calibration; 1 bit is complete",
             chance="1 bit, less with few trials",
             source="Brümmer and du Preez 2006",
@@ -557,8 +543,7 @@ METRICS: dict[str, Metric] = {
             "cllr",
             "bit",
             "Cllr",
-            batch_cllr,
-            lambda scores, *, variant: cllr(scores, variant=variant).value,
+            cllr,
             meaning="the same without calibration, of natural-log LLRs; above 1 bit they mislead",
             chance="1 bit, more if not calibrated",
             source="Brümmer and du Preez 2006",
@@ -570,7 +555,7 @@ METRICS: dict[str, Metric] = {
         _error_rate(
             "rocch_eer",
             "ROCCH-EER",
-            batch_rocch_eer,
+            rocch_eer,
             meaning="EER on the convex hull of the ROC curve, never above the EER",
             chance="50 %, less with few trials",
             source="Brümmer and de Villiers 2013",
@@ -584,7 +569,7 @@ METRICS: dict[str, Metric] = {
             "linkability",
             "fraction",
             "linkability",
-            batch_linkability,
+            linkability,
             meaning="separation of target and nontarget scores, over all scores; 1 is complete",
             chance="0.06 up to 1000 targets, less with more",
             source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
@@ -601,7 +586,7 @@ METRICS: dict[str, Metric] = {
             "zebra_population",
             "bit",
             "expected privacy disclosure",
-            batch_population_disclosure,
+            population_disclosure,
             meaning="information that scores disclose on average over priors; 0.721 bit is all",
             chance="0 bit, more with few trials",
             source="Nautsch et al. 2020",
@@ -621,7 +606,7 @@ METRICS: dict[str, Metric] = {
             "zebra_individual",
             "log10 LR",
             "worst-case privacy disclosure",
-            batch_individual_disclosure,
+            individual_disclosure,
             meaning="strongest evidence that the attacker obtains in any trial",
             chance="0.4 log10 LR (median), however many the trials",
             source="Nautsch et al. 2020",
@@ -905,8 +890,8 @@ def batch_metrics(
             continue
         if not metric.in_variants and other in values:
             values[name] = values[other]
-        elif metric.batch_function is not None:
-            values[name] = metric.batch_function(replicates, variant=variant)
+        elif metric.at_once:
+            values[name] = metric.function(replicates, variant=variant)
         else:
             of_samples = (metric.function(sample, variant=variant) for sample in replicates)
             values[name] = np.fromiter(of_samples, np.float64)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from .cllr import softplus
 from .curves import PriorProfile, prior_grid
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, Sets, sloped_llr
-from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
+from .trial_scores import Replicates, TrialScores, Variant, check_scores, check_variant
 
 #: Table 1 of the paper: tag and its lowest log10 LR. Below them is tag 0, "no evidence at all".
 CATEGORICAL_TAGS: tuple[tuple[str, float], ...] = (
@@ -112,12 +112,12 @@ def zebra(
     )
 
 
-def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
+def population_disclosure(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> float:
     """Compute the expected disclosure D_ECE of eq. (5) in bit, in its closed form, eq. (6).
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     variant : {"exact", "challenge"}
         `challenge` adds the released code's slope (see `sloped_llr`) and counts trials with
         |LLR| <= 1e-6 as no evidence. It pools ties as `exact` does, since there it puts
@@ -125,7 +125,7 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
 
     Returns
     -------
-    float
+    float, or float array of shape (R,)
 
     Examples
     --------
@@ -133,52 +133,32 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     0.0
     """
     check_scores(scores, variant)
-    return float(batch_population_disclosure(scores, variant=variant)[0])
-
-
-def batch_population_disclosure(trials: TrialSets, *, variant: Variant) -> FloatArray:
-    """Compute `population_disclosure` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_population_disclosure(TrialScores([1.0], [1.0]), variant="exact")
-    array([0.])
-    """
-    blocks = trials.pav("exact")
+    blocks = scores.pav("exact")
     if variant == "exact":
         of_targets = of_nontargets = blocks.llr
         t_weight, n_weight = blocks.targets, blocks.nontargets
     else:
-        position = trials.target_number + trials.nontargets_below
+        position = scores.target_number + scores.nontargets_below
         # Within a tie, targets precede nontargets.
         of_targets, of_nontargets, t_weight, n_weight = _llr_of_evidence(blocks, position)
-    total = _weighted_z(of_targets, t_weight, blocks.sets) / trials.target_counts
-    total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / trials.nontarget_counts
+    total = _weighted_z(of_targets, t_weight, blocks.sets) / scores.target_counts
+    total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / scores.nontarget_counts
     # Without evidence, the sum is the squared rounding error of LLRs of 0.
-    return np.where(np.abs(total) < _ROUNDING, 0.0, total / math.log(2))
+    return scores.each(np.where(np.abs(total) < _ROUNDING, 0.0, total / math.log(2)))
 
 
-def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
+def individual_disclosure(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> float:
     """Compute the worst-case disclosure, eq. (8), after PAV with Laplace's rule.
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     variant : {"exact", "challenge"}
         `challenge` adds the released code's slope, and so never gives a true 0.
 
     Returns
     -------
-    float
+    float, or float array of shape (R,)
         The largest |log10 LR| of any trial.
 
     Examples
@@ -186,33 +166,13 @@ def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> round(individual_disclosure(TrialScores([3.0] * 10, [0.0] * 10)), 4)
     1.0414
     """
-    check_scores(scores)
-    return float(batch_individual_disclosure(scores, variant=variant)[0])
-
-
-def batch_individual_disclosure(trials: TrialSets, *, variant: Variant) -> FloatArray:
-    """Compute `individual_disclosure` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_individual_disclosure(TrialScores([1.0], [1.0]), variant="exact")
-    array([0.])
-    """
-    blocks = trials.pav_laplace(variant)
+    check_scores(scores, variant)
+    blocks = scores.pav_laplace(variant)
     lowest, highest = blocks.llr[blocks.first], blocks.llr[blocks.sets.last]
     if variant == "challenge":
-        n = trials.target_counts + trials.nontarget_counts
+        n = scores.target_counts + scores.nontarget_counts
         highest = highest + CHALLENGE_SLOPE * (n - 1) / n
-    return np.asarray(np.maximum(np.abs(lowest), np.abs(highest)) / math.log(10))
+    return scores.each(np.maximum(np.abs(lowest), np.abs(highest)) / math.log(10))
 
 
 def categorical_tag(

@@ -22,14 +22,16 @@ def functions_of_scores() -> dict[str, Callable[..., Any]]:
         of_module = importlib.import_module(f"privacy_eval.metrics.{module.name}")
         for name, function in inspect.getmembers(of_module, inspect.isfunction):
             first = next(iter(inspect.signature(function).parameters.values()), None)
-            if first is not None and first.annotation == "TrialScores" and name[0] != "_":
+            takes = "" if first is None else str(first.annotation)
+            if takes in ("TrialScores", "TrialScores | Replicates") and name[0] != "_":
                 actual[name] = function
     return actual
 
 
 @pytest.mark.parametrize("name", functions_of_scores())
 def test_metrics_need_labelled_scores(name: str) -> None:
-    options = {"min_dcf": {"p_target": 0.5}, "miss_rate": {"false_alarm": 0.1}}.get(name, {})
+    rates = {"miss_rate": {"false_alarm": 0.1}, "miss_rates": {"false_alarm": [0.1]}}
+    options = {"min_dcf": {"p_target": 0.5}, **rates}.get(name, {})
     with pytest.raises(TypeError, match="expected scores as TrialScores"):
         functions_of_scores()[name]([1, 2, 3], **options)
 
