@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
     from ..io.results_txt import ResultsTxt, format_results_txt
-    from ..metrics.pitch import mismatched_pairs, pitch_correlation, summarize
+    from ..metrics.utility import mismatched_pairs, pitch_correlation, summarize
     from ..speech.pitch import tracks_of
 
     original, anonymized = (

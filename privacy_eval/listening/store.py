@@ -20,7 +20,7 @@ from ..io.json_text import load_json
 from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, to_plain
 from ..metrics import VARIANTS
-from ..metrics.curves import Det
+from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
 from .evaluation import (
     QUANTITIES,

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
 from .arguments import as_array
-from .cllr import cllr_of_blocks, softplus
 from .eer import equal_rate, hull
+from .llr import cllr_of_blocks, softplus
 from .pav import FloatArray, Groups, IntArray, pav, with_laplace
 
 #: Bits of a key; with all of them counts are exact.

@@ -1,11 +1,17 @@
-"""Operating points: min DCF, as in the challenge's EER files, and miss rates."""
+"""Operating points: min DCF, as in the challenge's EER files, miss rates, and the DET curve.
+
+The size of the curve is independent of the number of trials, and so is its time once scores are
+sorted. Reference: Martin et al., "The DET curve" (1997).
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .pav import FloatArray, IntArray
 from .trial_scores import Replicates, TrialScores, Variant, check_scores
@@ -175,3 +181,135 @@ def miss_rate(scores: TrialScores | Replicates, *, false_alarm: float) -> float:
     # A target is missed if fewer than `rejected` nontargets are below it.
     missed = scores.nontargets_below < scores.target_sets.spread(rejected)
     return scores.each(scores.target_sets.sums(missed.astype(np.int64)) / scores.target_counts)
+
+
+_DET_BINS = 249
+
+
+#: Rates at which bands about DET curves are computed: values of the normal distribution function,
+#: computed without `scipy.special`, which every command would load.
+BAND_FALSE_ALARM = np.array([math.erfc(-x / math.sqrt(2)) / 2 for x in np.linspace(-3.2, 3.2, 65)])
+
+
+@dataclass(frozen=True)
+class Det:
+    """Detection error trade-off.
+
+    Attributes
+    ----------
+    miss, false_alarm : float arrays, shape (P,)
+        Rates at thresholds between distinct scores, from accepting all (0, 1) to rejecting
+        all (1, 0): `miss` ascends, `false_alarm` descends.
+    """
+
+    miss: FloatArray
+    false_alarm: FloatArray
+
+
+def det_curve(scores: TrialScores) -> Det:
+    """Compute the DET curve in at most 500 operating points.
+
+    Ties are pooled. Up to 500 corners of the curve are all kept. Of more, the curve is divided
+    into 249 pieces of equal u = probit(miss) - probit(false alarm), which never falls, and the
+    corners next to the cuts are kept: every other corner lies between two of them in both rates,
+    and so within one piece's length (0.03 to 0.08 probits). Rates of 0 and 1 count as half a
+    trial's in u.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    Det
+
+    Examples
+    --------
+    >>> det = det_curve(TrialScores([1.0, 3.0], [0.0, 2.0]))
+    >>> det.miss, det.false_alarm
+    (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
+    """
+    check_scores(scores)
+    # A corner before and one after every target, and both ends. Those of tied targets
+    # coincide.
+    corners = 2 * scores.n_target + 2
+    if corners > 2 * _DET_BINS + 2:
+        first, last = _spread(scores, np.array([0, corners - 1]))
+        cuts = np.linspace(first, last, _DET_BINS + 1)[1:-1]
+        below: IntArray = np.zeros(cuts.size, dtype=np.int64)
+        above: IntArray = np.full(cuts.size, corners - 1, dtype=np.int64)
+        while np.any(above - below > 1):  # bisection for all cuts at once
+            middle = (below + above) // 2
+            reached = _spread(scores, middle) >= cuts
+            above = np.where(reached, middle, above)
+            below = np.where(reached, below, middle)
+        corner = np.unique(np.concatenate([[0], below, above, [corners - 1]]))
+    else:
+        corner = np.arange(corners)
+    missed, rejected = _errors(scores, corner)
+    new = np.append(True, (np.diff(missed) != 0) | (np.diff(rejected) != 0))
+    return Det(missed[new] / scores.n_target, 1 - rejected[new] / scores.n_nontarget)
+
+
+def miss_rates(scores: TrialScores | Replicates, false_alarm: ArrayLike) -> FloatArray:
+    """Compute the minimum miss rates of each set of trials under limits of the false-alarm rate.
+
+    Parameters
+    ----------
+    scores : TrialScores or Replicates
+    false_alarm : array_like, shape (P,)
+        From 0 to below 1.
+
+    Returns
+    -------
+    float array, shape (R, P)
+        The DET curve of each set at these rates, from above.
+
+    See Also
+    --------
+    miss_rate : a single one, where rounding counts.
+
+    Examples
+    --------
+    >>> miss_rates(TrialScores([1.0, 3.0], [0.0, 2.0]), [0.5, 0.01])
+    array([[0. , 0.5]])
+    """
+    check_scores(scores)
+    sets, totals = scores.target_sets, scores.nontarget_counts[:, None]
+    # A rate that is k/N up to rounding allows k false alarms.
+    rejected = totals - (np.asarray(false_alarm) * totals * (1 + 1e-12)).astype(np.int64)
+    # A target is missed if fewer than `rejected` nontargets are below it. Offsets keep the sets
+    # apart, so that one search serves all.
+    apart = np.arange(sets.first.size) * (totals.max() + 1)
+    below = scores.nontargets_below + sets.spread(apart)
+    missed = np.searchsorted(below, rejected + apart[:, None]) - sets.first[:, None]
+    return np.asarray(missed / scores.target_counts[:, None])
+
+
+def _errors(scores: TrialScores, corner: IntArray) -> tuple[IntArray, IntArray]:
+    """Count missed targets and rejected nontargets at corners of the curve: 0 accepts all, the
+    odd ones lie before a target and the even ones after it (within tied targets: before
+    them), the last rejects all."""
+    last = 2 * scores.n_target + 1
+    trial = np.clip((corner - 1) // 2, 0, scores.n_target - 1)
+    value = scores.target[trial]
+    tied = scores.target[np.minimum(trial + 1, scores.n_target - 1)] == value
+    before = (corner % 2 == 1) | (tied & (trial < scores.n_target - 1))
+    counts = []
+    for ascending in (scores.target, scores.nontarget):
+        left = np.searchsorted(ascending, value, side="left")
+        right = np.searchsorted(ascending, value, side="right")
+        count = np.where(before, left, right)
+        counts.append(np.where(corner == 0, 0, np.where(corner == last, ascending.size, count)))
+    return counts[0], counts[1]
+
+
+def _spread(scores: TrialScores, corner: IntArray) -> FloatArray:
+    """Compute probit(miss) - probit(false alarm), rates clipped to half a trial from 0 and 1."""
+    from scipy.special import ndtri  # slow to import
+
+    missed, rejected = _errors(scores, corner)
+    n_target, n_nontarget = scores.n_target, scores.n_nontarget
+    miss = np.clip(missed, 0.5, n_target - 0.5) / n_target
+    correct = np.clip(rejected, 0.5, n_nontarget - 0.5) / n_nontarget
+    return np.asarray(ndtri(miss) + ndtri(correct), dtype=np.float64)

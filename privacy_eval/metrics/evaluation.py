@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError, UsageError, known_names, located
+from .arguments import is_table
 from .caveats import (
     CAVEATS,
     NOT_AVAILABLE,
@@ -21,7 +22,6 @@ from .caveats import (
     withholding_key,
 )
 from .confidence import BootstrapReplicates, Interval, speaker_bootstrap
-from .frames import is_table
 from .groups import trials_by
 from .printed import CHANCE_OF_ZEBRA, Printed, bias_notes, latex_table
 from .registry import METRICS, score_metrics, zebra_tag

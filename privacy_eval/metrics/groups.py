@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike
 from ..choices import missing_among, without_fraction
 from ..errors import PrivacyEvalError, abbreviate
 from .caveats import NOT_AVAILABLE, Caveat, find_caveats, marked_text, note_of, withholding_caveat
-from .cllr import min_cllr
 from .confidence import expanded_interval, seeded_by
 from .eer import kaldi_eer
 from .linkability import linkability
+from .llr import min_cllr
 from .pav import FloatArray, IntArray
 from .printed import Printed
 from .registry import METRICS, batch_metrics

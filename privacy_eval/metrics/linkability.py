@@ -1,7 +1,8 @@
 """Linkability D_sys: how much more likely target scores are to be target than not.
 
 0 is full privacy, 1 full linkability. References: Gomez-Barrero et al. (2017);
-comparative study of metrics, section 3.3.
+comparative study of metrics, section 3.3; of the densities Silverman, "Density estimation" (1986),
+eq. (3.31).
 """
 
 from __future__ import annotations
@@ -113,3 +114,75 @@ def _histograms(trials: TrialScores | Replicates) -> tuple[FloatArray, list[Floa
         below[sets.last] = total  # the last bin includes its upper edge
         masses.append(np.delete(np.append(np.diff(below), 0) / sets.spread(total), sets.last))
     return edges, masses, Sets(np.cumsum(bins) - bins, int(bins.sum()))
+
+
+_DENSITY_POINTS = 256
+
+
+_DENSITY_BINS = 2048
+
+
+@dataclass(frozen=True)
+class Densities:
+    """Kernel estimates of both classes' densities.
+
+    Attributes
+    ----------
+    scores : float array, shape (P,)
+    target, nontarget : float arrays, shape (P,)
+        Per unit of score.
+    """
+
+    scores: FloatArray
+    target: FloatArray
+    nontarget: FloatArray
+
+
+def densities(scores: TrialScores) -> Densities:
+    """Estimate Gaussian kernel densities at 256 points from the lowest to the highest score.
+
+    Bandwidth 0.9 min(std, IQR/1.34) n^(-1/5), Silverman's eq. (3.31), or 0.9 std n^(-1/5)
+    where the quartiles coincide, and never less than the distance of two points. Kernels are
+    centred in 2048 equal bins, see `TrialScores.edges`.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    Densities
+
+    Examples
+    --------
+    >>> curves = densities(TrialScores([2.0, 3.0], [0.0, 1.0]))
+    >>> curves.scores.shape, bool(curves.target[0] < curves.nontarget[0])
+    ((256,), True)
+    """
+    check_scores(scores)
+    edges = scores.edges(_DENSITY_BINS)
+    return Densities(
+        scores.edges(_DENSITY_POINTS - 1),
+        _density(scores.target, edges),
+        _density(scores.nontarget, edges),
+    )
+
+
+def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:
+    below = np.searchsorted(ascending, edges)
+    below[-1] = ascending.size
+    counts = np.diff(below)
+    # Work in units of the range, so that no score overflows or underflows.
+    held = np.flatnonzero(counts)
+    centre, weight = (held + 0.5) / counts.size, counts[held] / ascending.size
+    std = float(np.sqrt((weight * (centre - (weight * centre).sum()) ** 2).sum()))
+    lower, upper = centre[np.searchsorted(np.cumsum(weight), [0.25, 0.75])]
+    spread = min(std, (upper - lower) / 1.34) if upper > lower else std
+    width = max(0.9 * spread * ascending.size**-0.2, 1 / (_DENSITY_POINTS - 1))
+    at = np.linspace(0, 1, _DENSITY_POINTS)
+    kernels = np.exp(-0.5 * ((at[:, None] - centre) / width) ** 2)
+    density = (kernels * weight).sum(axis=1) / (width * np.sqrt(2 * np.pi))
+    scale = 1 if np.isfinite(float(edges[-1]) - float(edges[0])) else 2
+    with np.errstate(over="ignore"):
+        per_score = density / (edges[-1] / scale - edges[0] / scale) / scale
+    return np.asarray(np.minimum(per_score, np.finfo(np.float64).max), dtype=np.float64)

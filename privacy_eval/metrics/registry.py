@@ -17,21 +17,22 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .cllr import cllr, min_cllr
-from .curves import dcf_profile, densities, det_curve
-from .detection import effective_prior, min_dcf, miss_rate
+from .detection import det_curve, effective_prior, min_dcf, miss_rate
 from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
-from .linkability import linkability
-from .pav import FloatArray
-from .similarity import VoiceSimilarity
-from .trial_scores import VARIANTS, Replicates, TrialScores, Variant, check_scores
-from .zebra import (
+from .linkability import densities, linkability
+from .llr import (
     categorical_tag,
+    cllr,
+    dcf_profile,
     ece_profile,
     individual_disclosure,
+    min_cllr,
     population_disclosure,
     zebra_number,
 )
+from .pav import FloatArray
+from .similarity import VoiceSimilarity
+from .trial_scores import VARIANTS, Replicates, TrialScores, Variant, check_scores
 
 #: Input of a metric: `matrices` are a `VoiceSimilarity`; `utility` is read from
 #: the files of recognizers and other tools, `emotion` of classifiers of emotions; `measures`

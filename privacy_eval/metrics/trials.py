@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 
 from ..choices import COLUMNS
 from ..errors import PrivacyEvalError, abbreviate, known_names, library, located
-from .arguments import as_array, as_numbers, as_truth, at_rows, coded_names
-from .frames import find_columns, open_column, snapshot
+from .arguments import (
+    as_array,
+    as_numbers,
+    as_truth,
+    at_rows,
+    coded_names,
+    find_columns,
+    open_column,
+    snapshot,
+)
 from .pav import FloatArray, IntArray
 from .trial_scores import BoolArray, TrialScores
 

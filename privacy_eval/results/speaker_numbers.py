@@ -16,7 +16,7 @@ from ..io.json_text import load_json
 from ..io.schema import from_plain, to_plain
 from ..metrics.identification import SpeakerLinkage
 from ..metrics.similarity import SpeakerSimilarity
-from ..metrics.wer import SpeakerErrors, SpeakerSums
+from ..metrics.utility import SpeakerErrors, SpeakerSums
 from .records import RECORD_KINDS, Results
 
 #: The key, beside results.json.

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import PrivacyEvalError, missing_library
 from ..io.files import digest, read_bytes
-from ..metrics.wer import WordErrors, align_symbols
+from ..metrics.utility import WordErrors, align_symbols
 from .audio import Audio
 from .models import MODELS, check_models
 

@@ -15,7 +15,7 @@ from ..errors import InputWarning, PrivacyEvalError, library, located
 from ..io.confine import check_inside
 from ..io.files import read_text
 from ..io.text_table import is_number
-from ..metrics.pitch import HIGHEST, LOWEST
+from ..metrics.utility import HIGHEST, LOWEST
 from .audio import Audio, AudioReader
 
 Track = NDArray[np.float64]

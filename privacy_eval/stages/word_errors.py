@@ -19,7 +19,7 @@ from ..io.labels import Labels
 from ..io.schema import SPARSE, from_plain
 from ..io.transcripts import Forms, pair_transcripts, speakers_of
 from ..metrics.confidence import Interval
-from ..metrics.wer import (
+from ..metrics.utility import (
     GroupRate,
     Normalization,
     RateDifference,

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..metrics import VARIANTS, TrialScores
+from ..metrics.llr import evidence_function
 from ..metrics.pav import FloatArray
-from ..metrics.zebra import evidence_function
 from ..simulate import ScoreModel, simulate_trials
 from .protocol import EstimatorsExperiment
 from .tasks import Metrics, Row, Task

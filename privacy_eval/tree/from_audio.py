@@ -31,7 +31,7 @@ from ..io.files import atomic_path, read_bytes, relative
 from ..io.kaldi_objects import CONTROL
 from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
-from ..metrics.trial_design import anticipated_interval
+from ..metrics.confidence import anticipated_interval
 from ..protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
 from ..speech.audio import soundfile
 from ..speech.encoders import EncoderChoice, check_encoders

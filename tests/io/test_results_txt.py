@@ -14,7 +14,7 @@ from privacy_eval.io.results_txt import (
     parse_results_txt,
 )
 from privacy_eval.metrics.eer import eer_percent
-from privacy_eval.metrics.zebra import zebra_number
+from privacy_eval.metrics.llr import zebra_number
 
 CONDITION = "ASV-libri_dev_enrolls-libri_dev_trials_f"
 

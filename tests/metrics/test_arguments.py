@@ -16,8 +16,7 @@ from privacy_eval.metrics.counts import count_scores
 from privacy_eval.metrics.eer import speaker_eers
 from privacy_eval.metrics.groups import groups
 from privacy_eval.metrics.identification import closed_set_linkage, single_out
-from privacy_eval.metrics.opinions import mean_opinion
-from privacy_eval.metrics.recall import recalls
+from privacy_eval.metrics.utility import mean_opinion, recalls
 
 PEOPLE = list("abcdefgh")
 ENROLLED, TRIAL = np.repeat(PEOPLE, 8), np.tile(PEOPLE, 8)

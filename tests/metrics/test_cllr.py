@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import ScoreLists, any_scores
 
 from privacy_eval.metrics import VARIANTS, TrialScores, Variant, cllr, min_cllr
-from privacy_eval.metrics.cllr import softplus
+from privacy_eval.metrics.llr import softplus
 
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 #: exp() of more than this is no float.

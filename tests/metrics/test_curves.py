@@ -15,16 +15,10 @@ from scipy.stats import norm
 from strategies import ScoreLists, any_scores
 
 from privacy_eval.metrics import TrialScores, linkability, min_dcf, rocch_eer
-from privacy_eval.metrics.curves import (
-    BAND_FALSE_ALARM,
-    Det,
-    dcf_profile,
-    densities,
-    det_curve,
-    expected_cost_reduction,
-)
+from privacy_eval.metrics.detection import BAND_FALSE_ALARM, Det, det_curve
+from privacy_eval.metrics.linkability import densities
+from privacy_eval.metrics.llr import dcf_profile, ece_profile, expected_cost_reduction
 from privacy_eval.metrics.registry import score_curves
-from privacy_eval.metrics.zebra import ece_profile
 
 
 def test_bands_have_even_steps_on_the_axis_of_a_det_plot() -> None:

@@ -9,7 +9,7 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy_eval.metrics.opinions import mean_opinion, opinion_difference
+from privacy_eval.metrics.utility import mean_opinion, opinion_difference
 
 RATING = st.tuples(st.integers(1, 10), st.sampled_from("abcd"), st.sampled_from("xyz"))
 Ratings = list[tuple[int, str, str]]

@@ -14,8 +14,8 @@ import soundfile
 from support import ROOT, cli
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics import pitch
-from privacy_eval.metrics.pitch import mismatched_pairs, pitch_correlation
+from privacy_eval.metrics import utility
+from privacy_eval.metrics.utility import mismatched_pairs, pitch_correlation
 from privacy_eval.speech.pitch import read_track
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "pitch"
@@ -39,7 +39,7 @@ def test_golden_tracks() -> None:
 
 
 def test_long_tracks_are_correlated_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pitch, "_MOST_DIRECT", 0)
+    monkeypatch.setattr(utility, "_MOST_DIRECT", 0)
     test_golden_tracks()
     test_by_hand()
     track = np.random.default_rng(1).uniform(80, 400, 200_000)  # direct: minutes

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy_eval.metrics.pseudo_voices import VERDICTS, drawn_by, looks_like, pseudo_voices
+from privacy_eval.metrics.similarity import VERDICTS, drawn_by, looks_like, pseudo_voices
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:

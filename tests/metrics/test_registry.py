@@ -396,8 +396,9 @@ def test_bad_scores_are_an_error(target: list[float], nontarget: list[float], me
 _ALL_NUMBERS = """
 import hashlib, numpy as np
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
-from privacy_eval.metrics.curves import dcf_profile, densities, expected_cost_reduction
-from privacy_eval.metrics.zebra import ece_profile
+from privacy_eval.metrics.llr import dcf_profile, expected_cost_reduction
+from privacy_eval.metrics.linkability import densities
+from privacy_eval.metrics.llr import ece_profile
 digest, drawn = hashlib.sha256(), np.random.default_rng(0)
 for size in (7, 100, 3001):
     scores = TrialScores(drawn.normal(1, 1, size).round(3), drawn.normal(-1, 1, 3 * size).round(3))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from privacy_eval.metrics.trial_design import CORRELATION, anticipated_interval
+from privacy_eval.metrics.confidence import CORRELATION, anticipated_interval
 
 
 def test_ten_and_forty_speakers() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from privacy_eval import PrivacyEvalError
 from privacy_eval.choices import NORMALIZATIONS, VARIANTS, Variant
 from privacy_eval.io.transcripts import pair_transcripts
-from privacy_eval.metrics.wer import (
+from privacy_eval.metrics.utility import (
     Normalization,
     SpeakerErrors,
     SpeakerSums,

@@ -20,7 +20,7 @@ from privacy_eval.metrics import (
     min_cllr,
     zebra,
 )
-from privacy_eval.metrics.zebra import (
+from privacy_eval.metrics.llr import (
     CATEGORICAL_TAGS,
     ece_profile,
     evidence_function,

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from study_support import small_study
 
 from privacy_eval.metrics import TrialScores, score_metrics
-from privacy_eval.metrics.zebra import individual_disclosure
+from privacy_eval.metrics.llr import individual_disclosure
 from privacy_eval.simulate import simulate_trials
 from privacy_eval.study.estimators import (
     estimator_tasks,

@@ -18,8 +18,8 @@ from scipy.special import expit
 
 from ...metrics import Caveat
 from ...metrics.caveats import IMPLAUSIBLE_MARK, marked_text
+from ...metrics.llr import zebra_number
 from ...metrics.pav import FloatArray
-from ...metrics.zebra import zebra_number
 from ...numbers.report_data import ReportData
 from ...results.records import VerificationRecord
 from . import style
