@@ -469,29 +469,23 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     check_scores(scores)
     grid = prior_grid(prior_log_odds)
     blocks = scores.pav("exact")
-    nothing = np.zeros(1)
+    nothing = np.zeros(1), np.ones(1), np.ones(1)
     miss = _mean_softplus(-scores.target[::-1], -grid)
     return PriorProfile(
         prior_log_odds=grid,
-        zero_evidence=_ece(grid, nothing, np.ones(1), nothing, np.ones(1)),
-        minimum=_ece(grid, blocks.llr, blocks.targets, blocks.llr, blocks.nontargets),
+        zero_evidence=_ece(grid, *nothing),
+        minimum=_ece(grid, blocks.llr, blocks.targets, blocks.nontargets),
         actual=_in_bits(grid, miss, _mean_softplus(scores.nontarget, grid)),
     )
 
 
-def _ece(
-    grid: FloatArray,
-    target_llr: FloatArray,
-    target_weight: FloatArray | IntArray,
-    nontarget_llr: FloatArray,
-    nontarget_weight: FloatArray | IntArray,
-) -> FloatArray:
-    held_t, held_n = target_weight > 0, nontarget_weight > 0
-    t, t_weight = target_llr[held_t], target_weight[held_t] / target_weight.sum()
-    n, n_weight = nontarget_llr[held_n], nontarget_weight[held_n] / nontarget_weight.sum()
-    miss = _weighted_softplus(-t, -grid, t_weight)
-    false_alarm = _weighted_softplus(n, grid, n_weight)
-    return _in_bits(grid, miss, false_alarm)
+def _ece(grid: FloatArray, llr: FloatArray, *weights: FloatArray | IntArray) -> FloatArray:
+    """Compute ECE of LLRs that targets and nontargets have, of these numbers."""
+    costs = [
+        _weighted_softplus(sign * llr[of > 0], sign * grid, of[of > 0] / of.sum())
+        for sign, of in zip((-1, 1), weights, strict=True)
+    ]
+    return _in_bits(grid, *costs)
 
 
 def _in_bits(grid: FloatArray, miss: FloatArray, false_alarm: FloatArray) -> FloatArray:

@@ -89,6 +89,16 @@ class TrialSets(ABC):
     nontarget_counts: IntArray
 
     @property
+    @abstractmethod
+    def nontargets_below(self) -> IntArray:
+        """Number of nontarget scores of its set below each target score, shape (T,)."""
+
+    @property
+    @abstractmethod
+    def nontargets_up_to(self) -> IntArray:
+        """Number of nontarget scores of its set at or below each target score, shape (T,)."""
+
+    @property
     def n_target(self) -> Any:
         """Number of target trials of each set, shape (R,); of `TrialScores` an int."""
         return self.target_counts
@@ -101,30 +111,6 @@ class TrialSets(ABC):
     def each(self, values: FloatArray) -> Any:
         """Return the value of each set, shape (R,); of `TrialScores` a float."""
         return values
-
-    @property
-    @abstractmethod
-    def nontargets_below(self) -> IntArray:
-        """Number of nontarget scores of its set below each target score, shape (T,)."""
-
-    @property
-    @abstractmethod
-    def nontargets_up_to(self) -> IntArray:
-        """Number of nontarget scores of its set at or below each target score, shape (T,)."""
-
-    @property
-    @abstractmethod
-    def extremes(self) -> FloatArray:
-        """Lowest and highest target score, lowest and highest nontarget score, shape (4, R)."""
-
-    @abstractmethod
-    def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """Count the targets and the nontargets of each value's set that are below it."""
-
-    @abstractmethod
-    def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """Lower `least`, shape (R,), to the minimum cost of thresholds within mixed ties, whose
-        trials keep their file order."""
 
     @cached_property
     def target_sets(self) -> Sets:
@@ -294,7 +280,7 @@ class TrialScores(TrialSets):
         return self
 
     def each(self, values: FloatArray) -> float:
-        """See `TrialSets.each`; here R = 1."""
+        """See `TrialSets.each`."""
         return float(values[0])
 
     @property
@@ -307,14 +293,14 @@ class TrialScores(TrialSets):
         """N, the number of nontarget trials."""
         return int(self.nontarget.size)
 
-    @property
+    @cached_property
     def extremes(self) -> FloatArray:
-        """See `TrialSets.extremes`; here R = 1."""
+        """Lowest and highest target score, lowest and highest nontarget score, shape (4, 1)."""
         ends = [[of_class[0], of_class[-1]] for of_class in (self.target, self.nontarget)]
         return np.array(ends, dtype=np.float64).reshape(4, 1)
 
     def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """See `TrialSets.counts_below`; here R = 1."""
+        """Count the targets and the nontargets below each value."""
         return np.searchsorted(self.target, values), np.searchsorted(self.nontarget, values)
 
     @cached_property
@@ -404,7 +390,8 @@ class TrialScores(TrialSets):
         return targets, np.asarray(mixed + 1 - targets, dtype=np.int64)
 
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """See `TrialSets.least_within_ties`; here R = 1."""
+        """Lower `least`, shape (1,), to the minimum cost of thresholds within mixed ties, whose
+        trials keep their file order."""
         rows, counts = self._tied_rows, (self.target_counts, self.nontarget_counts)
         first = rows[self.targets_below[rows] == rows]
         # Lower bound within a tie: all of its nontargets and none of its targets are rejected.
@@ -489,12 +476,12 @@ class Replicates(TrialSets):
 
     @cached_property
     def nontargets_below(self) -> IntArray:
-        """See `TrialSets.nontargets_below`."""
+        """See `TrialSets`."""
         return self._drawn(self.of.nontargets_below)
 
     @cached_property
     def nontargets_up_to(self) -> IntArray:
-        """See `TrialSets.nontargets_up_to`."""
+        """See `TrialSets`."""
         return self._drawn(self.of.nontargets_up_to)
 
     @cached_property
@@ -509,19 +496,19 @@ class Replicates(TrialSets):
 
     @cached_property
     def extremes(self) -> FloatArray:
-        """See `TrialSets.extremes`."""
+        """See `TrialScores.extremes`; here of each replicate, shape (4, R)."""
         targets = self.target[[self.target_sets.first, self.target_sets.last]]
         return np.concatenate([targets, self.of.nontarget[np.array(self.nontarget_ends)]])
 
     def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """See `TrialSets.counts_below`."""
+        """Count the targets and the nontargets of each value's set that are below it."""
         return (
             self.cumulative_targets[sets.number, np.searchsorted(self.of.target, values)],
             self.cumulative_nontargets[sets.number, np.searchsorted(self.of.nontarget, values)],
         )
 
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """See `TrialSets.least_within_ties`."""
+        """See `TrialScores.least_within_ties`; here of each replicate, shape (R,)."""
         missed, rejected = (
             of_class[:, counts]
             for of_class, counts in zip(
