@@ -10,6 +10,7 @@ import decimal
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -46,6 +47,9 @@ NO_WIDTH = "[n/a]"
 NO_WIDTH_NOTE = f"{NO_WIDTH}: no interval, as the value is equal in all bootstrap replicates"
 
 _ROUNDING = decimal.Context(rounding=decimal.ROUND_HALF_UP)
+
+#: Fields of a ratio of counts that is in no table of several systems.
+_RATIO: dict[str, Any] = {"counted": True, "decimals": 2, "detail": 2, "compared": False}
 
 
 class Label(NamedTuple):
@@ -398,20 +402,16 @@ def _miss_rate(false_alarm: float) -> Metric:
         title=f"Miss rate at {percent} false alarms",
         column_label=Label(f"Miss at {percent} FA, %"),
         heading_label=Label(f"Miss rate at {percent} false alarms, %"),
-        counted=True,
-        decimals=2,
-        detail=2,
-        compared=False,
         in_variants=False,
+        **_RATIO,
     )
 
 
 def _dnsmos(key: str, of: str, scale: str, noise: float, silence: float) -> Metric:
-    name = f"DNSMOS {key.upper()}"
     return Metric(
         "measures",
         "opinion score",
-        name,
+        f"DNSMOS {key.upper()}",
         key=f"dnsmos_{key}",
         meaning=f"opinion of the {of} quality ({scale}, 1 to 5) that a network predicts; it "
         "may be higher of synthetic than of real voices, and lower of soft speech",
@@ -425,41 +425,28 @@ def _dnsmos(key: str, of: str, scale: str, noise: float, silence: float) -> Metr
     )
 
 
+def _recognition_errors(kind: Kind, key: str, name: str, **fields: Any) -> Metric:
+    fields = {"best": "lower", "percent": True, **_RATIO, **fields}
+    return Metric(kind, "fraction", name, key=key, **fields)
+
+
 def _phone_errors(key: str, name: str, reference: str) -> Metric:
-    return Metric(
+    return _recognition_errors(
         "measures",
-        "fraction",
+        key,
         name,
-        key=key,
         meaning=f"errors of a phone recognizer per phone {reference}",
         chance="90 % or more",
         source="hama 1.7.0",
-        best="lower",
         title=name.replace("PER", "Phone error rate"),
         column_label=Label(f"{name}, %"),
-        percent=True,
-        counted=True,
-        decimals=2,
-        detail=2,
-        compared=False,
     )
 
 
-def _recall(emotion: str) -> Metric:
-    return Metric(
-        "emotion",
-        "fraction",
-        f"recall of {emotion}",
-        key=f"acc_{emotion}",
-        meaning=f"recall of the emotion {emotion} by a classifier",
-        chance="25 %, on average of four emotions",
-        source="VoicePrivacy 2024",
-        range=(0, 1),
-        column_label=Label(f"{emotion}, %"),
-        percent=True,
-        detail=4,
-        compared=False,
-    )
+def _recall(key: str, name: str, column: str, **fields: Any) -> Metric:
+    fields = {"source": "VoicePrivacy 2024", "range": (0, 1), "compared": False, **fields}
+    fields |= {"percent": True, "detail": 4, "column_label": Label(f"{column}, %")}
+    return Metric("emotion", "fraction", name, key=key, **fields)
 
 
 def _pitch(of: str, name: str, meaning: str, column: Label, **fields: Any) -> Metric:
@@ -468,16 +455,21 @@ def _pitch(of: str, name: str, meaning: str, column: Label, **fields: Any) -> Me
     return Metric("utility", "correlation", name, key=f"pitch_correlation_{of}", **fields)
 
 
+def _of_matrices(key: str, unit: str, name: str, attribute: str, **fields: Any) -> Metric:
+    """Make the entry of an attribute of `VoiceSimilarity`."""
+    function = operator.attrgetter(attribute)
+    fields = {"function": function, "source": "Noé et al. 2020", **fields}
+    return Metric("matrices", unit, name, key=key, **fields)
+
+
 def _d_diag(matrix: str) -> Metric:
-    return Metric(
-        "matrices",
+    return _of_matrices(
+        f"d_diag_{matrix}",
         "difference of similarities",
         f"diagonal dominance of {matrix}",
-        key=f"d_diag_{matrix}",
-        function=lambda similarity: getattr(similarity, matrix).d_diag,
+        f"{matrix}.d_diag",
         meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
         chance="0, more with few speakers",
-        source="Noé et al. 2020",
         range=(0, 1),
         compared=False,
         tabled=False,
@@ -488,6 +480,10 @@ _C_LLR = r"$C_\mathrm{llr}$"
 _C_LLR_MIN = r"$C_\mathrm{llr}^{\min}$"
 _G_VD = r"$G_\mathrm{VD}$"
 _DISCLOSURE = "ZEBRA: {} privacy disclosure ({}), "
+_ZEBRA: dict[str, Any] = {
+    **{"source": "Nautsch et al. 2020", "best": "lower", "repeats_matter": True},
+    **{"detailed": zebra_number, "line_number": zebra_number},
+}
 
 #: Every metric by its key, in the order of the outputs.
 METRICS: dict[str, Metric] = {
@@ -590,18 +586,14 @@ METRICS: dict[str, Metric] = {
             population_disclosure,
             meaning="information that scores disclose on average over priors; 0.721 bit is all",
             chance="0 bit, more with few trials",
-            source="Nautsch et al. 2020",
-            best="lower",
             range=(0, 0.5 / math.log(2)),
             title="Expected privacy disclosure (population)",
             column_label=Label("Population, bit", r"$D_\mathrm{ECE}$, bit"),
             heading_label=Label(_DISCLOSURE.format("expected", "population") + "bit"),
             axis_label="Population disclosure, bit",
-            detailed=zebra_number,
             line="Population: {zebra_population} bit",
-            line_number=zebra_number,
-            repeats_matter=True,
             curves=_ece_arrays,
+            **_ZEBRA,
         ),
         _of_scores(
             "zebra_individual",
@@ -610,8 +602,6 @@ METRICS: dict[str, Metric] = {
             individual_disclosure,
             meaning="strongest evidence that the attacker obtains in any trial",
             chance="0.4 log10 LR (median), however many the trials",
-            source="Nautsch et al. 2020",
-            best="lower",
             title="Worst-case privacy disclosure (individual)",
             column_label=Label("Individual, log10 LR", r"$\log_{10}(l)$"),
             heading_label=Label(
@@ -619,49 +609,42 @@ METRICS: dict[str, Metric] = {
                 _DISCLOSURE.format("worst-case", "individual") + r"$\log_{10}$ LR",
             ),
             axis_label=r"Individual disclosure, $\log_{10}$ LR",
-            detailed=zebra_number,
             strongest=False,
             line="Individual: {zebra_individual} ({tag})",
-            line_number=zebra_number,
-            repeats_matter=True,
+            **_ZEBRA,
         ),
         min_dcf_metric(0.01),
         min_dcf_metric(0.001),
         _miss_rate(0.01),
         _miss_rate(0.001),
-        Metric(
+        _recognition_errors(
             "utility",
-            "fraction",
+            "wer",
             "WER",
-            key="wer",
             meaning="word errors of a recognizer per spoken word",
             chance="100 % or more",
             source="Levenshtein 1966",
-            best="lower",
-            percent=True,
-            counted=True,
-            decimals=2,
-            detail=2,
-            compared=False,
         ),
-        Metric(
-            "emotion",
-            "fraction",
+        _recall(
+            "uar",
             "UAR",
-            key="uar",
+            "UAR",
             meaning="mean recall of four emotions by a classifier",
             chance="25 %",
-            source="VoicePrivacy 2024",
             best="higher",
-            range=(0, 1),
             title="Unweighted average recall of emotions",
-            column_label=Label("UAR, %"),
-            percent=True,
             decimals=2,
-            detail=4,
-            compared=False,
         ),
-        *map(_recall, ("ang", "hap", "neu", "sad")),
+        *(
+            _recall(
+                f"acc_{emotion}",
+                f"recall of {emotion}",
+                emotion,
+                meaning=f"recall of the emotion {emotion} by a classifier",
+                chance="25 %, on average of four emotions",
+            )
+            for emotion in ("ang", "hap", "neu", "sad")
+        ),
         _dnsmos("ovrl", "overall", "P.835", 1.1, 1.8),
         _dnsmos("sig", "speech", "P.835", 1.2, 2.5),
         _dnsmos("bak", "background", "P.835", 1.1, 3.5),
@@ -705,15 +688,13 @@ METRICS: dict[str, Metric] = {
             "the same of mismatched pairs, an utterance and others of the set",
             Label("Pitch by chance", "Chance"),
         ),
-        Metric(
-            "matrices",
+        _of_matrices(
+            "deid",
             "fraction",
             "de-identification (DeID)",
-            key="deid",
-            function=lambda similarity: similarity.deid,
+            "deid",
             meaning="loss of similarity of anonymized speech to its speaker; 100 % is complete",
             chance="100 %, less with few speakers",
-            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, 1),
             title="De-identification (DeID)",
@@ -726,15 +707,13 @@ METRICS: dict[str, Metric] = {
             line="De-Identification : {deid}",
             line_number=repr,
         ),
-        Metric(
-            "matrices",
+        _of_matrices(
+            "gvd_db",
             "dB",
             "gain of voice distinctiveness (G_VD)",
-            key="gvd_db",
-            function=lambda similarity: similarity.gvd_db,
+            "gvd_db",
             meaning="distinctiveness of anonymized voices relative to original ones; 0 dB is equal",
             chance="below -15 dB",
-            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, math.inf),
             title="Gain of voice distinctiveness (G_VD)",
