@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..errors import PrivacyEvalError
 from .detection import miss_rates
 from .pav import FloatArray, IntArray
 from .registry import batch_metrics
-from .trial_scores import Replicates, TrialScores
+from .trial_scores import BoolArray, Replicates, TrialScores
 from .trials import Trials
 
 Statistic = Callable[[TrialScores], Mapping[str, float]]
@@ -165,12 +165,8 @@ def speaker_bootstrap(
     _, labels, order = scores.in_score_order
     names, sides, strata = _speakers(trials.counted)
     enrolled, trial = (side[order] for side in sides)
+    pair, times_of = pairs_of_speakers((enrolled, trial), labels, names.size)
     generator = seeded_by(seed, [names[members].tolist() for members in strata])
-    # Target trials involve one speaker: pair it with a dummy, the last index, that counts once.
-    pairs, pair = np.unique(
-        enrolled * (names.size + 1) + np.where(labels, names.size, trial), return_inverse=True
-    )
-    first, second = np.divmod(pairs, names.size + 1)
     values: list[Mapping[str, ArrayLike]] = []
     curves: list[FloatArray] = []
     done, at_once = 0, max(_TRIALS_AT_ONCE // labels.size, 1)
@@ -180,11 +176,7 @@ def speaker_bootstrap(
             for members in strata:
                 drawn = generator.integers(0, members.size, members.size)
                 draw[members] = np.bincount(drawn, minlength=members.size)
-        times = draws[:, first] * draws[:, second]
-        # Where no trial of a class is left, no statistic exists: draw again.
-        own = second == names.size
-        times = times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)]
-        if times.size:
+        if (times := times_of(draws)).size:
             sample = Replicates(scores, pair, times)
             values += (
                 [batch_metrics(sample, metrics)]
@@ -200,6 +192,47 @@ def speaker_bootstrap(
         seed=seed,
         curves=np.concatenate(curves) if curves else None,
     )
+
+
+def pairs_of_speakers(
+    sides: Iterable[IntArray], labels: BoolArray, n: int
+) -> tuple[IntArray, Callable[[IntArray], IntArray]]:
+    """Find the pairs of speakers of trials: all trials of one count equally often in a replicate.
+
+    Parameters
+    ----------
+    sides : int arrays, shape (P,)
+        Numbers of the enrolled and of the trial speakers, below n.
+    labels : bool array, shape (P,)
+        True for target trials: they count as often as their speaker was drawn.
+    n : int
+
+    Returns
+    -------
+    pair : int array, shape (P,)
+        Of each trial.
+    times_of : callable
+        From draws of speakers, shape (R, n + 1), the last of which is 1, to how often the trials
+        of each pair count; replicates without a trial of a class are left out.
+
+    Examples
+    --------
+    >>> sides = np.array([0, 0, 1]), np.array([0, 1, 1])
+    >>> pair, times_of = pairs_of_speakers(sides, np.array([True, False, True]), 2)
+    >>> pair, times_of(np.array([[2, 1, 1], [2, 0, 1]]))
+    (array([1, 0, 2]), array([[2, 2, 1]]))
+    """
+    enrolled, trial = sides
+    # Target trials involve one speaker: pair it with a dummy, the last index.
+    pairs, pair = np.unique(enrolled * (n + 1) + np.where(labels, n, trial), return_inverse=True)
+    first, second = np.divmod(pairs, n + 1)
+    own = second == n
+
+    def times_of(draws: IntArray) -> IntArray:
+        times = draws[:, first] * draws[:, second]
+        return np.asarray(times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)])
+
+    return pair, times_of
 
 
 def expanded_interval(values: ArrayLike, n: int, level: float = 0.95) -> Interval:

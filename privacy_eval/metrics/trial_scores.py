@@ -168,19 +168,17 @@ class TrialSets(ABC):
         """
         check_variant(variant)
         pooled = variant == "exact" or not self.has_mixed_ties
-        return self._pav_pooled if pooled else self._pav_nontargets_first
+        if pooled not in self._solved:
+            self._solved[pooled] = pav(self._groups(pooled=pooled))
+        return self._solved[pooled]
 
     def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
         """Compute `pav` with Laplace's rule of succession, which makes every LLR finite."""
         return with_laplace(self.pav(variant))
 
     @cached_property
-    def _pav_pooled(self) -> PavBlocks:
-        return pav(self._groups(pooled=True))
-
-    @cached_property
-    def _pav_nontargets_first(self) -> PavBlocks:
-        return pav(self._groups(pooled=False))
+    def _solved(self) -> dict[bool, PavBlocks]:
+        return {}
 
     def _groups(self, *, pooled: bool) -> Groups:
         """Group trials: one group per distinct target score and per run of nontargets between

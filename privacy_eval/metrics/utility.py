@@ -603,22 +603,6 @@ _MOST_DIRECT = 20_000
 _LEAST_PAIRS = 500
 
 
-@dataclass(frozen=True)
-class PitchCorrelation:
-    """Pitch correlation of the utterances of a set.
-
-    Attributes
-    ----------
-    mean, std : float
-        Over utterances; the standard deviation is that of the population.
-    n_utterances : int
-    """
-
-    mean: float
-    std: float
-    n_utterances: int
-
-
 def pitch_correlation(original: ArrayLike, anonymized: ArrayLike) -> float:
     """Compute the pitch correlation of an utterance as the scripts of 2022 do.
 
@@ -696,8 +680,8 @@ def mismatched_pairs(speaker_of: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(a, b) for a, b in pairs if speaker_of[a] != speaker_of[b]] or pairs
 
 
-def summarize(correlations: ArrayLike) -> PitchCorrelation:
-    """Compute mean and standard deviation over the utterances of a set.
+def mean_and_std(correlations: ArrayLike) -> tuple[float, float]:
+    """Compute mean and standard deviation, that of the population, over the utterances of a set.
 
     Parameters
     ----------
@@ -705,7 +689,7 @@ def summarize(correlations: ArrayLike) -> PitchCorrelation:
 
     Returns
     -------
-    PitchCorrelation
+    mean, std : float
 
     Raises
     ------
@@ -714,13 +698,13 @@ def summarize(correlations: ArrayLike) -> PitchCorrelation:
 
     Examples
     --------
-    >>> summarize([0.5, 1.0])
-    PitchCorrelation(mean=0.75, std=0.25, n_utterances=2)
+    >>> mean_and_std([0.5, 1.0])
+    (0.75, 0.25)
     """
     values: NDArray[np.float64] = as_array(correlations, "correlations", np.float64)
     if not values.size:
         raise PrivacyEvalError("no utterances: pitch correlation is undefined")
-    return PitchCorrelation(float(values.mean()), float(values.std()), int(values.size))
+    return float(values.mean()), float(values.std())
 
 
 def _track(values: ArrayLike, name: str) -> FloatArray:
