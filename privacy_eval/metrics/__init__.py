@@ -1,7 +1,8 @@
-"""Privacy metrics: pure functions on scores, one file per metric.
+"""Privacy metrics: pure functions on scores.
 
-`TrialScores` are the sorted scores that all of them share; `score_metrics`
-computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
+`TrialScores` are the sorted scores that all of them share, `Replicates` their bootstrap replicates,
+which the same functions take; `score_metrics` computes all. Rates are fractions, costs and
+disclosures bits, LLRs natural logs.
 """
 
 from .caveats import CAVEATS as CAVEATS
