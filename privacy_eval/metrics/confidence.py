@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -385,6 +385,87 @@ def needed_for_tests(n: int, tests: int) -> str:
     if what_is_too_few(needed) == "speakers":
         remedy = "cannot be reached: compare fewer, or more speakers"
     return f"With {n} speakers, significance among all {tests} comparisons {remedy}"
+
+
+def subtract(first: ArrayLike, second: ArrayLike) -> FloatArray:
+    """Subtract values of a metric; two equal infinities do not differ.
+
+    Parameters
+    ----------
+    first, second : array_like, equal shapes
+
+    Returns
+    -------
+    float array
+
+    Examples
+    --------
+    >>> subtract([np.inf, 2.0], [np.inf, 0.5])
+    array([0. , 1.5])
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where(a == b, 0.0, a - b)
+
+
+def paired_bounds(
+    first: ArrayLike, second: ArrayLike, n_speakers: int
+) -> tuple[float, float] | None:
+    """Compute the 95 % bounds of the difference of two values, from replicates of the same draws.
+
+    Parameters
+    ----------
+    first, second : array_like, shape (replicates,)
+        Bootstrap replicates of the values.
+    n_speakers : int
+        Number of speakers drawn.
+
+    Returns
+    -------
+    tuple of float, or None
+        Bounds of the first minus the second; None if the replicates are too few for 95 %.
+
+    Examples
+    --------
+    >>> paired_bounds([0.5, 0.75] * 50, [0.25, 0.25] * 50, n_speakers=1000)
+    (0.25, 0.5)
+    >>> paired_bounds([0.5, 0.75], [0.25, 0.25], n_speakers=1000) is None
+    True
+    """
+    differences = subtract(first, second)
+    if n_speakers < 2 or differences.size < least_replicates(n_speakers):
+        return None
+    bounds = expanded_interval(differences, n_speakers)
+    return bounds.low, bounds.high
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values of several tests by Holm's step-down method.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+
+    Returns
+    -------
+    list of float
+        In the same order, at most 1.
+
+    References
+    ----------
+    Holm (1979), "A simple sequentially rejective multiple test procedure".
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01, 0.03])
+    [0.06, 0.03, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p_values), 0, -1)
+    stepped = np.maximum.accumulate(np.asarray(p_values)[order] * factors)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(stepped, 1)
+    return [float(p) for p in adjusted]
 
 
 def expanded_tail(tail: float, n: int) -> float:

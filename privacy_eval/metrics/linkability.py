@@ -14,10 +14,11 @@ import numpy as np
 from .pav import FloatArray, Sets
 from .trial_scores import Replicates, TrialScores, Variant, bin_edges, check_scores
 
-_MAX_BINS = 100
-_TARGETS_PER_BIN = 10
+#: Most bins of the histograms, and fewest targets of each bin.
+MAX_BINS = 100
+TARGETS_PER_BIN = 10
 #: With fewer target scores there is a single bin, and D_sys is 0 whatever the scores.
-LINKABILITY_MIN_TARGETS = 2 * _TARGETS_PER_BIN
+LINKABILITY_MIN_TARGETS = 2 * TARGETS_PER_BIN
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _histograms(trials: TrialScores | Replicates) -> tuple[FloatArray, list[Floa
     """Compute the bin edges and the masses of targets and nontargets, set by set."""
     lowest_target, highest_target, lowest, highest = trials.extremes
     equal = (lowest_target == highest) & (lowest == highest_target)
-    bins = np.where(equal, 1, np.clip(trials.target_counts // _TARGETS_PER_BIN, 1, _MAX_BINS))
+    bins = np.where(equal, 1, np.clip(trials.target_counts // TARGETS_PER_BIN, 1, MAX_BINS))
     sets = Sets(np.cumsum(bins + 1) - bins - 1, int(bins.sum()) + bins.size)  # number of edges
     ends = np.minimum(lowest_target, lowest), np.maximum(highest_target, highest)
     edges = bin_edges(*ends, bins, sets)

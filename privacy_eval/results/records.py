@@ -45,7 +45,7 @@ from ..metrics.caveats import (
     caveats_of,
     marked_text,
 )
-from ..metrics.comparison import is_weaker, overestimate_reason
+from ..metrics.evaluation import is_weaker, overestimate_reason
 from ..metrics.groups import (
     FALSE_MATCH_RATES,
     GroupErrors,
