@@ -8,7 +8,6 @@ speaker.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -73,7 +72,7 @@ def check_scores(scores: object, variant: str = "exact") -> None:
     check_variant(variant)
 
 
-class TrialSets(ABC):
+class TrialSets:
     """R sets of trials: `TrialScores` are one (R = 1), `Replicates` many, and metrics take both.
 
     Attributes
@@ -89,14 +88,14 @@ class TrialSets(ABC):
     nontarget_counts: IntArray
 
     @property
-    @abstractmethod
     def nontargets_below(self) -> IntArray:
         """Number of nontarget scores of its set below each target score, shape (T,)."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def nontargets_up_to(self) -> IntArray:
         """Number of nontarget scores of its set at or below each target score, shape (T,)."""
+        raise NotImplementedError
 
     @property
     def n_target(self) -> Any:
