@@ -131,18 +131,15 @@ class Evaluation(Printed):
             if key == "zebra_individual":
                 text += f" ({NOT_AVAILABLE if caveat else self.zebra_tag})"
             row = {"metric": metric.sentence, "value": text}
-            if self.intervals:
-                bounds = self.intervals.get(key)
-                row["95 % interval"] = ""
-                if bounds is not None and (caveat is None or caveat.printed):
-                    ends = (bounds.low, bounds.high)
-                    row["95 % interval"] = metric.interval(ends, detailed=True)
+            if bounds := self.intervals.get(key):
+                ends = (bounds.low, bounds.high) if caveat is None or caveat.printed else None
+                row["95 % interval"] = metric.interval(ends, detailed=True)
             rows.append(row)
         return rows
 
     def text(self, metric: str, *, detailed: bool = False) -> str:
         """Format a value, marked or replaced as its caveat demands."""
-        text = METRICS[metric].format(self[metric], detailed=detailed)
+        text = METRICS[metric].format(self.values[metric], detailed=detailed)
         return marked_text(text, withholding_caveat(self.caveats, metric))
 
     @property
