@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import decimal
 import functools
-import itertools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -837,12 +836,23 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     (0.5, 0.25)
     """
     check_scores(scores)
-    values: dict[str, float] = {}
-    for key, metric in of_kind("scores").items():
-        if metric.function is None:
+    return _computed(scores, of_kind("scores"), variant)
+
+
+def _computed(
+    scores: TrialScores | Replicates, metrics: Iterable[str], variant: Variant
+) -> dict[str, Any]:
+    """Compute metrics of one set of scores, or of all replicates; once if both variants agree."""
+    values: dict[str, Any] = {}
+    for key in metrics:
+        if (function := METRICS[key].function) is None:
             continue
-        if metric.in_variants or key not in scores.memo:
-            scores.memo[key] = metric.function(scores, variant=variant)
+        if METRICS[key].in_variants or key not in scores.memo:
+            if isinstance(scores, TrialScores) or METRICS[key].at_once:
+                scores.memo[key] = function(scores, variant=variant)
+            else:
+                each = (function(one, variant=variant) for one in scores)
+                scores.memo[key] = np.fromiter(each, np.float64)
         values[key] = scores.memo[key]
     return values
 
@@ -864,17 +874,10 @@ def batch_metrics(
         By names such as "exact eer": float arrays, shape (R,), see `score_metrics`.
     """
     values: dict[str, FloatArray] = {}
-    for variant, (key, metric) in itertools.product(VARIANTS, of_kind("scores").items()):
-        name, other = f"{variant} {key}", f"{VARIANTS[0]} {key}"
-        if metric.function is None or (names is not None and name not in names):
-            continue
-        if not metric.in_variants and other in values:
-            values[name] = values[other]
-        elif metric.at_once:
-            values[name] = metric.function(replicates, variant=variant)
-        else:
-            of_samples = (metric.function(sample, variant=variant) for sample in replicates)
-            values[name] = np.fromiter(of_samples, np.float64)
+    for variant in VARIANTS:
+        keys = [key for key in of_kind("scores") if names is None or f"{variant} {key}" in names]
+        for key, of_replicates in _computed(replicates, keys, variant).items():
+            values[f"{variant} {key}"] = of_replicates
     return values
 
 

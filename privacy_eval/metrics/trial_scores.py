@@ -112,6 +112,11 @@ class TrialSets:
         return values
 
     @cached_property
+    def memo(self) -> dict[str, Any]:
+        """Cache of values by metric; those of metrics without variants serve both variants."""
+        return {}
+
+    @cached_property
     def target_sets(self) -> Sets:
         """The slice of `target` belonging to each set."""
         return Sets(np.cumsum(self.target_counts) - self.target_counts, self.target.size)
@@ -307,11 +312,6 @@ class TrialScores(TrialSets):
             return TrialScores.from_sorted(
                 self.target.astype(np.float32), self.nontarget.astype(np.float32)
             )
-
-    @cached_property
-    def memo(self) -> dict[str, Any]:
-        """Cache of values by metric; those of metrics without variants serve both variants."""
-        return {}
 
     @cached_property
     def nontargets_below(self) -> IntArray:
