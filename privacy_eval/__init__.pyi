@@ -32,7 +32,7 @@ from .metrics import speaker_bootstrap as speaker_bootstrap
 from .metrics import speechbrain_eer as speechbrain_eer
 from .metrics import zebra as zebra
 from .metrics.amount import amounts as amounts
-from .metrics.comparison import compare as compare
+from .metrics.evaluation import compare as compare
 from .metrics.groups import groups as groups
 from .metrics.pairing import pair as pair
 from .metrics.trials import Trials as Trials

@@ -26,7 +26,7 @@ from ..metrics.arguments import as_names, as_numbers
 from ..metrics.identification import rate_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
-from ..metrics.wer import ratio_bootstrap
+from ..metrics.utility import ratio_bootstrap
 
 Situations = dict[str, tuple[FloatArray, FloatArray]]
 

@@ -202,7 +202,7 @@ def _described(
     import math
 
     from ..io.schema import to_plain
-    from ..metrics.wer import SpeakerSums, rate_difference
+    from ..metrics.utility import SpeakerSums, rate_difference
 
     plain: dict[str, Any] = {"mean": math.fsum(values.values()) / len(values), "interval": None}
     drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}

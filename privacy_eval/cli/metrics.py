@@ -33,8 +33,8 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..metrics import Evaluation, Metric, TrialScores, Variant
-    from ..metrics.comparison import Comparison
     from ..metrics.eer import SpeakerEer
+    from ..metrics.evaluation import Comparison
     from ..metrics.trials import Trials
 
 #: Options that need a score file, whose trials have names.
@@ -432,7 +432,7 @@ def _show(
     shown = {v: {name: of[v] for name, of in evaluated.items()} for v in shown_variants(arguments)}
     comparisons = {}
     if others:
-        from ..metrics.comparison import compare_evaluations
+        from ..metrics.evaluation import compare_evaluations
 
         comparisons = {v: compare_evaluations(of) for v, of in shown.items()}
     if arguments.format == "json":

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
     from ..io.results_txt import ResultsTxt, format_results_txt
-    from ..metrics.pitch import mismatched_pairs, pitch_correlation, summarize
+    from ..metrics.utility import mean_and_std, mismatched_pairs, pitch_correlation
     from ..speech.utility import tracks_of
 
     original, anonymized = (
@@ -53,23 +53,23 @@ def run(arguments: argparse.Namespace) -> int:
             correlations[utterance] = pitch_correlation(*tracks[utterance])
         if report is not None:
             report(number, len(both), utterance)
-    summary = summarize(list(correlations.values()))
+    mean, std = mean_and_std(list(correlations.values()))
     utt2spk = arguments.original / "utt2spk"
     speaker_of = read_utt2spk(utt2spk) if utt2spk.is_file() else {}
     pairs = mismatched_pairs({u: speaker_of.get(u, "") for u in both})
     by_chance = [pitch_correlation(tracks[a][0], tracks[b][1]) for a, b in pairs]
-    chance = summarize(by_chance).mean if by_chance else None
+    chance = mean_and_std(by_chance)[0] if by_chance else None
     stretched = [u for u, (a, b) in tracks.items() if not 1 / 1.2 <= a.size / b.size <= 1.2]
     if stretched:
         text = "lengths differ by more than 20 %, and stretching lowers the correlation"
         log(f"privacy-eval: warning: {text}: {len(stretched)} ({abbreviate(stretched)})")
     name = arguments.name or arguments.original.resolve().name
     if arguments.format == "json":
-        of_set = {"mean": summary.mean, "std": summary.std, "chance": chance}
+        of_set = {"mean": mean, "std": std, "chance": chance}
         plain = {**of_set, "stretched": stretched, "utterances": correlations}
         print_json(plain)
         return 0
-    values = {"pitch_correlation_mean": summary.mean, "pitch_correlation_std": summary.std}
+    values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
     if chance is not None:
         values["pitch_correlation_chance"] = chance
     print(format_results_txt(ResultsTxt(utility={name: values})), end="")

@@ -98,7 +98,8 @@ def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, 
     aligned or normalized variant of its own, as files are named."""
     from ..choices import SPECTRUM
     from ..metrics.caveats import WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
-    from ..metrics.comparison import is_weaker, overestimate_reason, paired_bounds
+    from ..metrics.confidence import paired_bounds
+    from ..metrics.evaluation import is_weaker, overestimate_reason
     from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
 
     own, one, caveats = attackers[name], attacker_id(name), dict[str, str]()

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
     from ..io.transcripts import refuse_utterances, speakers_of
     from ..io.user_tables import read_predictions
-    from ..metrics.recall import mean_of_folds, recalls
+    from ..metrics.utility import mean_of_folds, recalls
 
     if arguments.bootstrap and not arguments.by:
         raise UsageError("--bootstrap goes with --by")
@@ -84,7 +84,7 @@ def _merged(path: Path, by_set: _Sets) -> _Sets:
     """Log classes that only references or predictions have; return sets once more, under another
     name, in which those count as another class that the challenge counts so."""
     from ..io.names import vocabulary_notes
-    from ..metrics.recall import MERGED
+    from ..metrics.utility import MERGED
 
     sets: _Sets = {}
     for name, of_speaker in by_set.items():
@@ -109,7 +109,7 @@ def _groups(
 ) -> dict[str, Any]:
     """Return the mean UAR over the speakers of each group as plain values, with intervals if there
     is a bootstrap."""
-    from ..metrics.wer import SpeakerSums, group_rates
+    from ..metrics.utility import SpeakerSums, group_rates
 
     names = tuple(folds)
     uars = tuple(folds[name]["uar"] for name in names)

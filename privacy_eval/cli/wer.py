@@ -10,7 +10,7 @@ from .group_options import add_by, plain_groups, print_rates, read_by
 from .options import add, choice, few_replicates, log, path, print_json
 
 if TYPE_CHECKING:
-    from ..metrics.wer import WordErrors
+    from ..metrics.utility import WordErrors
     from ..stages.word_errors import WordErrorCounts
 
 #: Default number of bootstrap replicates of the comparison.

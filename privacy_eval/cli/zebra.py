@@ -6,7 +6,7 @@ import argparse
 
 from ..errors import PrivacyEvalError
 from ..metrics import VARIANTS
-from ..metrics.zebra import CATEGORICAL_TAGS
+from ..metrics.llr import CATEGORICAL_TAGS
 from .options import add, flag, log, path
 
 EXAMPLE = "--scores scores --trials trials --label 'LibriSpeech, B1' --export pdf"

@@ -38,11 +38,10 @@ from ..metrics import (
     withholding_caveat,
     zebra,
 )
-from ..metrics.curves import PriorProfile
+from ..metrics.llr import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, PriorProfile, Zebra, ece_profile
 from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials
-from ..metrics.zebra import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, Zebra, ece_profile
 from ..report.figures import style
 from ..report.figures.curves import Over, Profile, profile_panel
 from ..report.figures.drawing import Drawing, draw_into, write

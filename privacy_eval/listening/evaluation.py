@@ -29,11 +29,11 @@ from ..choices import MIN_AGREEMENT, MIN_RATINGS
 from ..errors import PrivacyEvalError
 from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, score_metrics
-from ..metrics.comparison import holm
-from ..metrics.curves import Det, det_curve
+from ..metrics.confidence import holm
+from ..metrics.detection import Det, det_curve
 from ..metrics.eer import equal_rate
-from ..metrics.opinions import Sample, mean_opinion, opinion_difference
 from ..metrics.pav import FloatArray
+from ..metrics.utility import Sample, mean_opinion, opinion_difference
 from ..protocol.protocol import Protocol
 from ..version import __version__
 

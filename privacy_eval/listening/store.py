@@ -19,7 +19,7 @@ from ..io.files import digest, read_bytes
 from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
-from ..metrics.curves import Det
+from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
 from .evaluation import (
     QUANTITIES,

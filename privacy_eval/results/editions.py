@@ -29,7 +29,7 @@ from ..io.results_txt import (
     warn_repeated,
 )
 from ..io.wer import WerLine
-from ..metrics.recall import mean_of_folds
+from ..metrics.utility import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt

@@ -27,8 +27,7 @@ from ..errors import InputWarning, PrivacyEvalError, library, located, missing_l
 from ..io.files import check_inside, digest, read_bytes, read_text
 from ..io.text_table import is_number
 from ..metrics.caveats import LEVEL
-from ..metrics.pitch import HIGHEST, LOWEST
-from ..metrics.wer import WordErrors, align_symbols
+from ..metrics.utility import HIGHEST, LOWEST, WordErrors, align_symbols
 from .audio import Audio, AudioReader
 from .features import MelOptions, mel_spectrogram, soxr_at
 from .models import MODELS, check_models, load_model, model_path

@@ -51,7 +51,7 @@ from .transcripts import can_align, transcript_products
 from .vector_sources import extractor_commands
 
 if TYPE_CHECKING:
-    from ..metrics.wer import WordErrors
+    from ..metrics.utility import WordErrors
     from ..results.records import (
         EmotionRecord,
         RecognitionRecord,
@@ -262,7 +262,7 @@ def read_recognition(
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:
     """Whether a `%WER` line has another number of words than its transcripts, or another rate
     than alignments of equal cost or the recognizer's own normalization explain."""
-    from ..metrics.wer import MAX_DIFFERENCE
+    from ..metrics.utility import MAX_DIFFERENCE
 
     return (line.words is not None and line.words != counts.words) or (
         counts.wer is not None and abs(line.wer - counts.wer) > MAX_DIFFERENCE

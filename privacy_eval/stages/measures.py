@@ -366,7 +366,7 @@ class _SetRecord:
         made_of: Fingerprint,
     ) -> MeasureRecord:
         from ..io.user_metrics import check_descriptions
-        from ..metrics.wer import SpeakerSums
+        from ..metrics.utility import SpeakerSums
         from ..results.records import MeasureRecord
 
         options, of_first = self.options, next(iter(values.values()))

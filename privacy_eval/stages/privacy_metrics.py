@@ -189,7 +189,7 @@ def evaluate_trials(
     """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
     from ..io.scores import with_speakers
     from ..metrics.confidence import speaker_bootstrap
-    from ..metrics.curves import BAND_FALSE_ALARM
+    from ..metrics.detection import BAND_FALSE_ALARM
     from ..metrics.evaluation import evaluate_variants
 
     replicates = None
@@ -424,7 +424,7 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         return {}
     import numpy as np
 
-    from ..metrics.curves import BAND_FALSE_ALARM
+    from ..metrics.detection import BAND_FALSE_ALARM
 
     low, high = replicates.band()
     return {

@@ -177,7 +177,7 @@ class _Similarity:
         import numpy as np
 
         from ..io.data_dir import read_utt2dur, read_utt2spk
-        from ..metrics.pseudo_voices import drawn_by, pseudo_voices
+        from ..metrics.similarity import drawn_by, pseudo_voices
 
         enrolled = self.asv.enrollment(self.trial_set.enrollment_name, "").members
         tried = read_utt2spk(inputs.load(paths["utt2spk"]))

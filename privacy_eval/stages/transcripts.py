@@ -16,7 +16,7 @@ from ..tree.conditions import RecognitionCondition, RecognitionFiles, System, Tr
 from .group_trials import label_sources, labels_in_tree, without_group
 
 if TYPE_CHECKING:
-    from ..metrics.wer import WordErrors
+    from ..metrics.utility import WordErrors
 
 #: Incremented when the same inputs yield another record.
 _REVISION = 4

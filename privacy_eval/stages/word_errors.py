@@ -18,7 +18,7 @@ from ..io.schema import SPARSE, from_plain, load_json
 from ..io.transcripts import Forms, pair_transcripts, speakers_of
 from ..io.user_tables import Labels
 from ..metrics.confidence import Interval
-from ..metrics.wer import (
+from ..metrics.utility import (
     GroupRate,
     Normalization,
     RateDifference,

@@ -20,8 +20,8 @@ from scipy.special import ndtri
 
 from ..io.schema import to_plain
 from ..metrics import VARIANTS, TrialScores, linkability
+from ..metrics.llr import evidence_function
 from ..metrics.pav import FloatArray
-from ..metrics.zebra import evidence_function
 from ..simulate import ScoreModel, simulate_trials
 from .protocol import (
     NONTARGET,

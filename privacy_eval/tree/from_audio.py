@@ -37,7 +37,7 @@ from ..io.files import atomic_folder, atomic_path, paths_outside, read_bytes, re
 from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
 from ..io.vectors import CONTROL
-from ..metrics.trial_design import anticipated_interval
+from ..metrics.confidence import anticipated_interval
 from ..protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
 from ..speech.audio import CONVERTED, OTHER_LENGTH, AudioReader, soundfile
 from ..speech.audit import Recording, look_at

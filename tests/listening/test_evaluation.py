@@ -37,7 +37,7 @@ from privacy_eval.listening.store import (
     to_csv,
 )
 from privacy_eval.metrics import TrialScores, score_metrics
-from privacy_eval.metrics.comparison import holm
+from privacy_eval.metrics.confidence import holm
 from privacy_eval.simulate.demo_tree import INVERTS, ONE_VALUE, STOPS_EARLY
 
 NO_METRICS = {

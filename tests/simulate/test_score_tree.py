@@ -12,7 +12,7 @@ from support import changed_protocol, cli, snapshot
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import read_wer_folder
-from privacy_eval.metrics.wer import word_errors
+from privacy_eval.metrics.utility import word_errors
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from study_support import rows_of, small_study, tasks_of
 
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr, rocch_eer, score_metrics
-from privacy_eval.metrics.zebra import individual_disclosure
+from privacy_eval.metrics.llr import individual_disclosure
 from privacy_eval.simulate import simulate_trials
 from privacy_eval.study.protocol import ClustersExperiment, ClusterTrials, load_study
 from privacy_eval.study.scores import (

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import PrivacyEvalError, abbreviate
 from ...metrics import Evaluation, TrialScores, evaluate, score_curves, withholding_caveat
-from ...metrics.frames import is_table
+from ...metrics.arguments import is_table
 from ...metrics.pav import FloatArray
 from ...metrics.trials import Trials
 from . import style

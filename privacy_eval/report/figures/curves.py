@@ -35,8 +35,8 @@ from scipy.special import expit, ndtri
 from ...metrics import METRICS, Caveat
 from ...metrics.caveats import IMPLAUSIBLE_MARK, marked_text
 from ...metrics.eer import equal_rate
+from ...metrics.llr import zebra_number
 from ...metrics.pav import FloatArray
-from ...metrics.zebra import zebra_number
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import Protocol

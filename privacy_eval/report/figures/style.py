@@ -28,7 +28,7 @@ from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
-from ...metrics.latex_text import escape_latex
+from ...metrics.printed import escape_latex
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 from ...protocol.protocol import Protocol
 

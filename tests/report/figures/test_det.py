@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
-from privacy_eval.metrics.curves import det_curve
+from privacy_eval.metrics.detection import det_curve
 from privacy_eval.report.figures import curves, style
 from privacy_eval.report.figures.axes import plot_det, plot_ece
 

@@ -20,7 +20,7 @@ from scipy.integrate import trapezoid
 from scipy.special import expit
 from support import changed
 
-from privacy_eval.metrics.zebra import ece_profile, population_disclosure
+from privacy_eval.metrics.llr import ece_profile, population_disclosure
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.figures import curves, style
 from privacy_eval.report.figures.drawing import Drawing

@@ -16,7 +16,7 @@ from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.metrics.identification import GroupLinkage
-from privacy_eval.metrics.wer import GroupRate
+from privacy_eval.metrics.utility import GroupRate
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol

@@ -1,10 +1,15 @@
-"""ZEBRA: disclosure of scores to an attacker, independent of the attacker's prior.
+"""What log-likelihood ratios cost and disclose: Cllr, ZEBRA, and costs over the attacker's prior.
 
-Population: expected disclosure D_ECE in bit, 0 (full privacy) to 1/log 4 = 0.7213.
-Individual: the largest |log10 likelihood ratio| of any trial, with a categorical tag. Lower
-is more private for all of them.
+Cllr, in bit: 0 is perfect recognition (no privacy), 1 carries no information. Actual Cllr exceeds 1
+where scores are badly calibrated; min Cllr never does in `exact`. ZEBRA does not depend on the
+prior: population, the expected disclosure D_ECE in bit, 0 (full privacy) to 1/log 4 = 0.7213;
+individual, the largest |log10 likelihood ratio| of any trial, with a categorical tag. Lower is more
+private for both. The prior is that of target trials, its log odds natural logarithms.
 
-Reference: Nautsch et al., "The Privacy ZEBRA" (Interspeech 2020).
+References: Bruemmer & du Preez (2006), also for the Bayes error rate of LLRs (APE plots) and its
+normalized form; VoicePrivacy 2020 supplement, eq. (1); comparative study of metrics, section 3.2,
+whose eq. (2) omits the factor 1/2; Nautsch et al., "The Privacy ZEBRA" (Interspeech 2020), whose
+equations functions of disclosure name.
 """
 
 from __future__ import annotations
@@ -16,10 +21,181 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .cllr import softplus
-from .curves import PriorProfile, prior_grid
+from .eer import hull
 from .pav import CHALLENGE_SLOPE, FloatArray, IntArray, PavBlocks, Sets, sloped_llr
-from .trial_scores import TrialScores, TrialSets, Variant, check_scores, check_variant
+from .trial_scores import Replicates, TrialScores, Variant, check_scores, check_variant
+
+_LOG_MAX = float(np.log(np.finfo(np.float64).max))
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Cllr:
+    """A cost in bit, with the numbers of trials.
+
+    Attributes
+    ----------
+    value : float
+        In bit; actual Cllr may be inf, see `cllr`. Of `Replicates` an array.
+    n_target, n_nontarget : int
+    variant : str
+    """
+
+    value: float
+    n_target: int
+    n_nontarget: int
+    variant: Variant
+
+
+def cllr(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> Cllr:
+    """Compute actual Cllr, taking scores as natural-log LLRs.
+
+    Parameters
+    ----------
+    scores : TrialScores or Replicates
+    variant : {"exact", "challenge"}
+        `exact` is inf only where the cost itself exceeds the largest float: mean wrong scores
+        near it in both classes. `challenge` reproduces the released script: inf as soon as one
+        target is below -709.78 or one nontarget above 709.78.
+
+    Returns
+    -------
+    Cllr
+
+    Examples
+    --------
+    >>> cllr(TrialScores([0.0], [0.0])).value
+    1.0
+    """
+    check_scores(scores, variant)
+    counts = scores.n_target, scores.n_nontarget
+    if isinstance(scores, Replicates):
+        return Cllr(scores.each(_cllr_of_replicates(scores, variant)), *counts, variant)
+    worst = max(-scores.target[0], scores.nontarget[-1])
+    if variant == "challenge" and worst > _LOG_MAX:
+        value = float("inf")
+    else:
+        # Each half is finite, their sum wherever the cost is.
+        value = _half_cost(scores.target, -1.0) + _half_cost(scores.nontarget, 1.0)
+    return Cllr(value, *counts, variant)
+
+
+def min_cllr(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> Cllr:
+    """Compute Cllr after PAV calibration, the least that any monotone calibration reaches.
+
+    Parameters
+    ----------
+    scores : TrialScores or Replicates
+    variant : {"exact", "challenge"}
+        They differ in the treatment of ties and by up to about 1e-6, see `TrialScores.pav`
+        and `sloped_llr`.
+
+    Returns
+    -------
+    Cllr
+
+    Examples
+    --------
+    >>> round(min_cllr(TrialScores([3, 5, 7, 8], [1, 2, 4, 6])).value, 9)
+    0.5
+    """
+    check_scores(scores, variant)
+    blocks = scores.pav(variant)
+    llrs = () if variant == "exact" else sloped_llr(blocks, scores.target_rank)
+    value = scores.each(cllr_of_blocks(blocks, *llrs))
+    return Cllr(value, scores.n_target, scores.n_nontarget, variant)
+
+
+def cllr_of_blocks(
+    blocks: PavBlocks,
+    of_targets: FloatArray | None = None,
+    of_nontargets: FloatArray | None = None,
+) -> FloatArray:
+    """Compute the Cllr of calibrated trials.
+
+    Parameters
+    ----------
+    blocks : PavBlocks
+        B of them, in R sets.
+    of_targets, of_nontargets : float arrays, shape (B,), optional
+        LLR of the trials of each class per block; by default that of the block.
+
+    Returns
+    -------
+    float array, shape (R,)
+        In bits.
+
+    Examples
+    --------
+    >>> cllr_of_blocks(TrialScores([1, 3], [0, 2]).pav())
+    array([0.5])
+    """
+    targets = blocks.llr if of_targets is None else of_targets
+    nontargets = blocks.llr if of_nontargets is None else of_nontargets
+    return (
+        _mean_cost(-targets, blocks.targets, blocks.sets)
+        + _mean_cost(nontargets, blocks.nontargets, blocks.sets)
+    ) / 2
+
+
+def _cllr_of_replicates(replicates: Replicates, variant: Variant) -> FloatArray:
+    """Compute `cllr` of all replicates at once, shape (R,)."""
+    of, times = replicates.of, replicates.times
+    counts = replicates.target_counts, replicates.nontarget_counts
+    if "costs" not in of.memo:
+        classes = (-of.target, of.nontarget)
+        of.memo["costs"] = [softplus(of_class) / of_class.size for of_class in classes]
+    halves = [
+        (times / n[:, None])
+        @ np.bincount(pairs, cost, times.shape[1])
+        * (cost.size / (2 * math.log(2)))
+        for cost, pairs, n in zip(of.memo["costs"], replicates.pairs, counts, strict=True)
+    ]
+    with np.errstate(over="ignore"):  # each half is finite, their sum wherever the cost is
+        costs = halves[0] + halves[1]
+    if variant == "challenge":
+        lowest, _, _, highest = replicates.extremes
+        costs[(-lowest > _LOG_MAX) | (highest > _LOG_MAX)] = np.inf
+    return np.asarray(costs)
+
+
+def softplus(x: FloatArray) -> FloatArray:
+    """Compute log(1 + exp(x)) without overflow.
+
+    Parameters
+    ----------
+    x : float array
+
+    Returns
+    -------
+    float array of the same shape
+
+    Examples
+    --------
+    >>> softplus(np.array([-1000.0, 1000.0]))
+    array([   0., 1000.])
+    """
+    return np.asarray(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), dtype=np.float64)
+
+
+def _half_cost(values: FloatArray, sign: float) -> float:
+    """Average log2(1 + exp(sign * values)) / 2, in pieces that fit into the cache."""
+    total = 0.0
+    for start in range(0, values.size, _CHUNK):
+        costs = softplus(sign * values[start : start + _CHUNK])
+        with np.errstate(over="ignore"):
+            part = float(costs.sum())
+        # Costs near the largest float: the mean is finite where the sum is not.
+        total += part / values.size if math.isfinite(part) else float((costs / values.size).sum())
+    return total / (2 * math.log(2))
+
+
+def _mean_cost(llr: FloatArray, weight: IntArray, sets: Sets) -> FloatArray:
+    """Average log2(1 + exp(llr)) over the blocks of each set, by their trials of one class; an
+    infinite llr must cost nothing."""
+    costs = softplus(np.where(weight > 0, llr, 0)) * weight
+    return np.asarray(sets.sums(costs) / sets.sums(weight) / np.log(2))
+
 
 #: Table 1 of the paper: tag and its lowest log10 LR. Below them is tag 0, "no evidence at all".
 CATEGORICAL_TAGS: tuple[tuple[str, float], ...] = (
@@ -112,12 +288,12 @@ def zebra(
     )
 
 
-def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
+def population_disclosure(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> float:
     """Compute the expected disclosure D_ECE of eq. (5) in bit, in its closed form, eq. (6).
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     variant : {"exact", "challenge"}
         `challenge` adds the released code's slope (see `sloped_llr`) and counts trials with
         |LLR| <= 1e-6 as no evidence. It pools ties as `exact` does, since there it puts
@@ -125,7 +301,7 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
 
     Returns
     -------
-    float
+    float, or float array of shape (R,)
 
     Examples
     --------
@@ -133,52 +309,32 @@ def population_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     0.0
     """
     check_scores(scores, variant)
-    return float(batch_population_disclosure(scores, variant=variant)[0])
-
-
-def batch_population_disclosure(trials: TrialSets, *, variant: Variant) -> FloatArray:
-    """Compute `population_disclosure` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_population_disclosure(TrialScores([1.0], [1.0]), variant="exact")
-    array([0.])
-    """
-    blocks = trials.pav("exact")
+    blocks = scores.pav("exact")
     if variant == "exact":
         of_targets = of_nontargets = blocks.llr
         t_weight, n_weight = blocks.targets, blocks.nontargets
     else:
-        position = trials.target_number + trials.nontargets_below
+        position = scores.target_number + scores.nontargets_below
         # Within a tie, targets precede nontargets.
         of_targets, of_nontargets, t_weight, n_weight = _llr_of_evidence(blocks, position)
-    total = _weighted_z(of_targets, t_weight, blocks.sets) / trials.target_counts
-    total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / trials.nontarget_counts
+    total = _weighted_z(of_targets, t_weight, blocks.sets) / scores.target_counts
+    total += _weighted_z(-of_nontargets, n_weight, blocks.sets) / scores.nontarget_counts
     # Without evidence, the sum is the squared rounding error of LLRs of 0.
-    return np.where(np.abs(total) < _ROUNDING, 0.0, total / math.log(2))
+    return scores.each(np.where(np.abs(total) < _ROUNDING, 0.0, total / math.log(2)))
 
 
-def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") -> float:
+def individual_disclosure(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> float:
     """Compute the worst-case disclosure, eq. (8), after PAV with Laplace's rule.
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     variant : {"exact", "challenge"}
         `challenge` adds the released code's slope, and so never gives a true 0.
 
     Returns
     -------
-    float
+    float, or float array of shape (R,)
         The largest |log10 LR| of any trial.
 
     Examples
@@ -186,33 +342,13 @@ def individual_disclosure(scores: TrialScores, *, variant: Variant = "exact") ->
     >>> round(individual_disclosure(TrialScores([3.0] * 10, [0.0] * 10)), 4)
     1.0414
     """
-    check_scores(scores)
-    return float(batch_individual_disclosure(scores, variant=variant)[0])
-
-
-def batch_individual_disclosure(trials: TrialSets, *, variant: Variant) -> FloatArray:
-    """Compute `individual_disclosure` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_individual_disclosure(TrialScores([1.0], [1.0]), variant="exact")
-    array([0.])
-    """
-    blocks = trials.pav_laplace(variant)
+    check_scores(scores, variant)
+    blocks = scores.pav_laplace(variant)
     lowest, highest = blocks.llr[blocks.first], blocks.llr[blocks.sets.last]
     if variant == "challenge":
-        n = trials.target_counts + trials.nontarget_counts
+        n = scores.target_counts + scores.nontarget_counts
         highest = highest + CHALLENGE_SLOPE * (n - 1) / n
-    return np.asarray(np.maximum(np.abs(lowest), np.abs(highest)) / math.log(10))
+    return scores.each(np.maximum(np.abs(lowest), np.abs(highest)) / math.log(10))
 
 
 def categorical_tag(
@@ -333,29 +469,23 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     check_scores(scores)
     grid = prior_grid(prior_log_odds)
     blocks = scores.pav("exact")
-    nothing = np.zeros(1)
+    nothing = np.zeros(1), np.ones(1), np.ones(1)
     miss = _mean_softplus(-scores.target[::-1], -grid)
     return PriorProfile(
         prior_log_odds=grid,
-        zero_evidence=_ece(grid, nothing, np.ones(1), nothing, np.ones(1)),
-        minimum=_ece(grid, blocks.llr, blocks.targets, blocks.llr, blocks.nontargets),
+        zero_evidence=_ece(grid, *nothing),
+        minimum=_ece(grid, blocks.llr, blocks.targets, blocks.nontargets),
         actual=_in_bits(grid, miss, _mean_softplus(scores.nontarget, grid)),
     )
 
 
-def _ece(
-    grid: FloatArray,
-    target_llr: FloatArray,
-    target_weight: FloatArray | IntArray,
-    nontarget_llr: FloatArray,
-    nontarget_weight: FloatArray | IntArray,
-) -> FloatArray:
-    held_t, held_n = target_weight > 0, nontarget_weight > 0
-    t, t_weight = target_llr[held_t], target_weight[held_t] / target_weight.sum()
-    n, n_weight = nontarget_llr[held_n], nontarget_weight[held_n] / nontarget_weight.sum()
-    miss = _weighted_softplus(-t, -grid, t_weight)
-    false_alarm = _weighted_softplus(n, grid, n_weight)
-    return _in_bits(grid, miss, false_alarm)
+def _ece(grid: FloatArray, llr: FloatArray, *weights: FloatArray | IntArray) -> FloatArray:
+    """Compute ECE of LLRs that targets and nontargets have, of these numbers."""
+    costs = [
+        _weighted_softplus(sign * llr[of > 0], sign * grid, of[of > 0] / of.sum())
+        for sign, of in zip((-1, 1), weights, strict=True)
+    ]
+    return _in_bits(grid, *costs)
 
 
 def _in_bits(grid: FloatArray, miss: FloatArray, false_alarm: FloatArray) -> FloatArray:
@@ -453,3 +583,118 @@ def _llr_of_evidence(
             number[b] = evident.size
             llr[b] = evident.sum() / max(evident.size, 1)
     return (*llrs, *numbers)
+
+
+@dataclass(frozen=True)
+class PriorProfile:
+    """A cost over the attacker's prior: the Bayes error rate, or the empirical cross-entropy.
+
+    Attributes
+    ----------
+    prior_log_odds : float array, shape (P,)
+        log(pi / (1 - pi)).
+    zero_evidence : float array, shape (P,)
+        Of the best decision without scores.
+    minimum : float array, shape (P,)
+        Of the PAV-calibrated scores: the attacker's.
+    actual : float array, shape (P,)
+        Of the scores taken as LLRs.
+    """
+
+    prior_log_odds: FloatArray
+    zero_evidence: FloatArray
+    minimum: FloatArray
+    actual: FloatArray
+
+
+def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> PriorProfile:
+    """Compute Bayes error rates, which are detection costs with costs of 1, over the prior log
+    odds.
+
+    Without evidence they are min(pi, 1 - pi). `minimum` is that at the best threshold for each
+    prior; actual decisions accept scores that are not below -log odds.
+
+    Parameters
+    ----------
+    scores : TrialScores
+    prior_log_odds : array_like, shape (P,), optional
+        201 points from -10 to 10, unless given.
+
+    Returns
+    -------
+    PriorProfile
+
+    Examples
+    --------
+    >>> profile = dcf_profile(TrialScores([2.0], [-2.0]), prior_log_odds=[-3.0, 0.0])
+    >>> profile.minimum, profile.actual.round(3)
+    (array([0., 0.]), array([0.047, 0.   ]))
+    """
+    from scipy.special import expit  # slow to import
+
+    check_scores(scores)
+    grid = prior_grid(prior_log_odds)
+    prior, rest = expit(grid), expit(-grid)
+    blocks = scores.pav("exact")
+    miss, false_alarm = hull(blocks)
+    corner = np.searchsorted(blocks.llr, -grid, side="left")
+    missed = np.searchsorted(scores.target, -grid, side="left")
+    rejected = np.searchsorted(scores.nontarget, -grid, side="left")
+    return PriorProfile(
+        grid,
+        np.minimum(prior, rest),
+        prior * miss[corner] + rest * false_alarm[corner],
+        prior * missed / scores.n_target + rest * (1 - rejected / scores.n_nontarget),
+    )
+
+
+def expected_cost_reduction(scores: TrialScores) -> float:
+    """Compute by how much scores reduce the detection cost over all priors: D_ECE's
+    counterpart.
+
+    The integral over pi of min(pi, 1 - pi) less the minimum Bayes error rate, from 0 (full
+    privacy) to 1/4. A target of LLR l is missed where pi < s(-l), s the logistic function,
+    which costs s(-l)^2 / 2 over all priors, a nontarget s(l)^2 / 2.
+
+    Parameters
+    ----------
+    scores : TrialScores
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> expected_cost_reduction(TrialScores([1.0], [0.0]))
+    0.25
+    """
+    from scipy.special import expit  # slow to import
+
+    check_scores(scores)
+    blocks = scores.pav("exact")
+    missed = (expit(-blocks.llr) ** 2 * blocks.targets).sum() / scores.n_target
+    accepted = (expit(blocks.llr) ** 2 * blocks.nontargets).sum() / scores.n_nontarget
+    return 0.25 - float(missed + accepted) / 2
+
+
+def prior_grid(prior_log_odds: ArrayLike | None = None) -> FloatArray:
+    """Return the prior log odds at which curves are computed.
+
+    Parameters
+    ----------
+    prior_log_odds : array_like, shape (P,), optional
+        201 points from -10 to 10, unless given.
+
+    Returns
+    -------
+    float array, shape (P,)
+
+    Examples
+    --------
+    >>> prior_grid().size
+    201
+    """
+    if prior_log_odds is None:
+        return np.linspace(-10, 10, 201, dtype=np.float64)
+    return np.asarray(prior_log_odds, dtype=np.float64)
