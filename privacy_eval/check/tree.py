@@ -19,14 +19,13 @@ from ..results.record_caveats import described, names_of
 from ..results.records import MeasureRecord, Results, VerificationRecord
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, Experiment, SystemUnderTest
-from ..stages.audits import owners_of
 from ..stages.collect import (
     current_records,
     read_emotion,
     read_recognition,
 )
-from ..stages.measures import measure_products
-from ..stages.transcripts import rated_words
+from ..stages.measures import owners_of, plan_measures
+from ..stages.privacy_metrics import rated_words
 from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import (
     ConditionFiles,
@@ -127,8 +126,9 @@ def check_tree(
         found: dict[str, Any] = {"recognition": (), "emotion": ()}
         findings += _recognition(systems, asv, found)
         of_teams = AsvSystems(access, protocol, teams if systems else ())
-        products = measure_products(Experiment([*systems], out or access.results, of_teams))
-        measures = current_records(products, MeasureRecord, access.inputs, "")
+        products = plan_measures(Experiment([*systems], out or access.results, of_teams))
+        made = [product for product in products if product.read_fingerprint()]
+        measures = current_records(made, MeasureRecord, access.inputs, "")
         scores = _score_files(present.values(), errors, digests, access.inputs)
         results = Results(protocol, tuple(scores), measures=tuple(measures[0]), **found)
         findings += _with_caveats(results.confirm(confirm))

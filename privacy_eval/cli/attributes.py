@@ -79,7 +79,7 @@ def _stage(arguments: argparse.Namespace) -> int:
     labels = arguments.attribute or load_protocol(arguments.conf, base=arguments.tree).attributes
     if not labels:
         return 0  # nothing was asked for
-    from ..stages.attributes import AttributeOptions, make_attributes
+    from ..stages.disclosure import AttributeOptions, plan_attributes
     from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
 
     experiment = load_experiment(arguments, warn=False)
@@ -87,8 +87,9 @@ def _stage(arguments: argparse.Namespace) -> int:
         return 0
     log_notes(experiment.asv.notes)
     replicates = arguments.bootstrap or _REPLICATES
-    options = fill(AttributeOptions, arguments, bootstrap=replicates)
-    outcome = make_attributes(experiment, labels, run_settings(arguments), options)
+    options = [fill(AttributeOptions, arguments, bootstrap=replicates, labels=n) for n in labels]
+    planned = plan_attributes(experiment, options)
+    outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
     return report_outcome(arguments, outcome, "attributes", "computed")
 
 

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..check import ERROR, Row, check_tree
     from ..io.csv_text import csv_text
     from ..stages.access import AsvSystems, new_system
-    from ..stages.audits import owners_of, write_audits
+    from ..stages.measures import owners_of, write_audits
     from .inputs import load_systems, tree_access
 
     if arguments.audio_table is not None and not arguments.audio:

@@ -109,8 +109,12 @@ def check_distractors(arguments: argparse.Namespace) -> None:
 
 
 def _stage(arguments: argparse.Namespace) -> int:
-    from ..stages.amounts import AmountOptions, make_amounts
-    from ..stages.identification import GalleryOptions, make_identifications
+    from ..stages.disclosure import (
+        AmountOptions,
+        GalleryOptions,
+        plan_amounts,
+        plan_identification,
+    )
     from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
 
     experiment = load_experiment(arguments)
@@ -118,14 +122,15 @@ def _stage(arguments: argparse.Namespace) -> int:
     if not log_if_no_vectors(experiment.asv, "identification"):
         log_notes(experiment.asv.notes)
         check_distractors(arguments)
-        options = fill(GalleryOptions, arguments)
-        outcome = make_identifications(experiment, run_settings(arguments), options)
+        planned = plan_identification(experiment, fill(GalleryOptions, arguments))
+        outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
         failed = report_outcome(arguments, outcome, "identifications", "computed")
     sentences = arguments.sentences or experiment.asv.protocol.sentences
     if not sentences:
         return failed
     of_amounts = fill(AmountOptions, arguments, sentences=tuple(sorted(sentences)))
-    outcome = make_amounts(experiment, run_settings(arguments), of_amounts)
+    planned = plan_amounts(experiment, of_amounts)
+    outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
     return report_outcome(arguments, outcome, "amounts of speech", "computed") or failed
 
 

@@ -89,10 +89,11 @@ def _stage(arguments: argparse.Namespace) -> int:
 
 def _audit(arguments: argparse.Namespace, experiment: Experiment, run: Run) -> int:
     """Audit anonymized audio; without --audio, a set that cannot be read is only told."""
-    from ..stages.audits import make_audits
+    from ..stages.measures import plan_audits
     from .inputs import report_outcome
 
-    outcome = make_audits(experiment, run, every=arguments.audio == "true")
+    planned = plan_audits(experiment, arguments.audio == "true")
+    outcome = experiment.asv.access.bring_up_to_date(planned, run)
     if arguments.audio is None:
         outcome.notes += [f"not audited: {message}" for message in outcome.failed.values()]
         outcome.failed = {}

@@ -25,7 +25,7 @@ def groups_of_trials(
     """Evaluate the groups of every `FILE:COLUMN`; also tell who is in none, by column.
     `files`: the speakers of trial utterances and of enrolled ones."""
     from ..metrics.groups import groups
-    from ..stages.group_trials import grouped_trials
+    from ..stages.records import grouped_trials
 
     found = {}
     for labels in read_by(by):

@@ -40,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _stage(arguments: argparse.Namespace) -> int:
     from ..errors import abbreviate, counted, missing_library
     from ..products.freshness import LIBRARY
-    from ..stages.privacy_metrics import Options, evaluate_tree
-    from ..stages.transcripts import without_intervals
+    from ..stages.privacy_metrics import Options, evaluate_tree, without_intervals
     from .inputs import exit_code, load_experiment, log_items, run_settings
 
     experiment = load_experiment(arguments)

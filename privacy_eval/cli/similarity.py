@@ -91,12 +91,13 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
 
 
 def _stage(arguments: argparse.Namespace) -> int:
-    from ..stages.similarity import make_similarities
+    from ..stages.similarity import plan_similarity
     from .inputs import load_experiment, log_if_no_vectors, log_notes, report_outcome, run_settings
 
     experiment = load_experiment(arguments)
     if log_if_no_vectors(experiment.asv, "voice similarity"):
         return 0
     log_notes(experiment.asv.notes)
-    outcome = make_similarities(experiment, run_settings(arguments))
+    planned = plan_similarity(experiment, ())
+    outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
     return report_outcome(arguments, outcome, "voice similarities", "computed")

@@ -597,6 +597,13 @@ class Experiment:
         every = itertools.product(self.systems, self.asv.protocol.results_folders)
         return [(system, part) for system, part in every if part.suffix in system.parts]
 
+    def planned(self, options: object) -> Iterator[tuple[System, ResultsFolder, AsvSystems]]:
+        """Yield the systems under test, or, where there are no options to make anything with, all
+        of them, with each of their results folders, and the tree as it is for the system."""
+        for system, part in self.parts:
+            if options is None or system.name in self.under_test:
+                yield system, part, self.asv.of_system(system)
+
     def records_of(self, system: str, results_folder: str = "") -> Path:
         """Return the folder of a system's records."""
         return self.out / "records" / f"{self.names[system]}{results_folder}"

@@ -49,7 +49,7 @@ from privacy_eval.results.outputs import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.stages.access import VECTORS
 from privacy_eval.stages.collect import current_records
-from privacy_eval.stages.similarity import FOLDER_2020, make_similarities, similarity_products
+from privacy_eval.stages.similarity import FOLDER_2020, plan_similarity
 
 # --- numbers
 
@@ -376,12 +376,15 @@ def _tree(tmp_path: Path) -> SpeechTree:
 
 
 def made(tree: SpeechTree, *, job: tuple[int, int] = (1, 1), **o: bool) -> Outcome:
-    return make_similarities(experiment_of(tree, **o), Run(job))
+    experiment = experiment_of(tree, **o)
+    planned = plan_similarity(experiment, ())
+    return experiment.asv.access.bring_up_to_date(planned, Run(job))
 
 
 def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
-    products = similarity_products(experiment_of(tree, **options))
-    return current_records(products, SimilarityRecord, Inputs(), "its x-vectors, its back end")
+    products = plan_similarity(experiment_of(tree, **options))
+    made = [product for product in products if product.read_fingerprint()]
+    return current_records(made, SimilarityRecord, Inputs(), "its x-vectors, its back end changed")
 
 
 def files(tree: SpeechTree) -> list[Path]:

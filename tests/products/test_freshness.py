@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,9 @@ from privacy_eval.stages.access import TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import make_scores
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.identification import make_identifications
+from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
-from privacy_eval.stages.similarity import make_similarities
+from privacy_eval.stages.similarity import plan_similarity
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.train_backend import train_backends
 from privacy_eval.stages.vector_sources import VECTORS_NOTE
@@ -183,14 +183,17 @@ def of_records(root: Path) -> Case:
     )
 
 
-def of_vectors(root: Path, make: Callable[..., Outcome], record: str) -> Case:
+def of_vectors(
+    root: Path, plan: Callable[..., Iterable[Product]], options: object, record: str
+) -> Case:
     """A stage that makes records of x-vectors."""
     tree = SpeechTree(root)
     for path in tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
 
     def run(run: Run) -> Outcome:
-        return make(experiment_of(tree), run)
+        experiment = experiment_of(tree)
+        return experiment.asv.access.bring_up_to_date(plan(experiment, options), run)
 
     return Case(
         run,
@@ -243,11 +246,13 @@ def of_extracted_vectors(root: Path) -> Case:
 
 
 def of_similarity(root: Path) -> Case:
-    return of_vectors(root, make_similarities, f"similarity-{TRIALS}")
+    return of_vectors(root, plan_similarity, (), f"similarity-{TRIALS}")
 
 
 def of_identification(root: Path) -> Case:
-    return of_vectors(root, make_identifications, f"identification-ASV-{ENROLLS}-{TRIALS}_anon")
+    return of_vectors(
+        root, plan_identification, GalleryOptions(), f"identification-ASV-{ENROLLS}-{TRIALS}_anon"
+    )
 
 
 def of_study(root: Path) -> Case:
@@ -508,7 +513,9 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "evaluate again": lambda: evaluate_tree(systems, out, tree=tree.root, options=options),
         "collect": lambda: collect(systems, out, tree.protocol, tree=tree.root),
         "scores": lambda: make_scores(stage_of(tree)),
-        "similarity": lambda: make_similarities(experiment_of(tree)),
+        "similarity": lambda: stage_of(tree).access.bring_up_to_date(
+            plan_similarity(experiment_of(tree), ()), Run()
+        ),
     }
     monkeypatch.setattr(os, "open", counted)
     for stage, run in stages.items():
