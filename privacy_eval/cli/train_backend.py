@@ -46,7 +46,7 @@ def _files(arguments: argparse.Namespace) -> int:
 
 def _stage(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
-    from ..stages.train_backend import train_backends
+    from ..stages.asv_scores import train_backends
     from .inputs import load_asv_systems, log_if_not_applicable, log_notes, report_outcome
 
     protocol = load_protocol(arguments.conf, base=arguments.tree)

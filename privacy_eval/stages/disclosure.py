@@ -506,7 +506,8 @@ class _Amounts(Recorded):
 def plan_amounts(experiment: Experiment, options: AmountOptions | None = None) -> Iterator[Product]:
     """Yield the records of conditions with scores that are attacks, or of original speech, of all
     systems."""
-    aligned, seconds = aligned_scorings(experiment.asv), dict[Path, dict[str, float]]()
+    aligned = {scoring.condition: scoring for scoring in aligned_scorings(experiment.asv)}
+    seconds = dict[Path, dict[str, float]]()
     encoders = {a.id: a for a in experiment.asv.protocol.encoder_attackers}
     for system in experiment.systems:
         asv = experiment.asv.of_system(system)
