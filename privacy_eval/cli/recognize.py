@@ -52,18 +52,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stage(arguments: argparse.Namespace, command: UserCommand) -> int:
-    from ..stages.recognize import recognize_tree
+    from ..stages.user_command import plan_recognition
     from .inputs import load_experiment, report_outcome, run_settings
 
     experiment = load_experiment(arguments, warn=False)
-    outcome = recognize_tree(experiment, command, run_settings(arguments))
+    planned = plan_recognition(experiment, command)
+    outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
     return report_outcome(arguments, outcome, "sets of transcripts", "recognized")
 
 
 def _files(arguments: argparse.Namespace, command: UserCommand) -> int:
     from ..products.freshness import bring_up_to_date
     from ..stages.access import TreeAccess
-    from ..stages.recognize import Recognition
+    from ..stages.user_command import Recognition
 
     base, out = command.tree, arguments.out
     out.mkdir(parents=True, exist_ok=True)

@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING
 
 from ..asv.enrollment import Enrollment, load_enrollment
 from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
-from ..choices import grouped
+from ..choices import ENCODERS, grouped
 from ..errors import PrivacyEvalError, UsageError
 from ..io.confine import check_inside
 from ..io.files import file_names, relative
 from ..io.inputs import Inputs
-from ..products.freshness import MissingInput, Outcome, Product, Run, Source, bring_up_to_date
+from ..products.freshness import (
+    Fingerprint,
+    MissingInput,
+    Outcome,
+    Product,
+    Run,
+    Source,
+    Sources,
+    bring_up_to_date,
+    source_from_fingerprint,
+)
 from ..products.jobs import estimate_lines, scoring_cost
 from ..protocol.protocol import (
     ANONYMIZED,
@@ -45,7 +55,11 @@ if TYPE_CHECKING:
     from ..asv.backend import BackendName, PldaBackend
     from ..io.scp import Vectors
     from ..speech.audio import AudioReader
+    from ..speech.encoders import EncoderChoice
 
+#: The fingerprint of a set's x-vectors, the role of the network in it, and the option of it that is
+#: a user's command.
+VECTORS_NOTE, EXTRACTOR_ROLE, COMMAND = ".xvectors.json", "extractor", "command"
 #: Kinds of `MissingInput`.
 VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"
 ENROLLMENT, TRIALS = "enrollment sets", "trial sets"
@@ -528,6 +542,41 @@ class AsvSystems:
         content."""
         return Source(scp, self.vectors(scp.parents[1]).digest(scp))
 
+    def sources(
+        self,
+        model: tuple[str, str],
+        sets: Mapping[str, tuple[str, str]],
+        inputs: Inputs,
+        own: Sources,
+        *,
+        plda: bool = True,
+    ) -> Sources:
+        """Return the inputs of a product: the back end of a model if PLDA is needed, `own` sources,
+        x-vectors of sets by role, and their network if it is known and the same for all."""
+        backend = self.backend_files(*model) if plda else {}
+        scps = {role: self.find_vectors(*model, *name) for role, name in sets.items()}
+        vectors = {f"{r}_vectors": self.vectors_source(p) for r, p in scps.items()}
+        networks = {
+            source_from_fingerprint(scp, EXTRACTOR_ROLE, self.access.tree, inputs, VECTORS_NOTE)
+            for scp in scps.values()
+        }
+        network = networks.pop() if len(networks) == 1 else None
+        return {**backend, **own, **vectors, **({EXTRACTOR_ROLE: network} if network else {})}
+
+    def encoder_of(self, folder: str, cache: Path | None) -> EncoderChoice | None:
+        """Return the encoder that the protocol names for the vectors of a model folder; an ONNX
+        file is relative to the tree."""
+        from ..speech.encoders import EncoderChoice
+
+        name, front_end = self.protocol.encoder_of(folder)
+        if not name:
+            return None
+        if name in ENCODERS:
+            return EncoderChoice(name, cache=cache)
+        path, tree = Path(front_end), self.access.tree
+        front_end = str(tree / path) if path.suffix else front_end
+        return EncoderChoice(str(tree / name), front_end or None)
+
     def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
         """Read x-vectors that `find_vectors` found; `double` as in `io.scp.read_vectors`. Vectors
         of zeros may be left out as missing ones."""
@@ -612,3 +661,9 @@ class Experiment:
     def under_test(self) -> set[str]:
         """Names of the systems whose x-vectors the tree has."""
         return {system.name for system in self.asv.under_test}
+
+
+def command_of(stored: Fingerprint | None) -> str | None:
+    """Return the command that made x-vectors; None of others."""
+    text = None if stored is None else stored.options.get(COMMAND)
+    return text if isinstance(text, str) else None

@@ -38,7 +38,6 @@ from ..protocol.protocol import (
 )
 from .access import AsvSystems
 from .attackers import TRAINING, Attacked, Scoring, as_optional, attacked
-from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..asv.enrollment import Enrollment
@@ -286,7 +285,7 @@ class AlignedScoring(Scoring):
             own["training_utt2spk"] = self.training.utt2spk()
             self.asv.access.check_inside(self.training.utt2spk())
         model = ORIGINAL, self.training.suffix
-        return asv_sources(self.asv, model, sets, inputs, own, plda=False)
+        return self.asv.sources(model, sets, inputs, own, plda=False)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials

@@ -57,7 +57,6 @@ from .attackers import (
     fused_products,
     words_products,
 )
-from .vector_sources import asv_sources, encoder_of
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName
@@ -259,7 +258,7 @@ def _is_extractable(
     model = asv.of_attacker(attacker).protocol.asv_model(ORIGINAL)
     if model is None:
         return False
-    choice = encoder_of(asv, model.folder, cache)
+    choice = asv.encoder_of(model.folder, cache)
     try:
         check_encoders([choice or EncoderChoice(SPECTRUM)])
     except PrivacyEvalError:
@@ -335,7 +334,7 @@ class _Scoring(Scoring):
         if self.crops:
             training = self.asv.access.tree / "data" / self.crops / "utt2spk"
             own["training_utt2spk"] = self.asv.access.existing(TRAINING, training)
-        return asv_sources(self.asv, model, sets, inputs, own)
+        return self.asv.sources(model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials

@@ -34,7 +34,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker, Protocol
 from ..results.attacker_costs import AttackerCosts
 from ..tree.conditions import System, TrialCondition, by_attacker, original_sets
 from ..tree.keys import first_file
-from .access import TRIALS, AsvSystems, SystemUnderTest
+from .access import TRIALS, VECTORS_NOTE, AsvSystems, SystemUnderTest, command_of
 
 if TYPE_CHECKING:
     from ..asv.enrollment import Enrollment
@@ -143,22 +143,24 @@ class Scoring:
         )
 
 
-def attacker_costs(systems: Iterable[System], vectors: Iterable[Path] = ()) -> AttackerCosts:
+def attacker_costs(
+    systems: Iterable[System], vectors: Iterable[Path] = (), tree: Path = Path()
+) -> AttackerCosts:
     """Add up the seconds that scoring by each attacker and extracting `vectors`, the folders of
-    data sets, took, where this program did."""
+    data sets, took, where this program did; also tell the commands that extracted some."""
     seconds: dict[str, float] = {}
     for files in (files for system in systems for files in system.conditions):
         value = _read_seconds(files.folder / SECONDS)
         if files.scores is not None and value is not None:
             attacker = files.condition.attacker
             seconds[attacker] = seconds.get(attacker, 0) + value
-    extracted = [
-        _read_seconds(path)
-        for folder in sorted(set(vectors))
-        for path in (folder / SECONDS, *folder.glob(f"parts/*{SECONDS}"))
-    ]
+    folders = sorted(set(vectors))
+    parts = (path for f in folders for path in (f / SECONDS, *f.glob(f"parts/*{SECONDS}")))
+    extracted = round(sum(filter(None, map(_read_seconds, parts)), 0.0), 3)
+    texts = ((f.parent, command_of(Fingerprint.read(f / VECTORS_NOTE))) for f in folders)
+    commands = {relative(model, tree): text for model, text in texts if text is not None}
     of_attackers = {attacker: round(total, 3) for attacker, total in sorted(seconds.items())}
-    return AttackerCosts(of_attackers, round(sum(filter(None, extracted), 0.0), 3))
+    return AttackerCosts(of_attackers, extracted, commands=commands)
 
 
 def _read_seconds(path: Path) -> float | None:

@@ -38,7 +38,6 @@ from .disclosure import plan_amounts, plan_attributes, plan_identification
 from .measures import plan_audits, plan_measures
 from .privacy_metrics import Options, can_align, condition_products, transcript_products
 from .similarity import plan_similarity
-from .vector_sources import extractor_commands
 
 if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
@@ -261,8 +260,7 @@ def results_product(
             results = numbered(results, out, (s for path in lists for s in read_spk2utt(path)))
         told = tuple(remarks(results))
         folders = vector_folders(experiment.asv)
-        commands = extractor_commands(folders, experiment.asv.access.tree)
-        write_costs(out, replace(attacker_costs(experiment.systems, folders), commands=commands))
+        write_costs(out, attacker_costs(experiment.systems, folders, experiment.asv.access.tree))
         files = output_files(results)
         return Content({out / name: text.encode() for name, text in files.items()}, remarks=told)
 

@@ -51,7 +51,6 @@ from .access import BACKEND, AsvSystems, Experiment
 from .aligned_scores import AlignedScoring, aligned_scorings
 from .privacy_metrics import condition_cost, scores_and_key
 from .records import Recorded, label_sources, labels_in_tree, note_of, options_of, without_group
-from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..asv.amount import KnownSpeech
@@ -150,7 +149,7 @@ class _Galleries(Recorded):
                 self.asv.access.check_inside(genders)
                 sources[f"{role}_genders"] = genders
         sets = {**galleries, "trial": tested}
-        return asv_sources(self.asv, model, sets, inputs, sources, plda=self.backend == "plda")
+        return self.asv.sources(model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..asv.galleries import identified, rank_tests
@@ -353,7 +352,7 @@ class _Amounts(Recorded):
         enrolled, tested = original_sets(self.condition, self.asv.protocol)
         model, sets = self.condition.asv_model, {"enrollment": enrolled, "trial": tested}
         plda = self.asv.default_backend(model) == "plda"
-        return asv_sources(self.asv, (model, self.anon_suffix), sets, inputs, own, plda=plda)
+        return self.asv.sources((model, self.anon_suffix), sets, inputs, own, plda=plda)
 
     def _enrollment(self) -> Enrollment | None:
         """The enrolled speakers; None for scores without a data folder."""
@@ -576,7 +575,7 @@ class _Attribute(Recorded):
             raise MissingInput(CLASSES, f"{where} ({self.condition.name})", self.condition.name)
         sets = {f"{n}{s}": (n, s) for s in ("", self.anon_suffix) for n in self.sets}
         model = self.condition.asv_model, self.anon_suffix
-        return asv_sources(self.asv, model, sets, inputs, own, plda=False)
+        return self.asv.sources(model, sets, inputs, own, plda=False)
 
     def _label_files(self) -> dict[str, Path]:
         """Find the files that name labels, by role."""

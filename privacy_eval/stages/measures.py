@@ -44,10 +44,9 @@ from ..protocol.protocol import MEASURED, ORIGINAL, Measure
 from ..results.record_files import record_text
 from ..tree.conditions import AudioCondition, MeasureCondition, measure_conditions
 from ..version import __version__
-from .access import AsvSystems, Experiment, TreeAccess
+from .access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess
 from .asv_scores import vector_folders
 from .records import Recorded, note_of
-from .vector_sources import VECTORS_NOTE
 
 if TYPE_CHECKING:
     from ..metrics.registry import MetricDescription

@@ -53,9 +53,9 @@ from ..tree.conditions import (
 from ..tree.discovery import score_file
 from ..tree.keys import find_key
 from ..version import __version__
+from .access import EXTRACTOR_ROLE
 from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 from .records import grouped_trials, label_sources, labels_in_tree, note_of, without_group
-from .vector_sources import EXTRACTOR_ROLE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

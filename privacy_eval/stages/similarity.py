@@ -32,7 +32,6 @@ from ..tree.conditions import SetCondition, set_condition
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .records import Recorded
-from .vector_sources import asv_sources
 
 #: Folder in which the scripts of 2020 store the voice similarity matrices of a trial set.
 FOLDER_2020 = "similarity_matrices_DeID_Gvd"
@@ -101,7 +100,7 @@ class _Similarity(Recorded):
             if path.is_file() and "enrollment" in own:
                 asv.access.check_inside(path)
                 own[role] = path
-        return asv_sources(asv, model, sets, inputs, own)
+        return asv.sources(model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..asv.voice_similarity import files_2020, voice_similarity

@@ -40,7 +40,7 @@ from privacy_eval.products.freshness import NOTE, Outcome, Product, Run, write_s
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate.network import mfcc_statistics_network
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.stages.access import TreeAccess
+from privacy_eval.stages.access import VECTORS_NOTE, TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import make_scores, train_backends
 from privacy_eval.stages.collect import collect
@@ -48,7 +48,6 @@ from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
 from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
 from privacy_eval.stages.similarity import plan_similarity
 from privacy_eval.stages.subsets import make_subsets
-from privacy_eval.stages.vector_sources import VECTORS_NOTE
 from privacy_eval.stages.xvectors import make_vectors
 from privacy_eval.study.run import run_tasks, study_tasks
 from privacy_eval.tree.discovery import find_systems
