@@ -29,7 +29,7 @@ from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.products.freshness import write_set
+from privacy_eval.products.freshness import Outcome, Product, write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.declared import bundled_entries, declared_tables
 from privacy_eval.report.figures import drawing
@@ -562,6 +562,13 @@ def experiment_of(tree: SpeechTree, **options: Any) -> Experiment:
     """The tree with its systems and the output folder `out`."""
     systems = find_systems(tree.root, tree.root / "exp", tree.protocol)
     return Experiment(systems, tree.root / "out", stage_of(tree, **options))
+
+
+def make_planned(
+    plan: Callable[..., Iterable[Product]], experiment: Experiment, options: object, run: Any
+) -> Outcome:
+    """Make what a stage plans."""
+    return experiment.asv.access.bring_up_to_date(plan(experiment, options), run)
 
 
 def utterances_of(name: str) -> dict[str, str]:

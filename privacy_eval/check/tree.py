@@ -16,15 +16,15 @@ from ..products.freshness import Progress, absent
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..results.challenge_text import recognition_records
 from ..results.record_caveats import described, names_of
-from ..results.records import MeasureRecord, Results, VerificationRecord
+from ..results.records import Results, VerificationRecord
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, Experiment, SystemUnderTest
 from ..stages.collect import (
-    current_records,
     read_emotion,
     read_recognition,
+    records_of_kind,
 )
-from ..stages.measures import owners_of, plan_measures
+from ..stages.measures import owners_of
 from ..stages.privacy_metrics import rated_words
 from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import (
@@ -126,11 +126,10 @@ def check_tree(
         found: dict[str, Any] = {"recognition": (), "emotion": ()}
         findings += _recognition(systems, asv, found)
         of_teams = AsvSystems(access, protocol, teams if systems else ())
-        products = plan_measures(Experiment([*systems], out or access.results, of_teams))
-        made = [product for product in products if product.read_fingerprint()]
-        measures = current_records(made, MeasureRecord, access.inputs, "")
+        experiment = Experiment([*systems], out or access.results, of_teams)
+        measures, _ = records_of_kind(experiment, "measures")
         scores = _score_files(present.values(), errors, digests, access.inputs)
-        results = Results(protocol, tuple(scores), measures=tuple(measures[0]), **found)
+        results = Results(protocol, tuple(scores), measures=tuple(measures), **found)
         findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
     findings += DataSets(asv).mismatches(owners, genders)

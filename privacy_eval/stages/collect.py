@@ -305,7 +305,6 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
     return stored, now, product.present(inputs, stored)
 
 
-_REMEDY = "stages 5 and 6, or check --audio, renew it"
 _BY_VECTORS = "its x-vectors, its back end"
 #: By kind of record: its products, and what they are made of.
 _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
@@ -329,6 +328,16 @@ def record_products(experiment: Experiment) -> list[Product]:
     ]
 
 
+def records_of_kind(experiment: Experiment, name: str) -> tuple[list[Any], list[str]]:
+    """Read the current records of a kind; also return the names of those that are not current."""
+    from ..results.records import RECORD_KINDS
+
+    plan, made_of = _KINDS[name]
+    there = [product for product in plan(experiment) if product.read_fingerprint()]
+    why = f"{made_of} or the record have changed: stages 5 and 6, or check --audio, renew it"
+    return current_records(there, RECORD_KINDS[name], experiment.asv.access.inputs, why)
+
+
 def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:
     """Gather all records of an experiment; what lacks a current one has failed, unless
     `allow_missing` leaves it out.
@@ -339,7 +348,6 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         A file of failures cannot be read.
     """
     from ..results.record_caveats import today
-    from ..results.records import RECORD_KINDS
 
     access, out = experiment.asv.access, experiment.out
     results = collect(
@@ -352,11 +360,9 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
     )
     records: dict[str, Any] = {}
     lacking = list(results.not_evaluated)
-    for name, (plan, made_of) in _KINDS.items():
-        there = [product for product in plan(experiment) if product.read_fingerprint()]
-        changed = f"{made_of} or the record have changed: {_REMEDY}"
-        read, stale_ones = current_records(there, RECORD_KINDS[name], access.inputs, changed)
-        records[name], lacking = tuple(read), lacking + stale_ones
+    for name in _KINDS:
+        read, changed = records_of_kind(experiment, name)
+        records[name], lacking = tuple(read), lacking + changed
     missing = _not_evaluated(experiment, records["similarity"])
     results = replace(results, **records, day=today())
     failures = read_failures(out)

@@ -26,6 +26,7 @@ from support import (
     SpeechTree,
     experiment_of,
     lines_to,
+    make_planned,
     snapshot,
     stage_of,
     three_conditions,
@@ -190,8 +191,7 @@ def of_vectors(
         lines_to(path, ["s1 s1-u0 1"])
 
     def run(run: Run) -> Outcome:
-        experiment = experiment_of(tree)
-        return experiment.asv.access.bring_up_to_date(plan(experiment, options), run)
+        return make_planned(plan, experiment_of(tree), options, run)
 
     return Case(
         run,
@@ -511,9 +511,7 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "evaluate again": lambda: evaluate_tree(systems, out, tree=tree.root, options=options),
         "collect": lambda: collect(systems, out, tree.protocol, tree=tree.root),
         "scores": lambda: make_scores(stage_of(tree)),
-        "similarity": lambda: stage_of(tree).access.bring_up_to_date(
-            plan_similarity(experiment_of(tree), ()), Run()
-        ),
+        "similarity": lambda: make_planned(plan_similarity, experiment_of(tree), (), Run()),
     }
     monkeypatch.setattr(os, "open", counted)
     for stage, run in stages.items():
