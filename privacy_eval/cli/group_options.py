@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
-from .options import Options, log, value
+from ..options import value
+from .options import Options, log
 
 if TYPE_CHECKING:
     from ..io.labels import Labels

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..choices import MIN_AGREEMENT, MIN_RATINGS, SCALE
+from ..choices import FIGURE_FORMATS, MIN_AGREEMENT, MIN_RATINGS, SCALE
 from ..errors import PrivacyEvalError
-from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
+from ..options import choice, flag, natural, path, value
+from .options import add, log
 
 if TYPE_CHECKING:
     from ..listening.evaluation import ListeningTest, ListeningTestCurves
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from ..report.figures.drawing import Drawing
     from ..results.records import Results
 
-EXAMPLE = "--ratings ratings.csv --results results.json --holm --out listening_test"
+#: An example of each verb.
+EXAMPLES = {
+    "listening": "--ratings ratings.csv --results results.json --holm --out listening_test",
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_listening(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     columns = "naturalness.csv, intelligibility.csv, similarity.csv (columns: --template)"
     ratings = path("FILE", f"CSV files, or folders of {columns}")
@@ -68,7 +72,7 @@ class _Template(argparse.Action):
         parser.exit()
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_listening(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
     from ..listening.report import FIGURES, RESULTS, figures_source
     from ..listening.store import read_listening_test

@@ -1,4 +1,4 @@
-"""metrics: privacy metrics of one score file, or of two arrays of scores."""
+"""Verbs on one score file: its privacy metrics, and those of several attackers."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from typing import TYPE_CHECKING, Any
 from ..choices import COLUMNS, ID_RULES
 from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
-from .group_options import add_by
-from .metric_extras import groups_of_trials, plain_metrics, plain_report, shown_variants
+from ..options import choice, flag, number, path, value
+from .group_options import add_by, check_groups, group_caveats, read_by
 from .options import (
     METRIC_OPTIONS,
     Options,
     add,
-    add_metric,
     check_plot,
-    choice,
     few_replicates,
-    flag,
     log,
-    number,
-    path,
     print_json,
     refuse_given,
-    value,
 )
 
 if TYPE_CHECKING:
-    from ..metrics import Evaluation, Metric, TrialScores, Variant
+    from ..attackers.strongest import Strongest
+    from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
     from ..metrics.comparison import Comparison
     from ..metrics.eer import SpeakerEer
-    from ..metrics.trials import Trials
+    from ..metrics.groups import GroupReport
+
+#: An example of each verb.
+EXAMPLES = {
+    "metrics": "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000",
+    "privacy-metrics": "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000",
+}
 
 #: Options that need a score file, whose trials have names.
 _OF_FILES = (
@@ -57,10 +58,8 @@ _BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
 
 SCORES = path("F", "score file; - is stdin")
 
-EXAMPLE = "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000"
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_metrics(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     either = parser.add_mutually_exclusive_group(required=True)
     several = "score file; - is stdin; several, of different attackers, with --strongest"
@@ -68,7 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
     either.add_argument("--counts", **path("C", "counts of scores, by the verbs count and merge"))
     parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
-    parser.set_defaults(usage_error=parser.error)
     corrected = "the lowest EER of several attackers, and corrected for the choice among them"
     parser.add_argument("--strongest", **flag(corrected))
     dialects = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
@@ -79,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_by(parser)
     add_files(parser)
     add(parser, *METRIC_OPTIONS)
-    add_metric(parser)
+    add(parser, "--metric")
 
 
 def add_scores(options: Options, trials: str = "trial key, if the scores have no labels") -> None:
@@ -234,7 +232,7 @@ def _of_arrays(arguments: argparse.Namespace) -> TrialScores:
     return TrialScores(*map(unit, arrays))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_metrics(arguments: argparse.Namespace) -> int:
     """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
     given = vars(arguments)
     if given.get("counts") is not None:
@@ -355,8 +353,6 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         _check_keys(arguments)
         evaluated = {name: _evaluate(arguments, of, speakers) for name, of in systems.items()}
         if given.get("strongest"):
-            from .strongest_attacker import show_strongest
-
             show_strongest(arguments, evaluated, more)
         else:
             _show(arguments, evaluated, more)
@@ -587,3 +583,172 @@ def _write_plot(
     plot = score_plot({name: of[variant] for name, of in evaluated.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
+
+
+def add_privacy_metrics(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the stage, and those of one score file."""
+    parser.add_argument("--scores", required=True, **SCORES)
+    add_files(parser)
+    add(parser, *METRIC_OPTIONS)
+    add(parser, "--metric")
+
+
+def groups_of_trials(
+    trials: Trials,
+    by: Sequence[str],
+    files: tuple[Path, Path | None],
+    *,
+    bootstrap: int,
+    seed: int,
+) -> dict[str, tuple[GroupReport, list[str]]]:
+    """Evaluate the groups of every `FILE:COLUMN`; also tell who is in none, by column.
+    `files`: the speakers of trial utterances and of enrolled ones."""
+    from ..metrics.groups import groups
+    from ..stages.records import grouped_trials
+
+    found = {}
+    for labels in read_by(by):
+        known, group_of, without = grouped_trials(trials, labels, *files)
+        check_groups(group_of, labels, without)
+        report = groups(known, group_of, bootstrap=bootstrap, seed=seed)
+        found[labels.column] = report, group_caveats({}, labels.column, without)
+    return found
+
+
+def plain_report(report: GroupReport, caveats: Sequence[str]) -> dict[str, Any]:
+    """Return a report as plain values, with the intervals beside the values of each group."""
+    from ..io.schema import to_plain
+
+    plain: dict[str, Any] = to_plain(report)
+    del plain["left_out"]  # the caveats tell it
+    for name, kinds in plain.pop("intervals").items():
+        for kind, bounds in kinds.items():
+            plain["groups"][name][kind]["intervals"] = bounds
+    return plain | {"caveats": [*report.caveats, *caveats]}
+
+
+def shown_variants(arguments: argparse.Namespace) -> Sequence[Variant]:
+    """Return the variants to print."""
+    from ..metrics import VARIANTS
+
+    return VARIANTS if arguments.variant == "both" else (arguments.variant,)
+
+
+def plain_metrics(
+    arguments: argparse.Namespace, evaluated: Mapping[Variant, Evaluation]
+) -> dict[str, Any]:
+    """Return counts, caveats, metrics and intervals as plain values for JSON."""
+    from ..metrics import CAVEATS, zebra_tag
+
+    exact, variants = evaluated["exact"], shown_variants(arguments)
+    caveats = {key: why for of in evaluated.values() for key, why in of.caveats.items()}
+    plain: dict[str, Any] = {"n_target": exact.n_target, "n_nontarget": exact.n_nontarget}
+    plain["caveats"] = {key: caveats[key] for key in CAVEATS if key in caveats}
+    for variant in variants:
+        plain[variant] = dict(values := evaluated[variant].values)
+        if "zebra_individual" in values:
+            plain[variant]["zebra_tag"] = zebra_tag(values, variant)
+    if exact.intervals:
+        plain["intervals"] = {v: evaluated[v].intervals for v in variants}
+    return plain
+
+
+def show_strongest(
+    arguments: argparse.Namespace,
+    attackers: Mapping[str, Mapping[Variant, Evaluation]],
+    more: Mapping[str, object],
+) -> None:
+    """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
+    from ..attackers.strongest import strongest
+    from ..io.schema import to_plain
+    from ..metrics import withholding_caveat
+
+    names, exact = list(attackers), {name: of["exact"] for name, of in attackers.items()}
+    drawn = [of.replicates for of in exact.values() if of.replicates is not None]
+    eers = [of["eer"] for of in exact.values()]
+    result = strongest(eers, [of.values["exact eer"] for of in drawn])
+    caveats = [*few_replicates(arguments.bootstrap, drawn[0].n_speakers), *result.notes]
+    weaker = {name: _overestimates(name, exact) for name in names}
+    if arguments.format == "json":
+        rivals = [names[rival] for rival in result.rivals]
+        plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
+        del plain["eers"]
+        each = {name: plain_metrics(arguments, of) for name, of in attackers.items()}
+        for name, reasons in weaker.items():
+            each[name]["caveats"] |= reasons
+        everything = {"strongest": plain, "caveats": caveats, "attackers": each, **more}
+        print_json(everything)
+        return
+    _print(exact, result)
+    for text in caveats:
+        print(f"caveat: {text}")
+    for name, reasons in weaker.items():
+        withheld = withholding_caveat({**exact[name].caveats, **reasons}, "eer")
+        for reason in [*([withheld.reason] if withheld else []), *reasons.values()]:
+            print(f"caveat of {name}: {reason}")
+
+
+def _print(attackers: Mapping[str, Evaluation], result: Strongest) -> None:
+    from tabulate import tabulate
+
+    from ..metrics import METRICS, NO_WIDTH, NO_WIDTH_NOTE
+
+    eer, names, rows = METRICS["eer"], list(attackers), []
+    for place, (name, of) in enumerate(attackers.items()):
+        own = of.intervals["eer"]
+        mark = "not told from it" if place in result.rivals else ""
+        interval = eer.interval((own.low, own.high), detailed=True)
+        value = eer.format(of["eer"], detailed=True)
+        rows.append((name, value, interval, "strongest" if place == result.name else mark))
+    headers = ("attacker", "EER, %", "95 % interval", "")
+    print(tabulate(rows, headers=headers, disable_numparse=True))
+    minimum, corrected = (eer.format(x, detailed=True) for x in (result.minimum, result.corrected))
+    bounds = eer.interval((result.lower, result.upper), detailed=True)
+    print(
+        f"strongest of {counted(result.attackers, 'attacker')}: {names[result.name]}, EER "
+        f"{minimum} %; corrected for the choice among {result.attackers}: {corrected} % {bounds}"
+    )
+    if NO_WIDTH in (bounds, *(interval for _, _, interval, _ in rows)):
+        print(NO_WIDTH_NOTE)
+
+
+def attacker_id(file: str) -> str:
+    """Return the id of the attacker that a score file is named by, such as `ridge-reverse`; of a
+    file `scores`, as trees have them, its folder names it, unless that is of a condition ("").
+
+    Examples
+    --------
+    >>> attacker_id("out/ridge_reverse.gz"), attacker_id("ASV-a-b/words/scores")
+    ('ridge-reverse', 'words')
+    >>> attacker_id("ASV-a-b/scores")
+    ''
+    """
+    path = Path(file)
+    name = path.name.split(".")[0]
+    if name == "scores":
+        name = "" if path.parent.name.startswith("ASV-") else path.parent.name
+    return name.lower().replace("_", "-")
+
+
+def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, str]:
+    """Return the caveats of an attacker weaker than the words alone, than the spectrum, or than an
+    aligned or normalized variant of its own, as files are named."""
+    from ..choices import SPECTRUM
+    from ..metrics.caveats import WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
+    from ..metrics.comparison import is_weaker, overestimate_reason, paired_bounds
+    from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
+
+    own, one, caveats = attackers[name], attacker_id(name), dict[str, str]()
+    floors = {WORDS: WEAKER_THAN_WORDS, SPECTRUM: WEAKER_THAN_SPECTRUM}
+    for other, of in sorted(attackers.items(), key=lambda o: -o[1]["eer"]):
+        two = attacker_id(other)
+        key = floors.get(two, "") * (one not in (WORDS, "fused", two))
+        key = key or WEAKER_THAN_VARIANT * is_variant(two, one, ("", *CHALLENGE_ATTACKERS))
+        if not key:
+            continue
+        first, second = (r for r in (own.replicates, of.replicates) if r is not None)
+        one_eer, two_eer = (r.values["exact eer"] for r in (first, second))
+        bounds = paired_bounds(one_eer, two_eer, first.n_speakers)
+        if is_weaker(own["eer"], of["eer"], bounds):
+            caveats[key] = overestimate_reason(key, "eer", of["eer"], bounds, other)
+    return {key: caveats[key] for key in (*floors.values(), WEAKER_THAN_VARIANT) if key in caveats}

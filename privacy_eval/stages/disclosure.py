@@ -18,7 +18,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import ATTRIBUTE_FOLDS, GENDER, SITUATIONS, grouped
+from ..choices import GENDER, SITUATIONS, grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
 from ..io.files import Loaded, file_names, relative
@@ -49,6 +49,7 @@ from ..tree.keys import first_file
 from ..version import __version__
 from .access import BACKEND, AsvSystems, Experiment
 from .aligned_scores import AlignedScoring, aligned_scorings
+from .options import AmountOptions, AttributeOptions, GalleryOptions
 from .privacy_metrics import condition_cost, scores_and_key
 from .records import Recorded, label_sources, labels_in_tree, note_of, options_of, without_group
 
@@ -71,31 +72,6 @@ _GALLERIES, _AMOUNTS, _ATTRIBUTES = 3, 2, 1
 
 #: Files of a data folder that tell durations, the first that is there: of audio, its headers.
 _DURATIONS = ("utt2dur", "wav.scp")
-
-
-@dataclass(frozen=True)
-class GalleryOptions:
-    """Options that affect the numbers of a record.
-
-    Attributes
-    ----------
-    bootstrap : int
-        Replicates of the bootstrap over test speakers; 0 for none.
-    rank, length : int
-        See `identify`.
-    distractors : str or None
-        Data set of additional enrolled speakers: original or anonymized like the enrollment, by the
-        same system, with x-vectors of the same model. Speakers of a gender that is absent from the
-        enrollment set are left out, if `spk2gender` is known.
-    backend : {"plda", "cosine", "euclidean"}
-    """
-
-    bootstrap: int = 0
-    seed: int = 0
-    rank: int = 1
-    length: int = 1
-    distractors: str | None = None
-    backend: BackendName = "plda"
 
 
 @dataclass(frozen=True)
@@ -276,23 +252,6 @@ def plan_identification(
                 )
                 made_with = options or options_of(note_of(path), GalleryOptions)
                 yield _Galleries(condition, path, asv, made_with, system.anon_suffix).product()
-
-
-@dataclass(frozen=True)
-class AmountOptions:
-    """Options that affect the numbers of a record.
-
-    Attributes
-    ----------
-    sentences : tuple of int
-        Numbers of utterances per test.
-    bootstrap, seed : int
-        Replicates of speakers, 0 for none, and their seed.
-    """
-
-    sentences: tuple[int, ...] = ()
-    bootstrap: int = 0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -523,26 +482,6 @@ def plan_amounts(experiment: Experiment, options: AmountOptions | None = None) -
             made_with, has_vectors = options or AmountOptions(), under_test and compared
             one = (c, path, own, made_with, files, system.anon_suffix, has_vectors, scoring)
             yield _Amounts(*one, seconds).product()
-
-
-@dataclass(frozen=True)
-class AttributeOptions:
-    """Options that affect the numbers of a record.
-
-    Attributes
-    ----------
-    labels : str
-        `gender`, of `spk2gender` of the trial sets, or `FILE:COLUMN`, relative to the tree.
-    bootstrap, seed : int
-        Replicates of speakers, and their seed.
-    folds : int
-        See `infer_attribute`.
-    """
-
-    labels: str = GENDER
-    bootstrap: int = 1000
-    seed: int = 0
-    folds: int = ATTRIBUTE_FOLDS
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, located
@@ -46,6 +46,7 @@ from ..tree.conditions import AudioCondition, MeasureCondition, measure_conditio
 from ..version import __version__
 from .access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess
 from .asv_scores import vector_folders
+from .options import MeasureOptions
 from .records import Recorded, note_of
 
 if TYPE_CHECKING:
@@ -57,9 +58,6 @@ if TYPE_CHECKING:
 
 #: Sources of measures that networks compute here.
 QUALITY, PHONES, PHONES_TEXT = MEASURED
-#: What the phones of anonymized speech are compared with.
-Reference = Literal["original", "text"]
-
 _NETWORKS: Mapping[str, str] = {QUALITY: "dnsmos", PHONES: "phones"}
 #: Kinds of `MissingInput`.
 SPEECH, TRANSCRIPTS, FILES = "speech", "transcripts", "files of measures"
@@ -72,41 +70,6 @@ _RECORD_REVISION = 2
 _AUDIT_REVISION = 2
 
 _PREFIX = "audio-"
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of the stage.
-
-    Attributes
-    ----------
-    quality, phones : bool
-        Which networks run.
-    phone_reference : {"original", "text"}
-        Phones of the original speech, or the pronunciations of the transcripts (English).
-    bootstrap, seed : int
-        As of `privacy_metrics.Options`.
-    cache : Path or None
-        Folder of downloaded models.
-    """
-
-    quality: bool = False
-    phones: bool = False
-    phone_reference: Reference = "original"
-    bootstrap: int = 0
-    seed: int = 0
-    cache: Path | None = None
-
-    @property
-    def networks(self) -> list[str]:
-        """The networks that run."""
-        return [name for name in (QUALITY, PHONES) if vars(self)[name]]
-
-    @property
-    def sources(self) -> list[str]:
-        """The sources of the measures that networks give."""
-        by_text = PHONES_TEXT if self.phone_reference == "text" else PHONES
-        return [by_text if name == PHONES else name for name in self.networks]
 
 
 @dataclass(frozen=True)
@@ -128,7 +91,18 @@ class UtteranceMeasures:
     left_out: int = 0
 
 
-def make_measures(experiment: Experiment, options: Options, run: Run = Run()) -> Outcome:
+def _networks(options: MeasureOptions) -> list[str]:
+    """The networks that run."""
+    return [name for name in (QUALITY, PHONES) if vars(options)[name]]
+
+
+def _sources(options: MeasureOptions) -> list[str]:
+    """The sources of the measures that networks give."""
+    by_text = PHONES_TEXT if options.phone_reference == "text" else PHONES
+    return [by_text if name == PHONES else name for name in _networks(options)]
+
+
+def make_measures(experiment: Experiment, options: MeasureOptions, run: Run = Run()) -> Outcome:
     """Compute the measures of the trial sets of systems that are not current.
 
     Speech is measured in the jobs of the `run`; the records are made when all jobs are done.
@@ -239,7 +213,7 @@ def _speech_path(out: Path, network: str, folder: str, file_name: str) -> Path:
 
 
 def _speech_products(
-    experiment: Experiment, options: Options, failed: dict[str, str]
+    experiment: Experiment, options: MeasureOptions, failed: dict[str, str]
 ) -> Iterator[Product]:
     """Yield what networks say of every speaker of the trial sets; `failed` gets the data folders
     with speech that cannot be read, and why."""
@@ -247,7 +221,7 @@ def _speech_products(
     conditions = (
         condition
         for system in experiment.systems
-        if options.networks and system.name in experiment.under_test
+        if _networks(options) and system.name in experiment.under_test
         for condition, _ in measure_conditions(protocol, system.anon_suffix, system.name)
     )
     for folder in dict.fromkeys(condition.name for condition in conditions):
@@ -261,7 +235,7 @@ def _speech_products(
             continue
         ids = set(reader.ids)
         names = file_names(speakers)
-        for network in options.networks:
+        for network in _networks(options):
             for speaker, utterances in speakers.items():
                 path = _speech_path(experiment.out, network, folder, names[speaker])
                 present = tuple(u for u in utterances if u in ids)
@@ -277,7 +251,7 @@ class _SetRecord(Recorded):
     """The record of a measure of a trial set; `out`: folder of what networks say."""
 
     condition: MeasureCondition
-    options: Options
+    options: MeasureOptions
     out: Path
     original: str
     source: str
@@ -491,15 +465,17 @@ def described(measure: Measure) -> MetricDescription:
     )
 
 
-def plan_measures(experiment: Experiment, options: Options | None = None) -> Iterator[Product]:
+def plan_measures(
+    experiment: Experiment, options: MeasureOptions | None = None
+) -> Iterator[Product]:
     """Yield the records of the chosen sources, or, without options, those that are there: of
     networks, only of systems whose speech the tree has, and the phones of original speech only
     against transcripts."""
-    protocol, made_with = experiment.asv.protocol, options or Options()
+    protocol, made_with = experiment.asv.protocol, options or MeasureOptions()
     own: dict[str, Measure | None] = {measure.id: measure for measure in protocol.measures}
     for system in experiment.systems:
         folder = experiment.records_of(system.name)
-        networks = made_with.sources if options else MEASURED
+        networks = _sources(made_with) if options else MEASURED
         sources = own | dict.fromkeys(networks if system.name in experiment.under_test else ())
         conditions = measure_conditions(protocol, system.anon_suffix, system.name)
         for (condition, trial_set), source in itertools.product(conditions, sources):

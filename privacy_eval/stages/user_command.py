@@ -27,12 +27,10 @@ from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sou
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..tree.conditions import System, recognition_conditions
 from .access import Experiment, TreeAccess
+from .options import FOLDERS
 
 if TYPE_CHECKING:
     from ..speech.audio import AudioReader
-
-#: What words of a command that is run for a data folder become: that folder, and the one to write.
-FOLDERS = ("{in}", "{out}")
 
 #: End of a command's messages that is kept.
 _LAST_BYTES = 1 << 16
