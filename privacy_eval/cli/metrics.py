@@ -593,6 +593,9 @@ def add_privacy_metrics(parser: argparse.ArgumentParser) -> None:
     add(parser, "--metric")
 
 
+run_privacy_metrics = run_metrics
+
+
 def groups_of_trials(
     trials: Trials,
     by: Sequence[str],
