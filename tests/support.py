@@ -24,7 +24,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.asv.backend import train_backend
-from privacy_eval.cli import main, parser
+from privacy_eval.cli import main, parser, usages
 from privacy_eval.io.kaldi_objects import write_matrix, write_vector
 from privacy_eval.io.plda import write_plda
 from privacy_eval.io.scp import write_vectors
@@ -115,7 +115,8 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
 
 def options_of(verb: str) -> dict[str, argparse.Action]:
     """The options of a verb, by what they set."""
-    return {a.dest: a for a in parser(verb)._actions if a.dest != "help"}
+    parsers = map(parser, usages(verb))
+    return {a.dest: a for one in parsers for a in one._actions if a.dest != "help"}
 
 
 def run_program(*command: object, cwd: Path, **environment: str) -> Run:
