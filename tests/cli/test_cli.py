@@ -46,7 +46,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import VERBS, parser, stage_runs, stages, usages
+from privacy_eval.cli import VERBS, commands, parse, parser, stage_runs, stages, usages
 from privacy_eval.cli.inputs import log_items
 from privacy_eval.cli.stages import StageVerb
 from privacy_eval.metrics import of_kind
@@ -316,7 +316,7 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
     heavy = ("scipy.special", "matplotlib", "tabulate")
     script = (
         "import sys; from privacy_eval.cli import *\n"
-        "for verb in VERBS: parser(verb)\n"
+        "for verb in VERBS:\n    for key in usages(verb): parser(key)\n"
         f"print(*{{*{heavy}}} & set(sys.modules))"
     )
     done = subprocess.run(
@@ -435,7 +435,8 @@ def test_contracts_are_accepted() -> None:
         "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
         "--variant both --format json --out D",
     ):
-        assert callable(parser(text.split()[0]).parse_args(text.split()[1:]).run)
+        ((key, words),) = commands(text.split())
+        assert callable(parse(key, words).run)
 
 
 # --- bad input

@@ -18,7 +18,7 @@ RECIPES = ("vpc2020", "vpc2024", "real_speech")
 ROOMS = ("check", "stages", "report", "numbers", "results", "tree", "asv", "products")
 #: Modules of the command line whose messages the stages print, and what they run.
 OF_MODULES = {
-    "stage_runs": [f"stage {name}" for name in STAGES],
+    "stage_runs": [*(f"stage {name}" for name in STAGES), "xvectors"],
     **{name: MODULES[name].split() for name in ("results", "listening")},
 }
 
@@ -37,7 +37,7 @@ OF_SOME = {
 #: Modules of verbs that no recipe runs as a stage, or that run before a tree is there.
 OTHERS = {
     *("from_audio.py", "speech_folder.py", "data_folder.py", "recordings.py"),
-    *("new_recipe.py", "selftest.py", "editions.py"),
+    *("new_recipe.py", "selftest.py", "editions.py", "options.py"),
 }
 
 
