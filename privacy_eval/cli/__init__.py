@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     verb = next(iter(words), "")
-    if verb not in VERBS:
+    if verb not in VERBS and verb not in STAGES:
         return _no_verb(verb)
     arguments = argparse.Namespace()
     try:
