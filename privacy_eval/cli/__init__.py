@@ -26,8 +26,8 @@ from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
 from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
-from .options import HelpFormatter, log
-from .stages import STAGES, add_stage_options, run_stage, stage_commands
+from .options import HelpFormatter, add_options, check_rules, log
+from .stages import STAGES, TREE, run_stage, stage_commands
 
 #: The verbs by purpose, each implemented in the module of the same name.
 GROUPS: dict[str, dict[str, str]] = {
@@ -247,21 +247,23 @@ def parse(
     arguments = argparse.Namespace(verb=verb.removeprefix("stage "), words=expanded)
     if config is not None:
         arguments.config = config
-    return one.parse_args(expanded, arguments)
+    one.parse_args(expanded, arguments)
+    arguments.rules(arguments)
+    return arguments
 
 
 def parser(
     verb: str, kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
 ) -> argparse.ArgumentParser:
     """Return the parser of a verb, or of `stage NAME`."""
-    name = verb.removeprefix("stage ")
+    name, parts = verb.removeprefix("stage "), [TREE]
     if name != verb or name not in MODULE_OF:
-        example = f"stage {name} --tree baseline --results exp"
-        add, run = partial(add_stage_options, name=name), run_stage
+        example, run = f"stage {name} --tree baseline --results exp", run_stage
+        parts.append(STAGES[name])
     else:
         module = vars(importlib.import_module(f".{MODULE_OF[verb]}", __name__))
-        example, function = f"{verb} {module['EXAMPLES'][verb]}", verb.replace("-", "_")
-        add, run = module[f"add_{function}"], module[f"run_{function}"]
+        parts, run = [module["VERBS"][verb]], module[f"run_{verb.replace('-', '_')}"]
+        example = f"{verb} {parts[0]['example']}"
         if verb in STAGES:
             example += f"\n\nover a tree: privacy-eval stage {verb} --help"
     purpose = VERBS.get(name, name)
@@ -272,8 +274,9 @@ def parser(
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    one.set_defaults(run=run, usage_error=one.error)
-    add(one)
+    one.set_defaults(run=run, rules=partial(check_rules, parts[-1]), usage_error=one.error)
+    for part in parts:
+        add_options(one, part)
     return one
 
 

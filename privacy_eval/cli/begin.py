@@ -5,33 +5,84 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, abbreviate
 from ..options import flag, number, one_of, path, value
-from .options import add, log, print_json, progress
+from .options import Options, log, print_json, progress
 
 if TYPE_CHECKING:
     from ..check.selftest import Case
 
-#: An example of each verb.
-EXAMPLES = {
-    "init": "mine --conf vpc2024",
-    "selftest": "--format json",
-    "demo-tree": "tree --speakers 4 --utterances 3 --systems 20",
-    "demo-speech": "audio --speakers 8 --utterances 6",
-    "unpack-submissions": "submissions --exp exp",
+_LIKE = "default: 12, or, from 2022 on, as in the challenge"
+_SPEAKERS = f"trial speakers per trial set; a third more are enrolled ({_LIKE})"
+_SYSTEMS = "B1, B2, S3, S4, ... (default: 2)"
+_SECONDS = "length of an utterance, 1 to 60 (default: 3)"
+_ZIPS = "zips, or folders with zips in them: TEAM/NAME.zip becomes DIR/TEAM/NAME"
+
+
+def _size(name: str, default: int | None, help: str) -> Options:
+    """Describe the option of a size of the demo tree, or, `speech NAME`, of the demo speech."""
+
+    def size(text: str) -> int:
+        from ..simulate import DEMO_SIZES
+        from ..simulate.demo_speech import SPEECH_SIZES
+
+        known = {**DEMO_SIZES, **{f"speech {n}": numbers for n, numbers in SPEECH_SIZES.items()}}
+        return one_of(known[name])(text)
+
+    return value("N", help, type=size, default=default)
+
+
+def _seconds(text: str) -> float:
+    if not 1 <= number(text) <= 60:
+        raise argparse.ArgumentTypeError("expected 1 to 60 seconds")
+    return number(text)
+
+
+VERBS: dict[str, Options] = {
+    "init": {
+        "example": "mine --conf vpc2024",
+        "directory": path("DIR", "new or empty folder"),
+        "--conf": {
+            "help": "bundled protocol to start from: vpc2020, ...",
+            "default": "vpc2020",
+        },
+        "--demo": flag("let run.sh simulate two systems and evaluate them"),
+    },
+    "selftest": {
+        "example": "--format json",
+        "shared": "format",
+    },
+    "demo-tree": {
+        "example": "tree --speakers 4 --utterances 3 --systems 20",
+        "shared": "seed",
+        "directory": path("DIR"),
+        "--conf": {"default": "vpc2020"},
+        "--speakers": _size("speakers", None, _SPEAKERS),
+        "--utterances": _size("utterances", None, f"utterances per speaker ({_LIKE})"),
+        "--systems": _size("systems", 2, "B1, B2, S3, S4, ... (default: 2)"),
+    },
+    "demo-speech": {
+        "example": "audio --speakers 8 --utterances 6",
+        "shared": "seed",
+        "directory": path("DIR"),
+        "--speakers": _size("speech speakers", 20, "speakers, half of them female (default: 20)"),
+        "--training": _size(
+            "speech training", 60, "other speakers, to train back ends on (default: 60)"
+        ),
+        "--utterances": _size("speech utterances", 10, "utterances per speaker (default: 10)"),
+        "--seconds": value("X", _SECONDS, type=_seconds, default=3.0),
+    },
+    "unpack-submissions": {
+        "example": "submissions --exp exp",
+        "zips": path("ZIP", _ZIPS, nargs="+"),
+        "--exp": path("DIR", "results folder of all submissions", required=True),
+    },
 }
-
-
-def add_init(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("directory", **path("DIR", "new or empty folder"))
-    add(parser, "--conf", default="vpc2020", help="bundled protocol to start from: vpc2020, ...")
-    parser.add_argument("--demo", **flag("let run.sh simulate two systems and evaluate them"))
 
 
 def run_init(arguments: argparse.Namespace) -> int:
@@ -45,11 +96,6 @@ def run_init(arguments: argparse.Namespace) -> int:
     tree = "" if arguments.demo else " --tree TREE"
     log(f"{arguments.directory}: created; next: {command}{tree}")
     return 0
-
-
-def add_selftest(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add(parser, "--format")
 
 
 def run_selftest(arguments: argparse.Namespace) -> int:
@@ -98,38 +144,6 @@ def _print_table(cases: list[Case]) -> None:
     print("digits: the fewest decimals that agree, or significant digits of values above 1")
 
 
-def add_demo_tree(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("directory", **path("DIR"))
-    add(parser, "--seed")
-    add(parser, "--conf", default="vpc2020")
-    default = "12, or, from 2022 on, as in the challenge"
-    for name, size, text in (
-        (
-            "speakers",
-            None,
-            f"trial speakers per trial set; a third more are enrolled (default: {default})",
-        ),
-        ("utterances", None, f"utterances per speaker (default: {default})"),
-        ("systems", 2, "B1, B2, S3, S4, ... (default: 2)"),
-    ):
-        parser.add_argument(f"--{name}", **value("N", text, type=_size(name), default=size))
-
-
-def _size(name: str) -> Callable[[str], int]:
-    """Return the type of a size of the demo tree, or, as `speech NAME`, of the demo speech."""
-
-    def size(text: str) -> int:
-        from ..simulate import DEMO_SIZES
-        from ..simulate.demo_speech import SPEECH_SIZES
-
-        return one_of({**DEMO_SIZES, **{f"speech {n}": r for n, r in SPEECH_SIZES.items()}}[name])(
-            text
-        )
-
-    return size
-
-
 def run_demo_tree(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..simulate import write_demo_tree
@@ -147,27 +161,6 @@ def run_demo_tree(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def add_demo_speech(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("directory", **path("DIR"))
-    add(parser, "--seed")
-    for name, size, text in (
-        ("speakers", 20, "speakers, half of them female"),
-        ("training", 60, "other speakers, to train back ends on"),
-        ("utterances", 10, "utterances per speaker"),
-    ):
-        sizes = value("N", f"{text} (default: {size})", type=_size(f"speech {name}"), default=size)
-        parser.add_argument(f"--{name}", **sizes)
-    seconds = "length of an utterance, 1 to 60 (default: 3)"
-    parser.add_argument("--seconds", **value("X", seconds, type=_seconds, default=3.0))
-
-
-def _seconds(text: str) -> float:
-    if not 1 <= number(text) <= 60:
-        raise argparse.ArgumentTypeError("expected 1 to 60 seconds")
-    return number(text)
-
-
 def run_demo_speech(arguments: argparse.Namespace) -> int:
     from ..simulate.demo_speech import DemoSpeech, write_demo_speech
 
@@ -176,13 +169,6 @@ def run_demo_speech(arguments: argparse.Namespace) -> int:
     made = write_demo_speech(arguments.directory, demo, progress())
     log(f"{arguments.directory}: {'created' if made else 'already exists'}")
     return 0
-
-
-def add_unpack_submissions(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    what = "zips, or folders with zips in them: TEAM/NAME.zip becomes DIR/TEAM/NAME"
-    parser.add_argument("zips", nargs="+", **path("ZIP", what))
-    parser.add_argument("--exp", required=True, **path("DIR", "results folder of all submissions"))
 
 
 def run_unpack_submissions(arguments: argparse.Namespace) -> int:

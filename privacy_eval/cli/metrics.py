@@ -13,17 +13,8 @@ from ..choices import COLUMNS, ID_RULES
 from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from ..options import choice, flag, number, path, value
-from .group_options import add_by, check_groups, group_caveats, read_by
-from .options import (
-    METRIC_OPTIONS,
-    Options,
-    add,
-    check_plot,
-    few_replicates,
-    log,
-    print_json,
-    refuse_given,
-)
+from .group_options import BY, check_groups, group_caveats, read_by
+from .options import Options, check_plot, few_replicates, log, print_json, refuse_given
 
 if TYPE_CHECKING:
     from ..attackers.strongest import Strongest
@@ -32,69 +23,20 @@ if TYPE_CHECKING:
     from ..metrics.eer import SpeakerEer
     from ..metrics.groups import GroupReport
 
-#: An example of each verb.
-EXAMPLES = {
-    "metrics": "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000",
-    "privacy-metrics": "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000",
-}
-
-#: Options that need a score file, whose trials have names.
-_OF_FILES = (
-    "trials",
-    "key_format",
-    "score_format",
-    "utt2spk",
-    "enroll_utt2spk",
-    "allow_missing",
-    "speakers",
-    "versus",
-    "leave_out_self",
-    "columns",
-    "ids",
+_COLUMNS = (
+    "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and key, "
+    "or, of scores without a header, their numbers"
 )
-
-#: Options that print more than metrics.
-_BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
-
-SCORES = path("F", "score file; - is stdin")
-
-
-def add_metrics(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    either = parser.add_mutually_exclusive_group(required=True)
-    several = "score file; - is stdin; several, of different attackers, with --strongest"
-    either.add_argument("--scores", **value("F", several, action="append"))
-    either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
-    either.add_argument("--counts", **path("C", "counts of scores, by the verbs count and merge"))
-    parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
-    corrected = "the lowest EER of several attackers, and corrected for the choice among them"
-    parser.add_argument("--strongest", **flag(corrected))
-    dialects = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
-    parser.add_argument("--dialects", **flag(dialects))
-    four_ways = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
-    parser.add_argument("--worst-case", **flag(four_ways))
-    parser.add_argument("--leave-out-self", **flag("leave out trials of an utterance with itself"))
-    add_by(parser)
-    add_files(parser)
-    add(parser, *METRIC_OPTIONS)
-    add(parser, "--metric")
-
-
-def add_scores(options: Options, trials: str = "trial key, if the scores have no labels") -> None:
-    """Add the options that tell how scores and trial key are read."""
-    named = (
-        "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and "
-        "key, or, of scores without a header, their numbers"
-    )
-    options.add_argument("--columns", **value("COLUMN=NAME,...", named, type=_columns, default={}))
-    options.add_argument("--trials", **path("F", trials))
-    keys = choice(tuple(KEY_FORMATS), "format of the trial key; default: detected")
-    options.add_argument("--key-format", **keys)
-    scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
-    options.add_argument("--score-format", **scores)
-    options.add_argument("--distance", **flag("the scores are distances: negate them"))
-    natural = "the scores are log10 LRs: make natural ones, which Cllr takes, of them"
-    options.add_argument("--log10", **flag(natural))
+_IDS = f"bridge ids that differ by rule, of scores and key: {', '.join(ID_RULES)}"
+_VERSUS = "scores of another system for the same trials: paired test; may be repeated"
+_P_TARGET = "min DCF at this prior of targets; may be repeated"
+_COST = "cost of a {}, of every --p-target or one for each; default: 1"
+_METRICS = "print only these metrics, by their keys (as --format json prints them); default: all"
+_FORMAT = "csv: a row per system, variant and metric, rates as fractions; latex: booktabs"
+_SEVERAL = "score file; - is stdin; several, of different attackers, with --strongest"
+_STRONGEST = "the lowest EER of several attackers, and corrected for the choice among them"
+_DIALECTS = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
+_WORST_CASE = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
 
 
 def _columns(text: str) -> dict[str, str]:
@@ -113,31 +55,6 @@ def _rules(text: str) -> tuple[str, ...]:
     return rules
 
 
-def add_files(options: Options) -> None:
-    """Add the options for input files and output."""
-    add_scores(options)
-    bridging = f"bridge ids that differ by rule, of scores and key: {', '.join(ID_RULES)}"
-    options.add_argument("--ids", **value("RULE,...", bridging, type=_rules, default=()))
-    options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
-    add(options, "--variant")
-    versus = "scores of another system for the same trials: paired test; may be repeated"
-    options.add_argument("--versus", action="append", **value("F", versus))
-    enrolled = "speakers of the enrolled utterances or models"
-    options.add_argument("--enroll-utt2spk", **path("F", enrolled))
-    operating = "min DCF at this prior of targets; may be repeated"
-    options.add_argument("--p-target", action="append", **value("P", operating, type=number))
-    for name, what in (("--c-miss", "miss"), ("--c-fa", "false alarm")):
-        cost = f"cost of a {what}, of every --p-target or one for each; default: 1"
-        options.add_argument(name, action="append", **value("C", cost, type=number))
-    plotted = "also plot DET curves and ECE profiles: a pdf, png or tex file"
-    options.add_argument("--plot", **path("FILE", plotted))
-    shown = "print only these metrics, by their keys (as --format json prints them); default: all"
-    options.add_argument("--metrics", **value("KEY,...", shown, type=_keys))
-    formats = "csv: a row per system, variant and metric, rates as fractions; latex: booktabs"
-    printed = ["text", "csv", "json", "latex"]
-    add(options, "--format", choices=printed, type=_output_format, help=formats)
-
-
 def _output_format(text: str) -> str:
     """Tell the format of the output from those of scores."""
     if text in SCORE_FORMATS and text != "csv":
@@ -148,6 +65,78 @@ def _output_format(text: str) -> str:
 def _keys(text: str) -> list[str]:
     """Parse a list of metrics; repeated ones count once."""
     return list(dict.fromkeys(filter(None, text.split(","))))
+
+
+#: How scores and trial key are read.
+READING = {
+    "--trials": path("F", "trial key, if the scores have no labels"),
+    "--columns": value("COLUMN=NAME,...", _COLUMNS, type=_columns, default={}),
+    "--key-format": choice(tuple(KEY_FORMATS), "format of the trial key; default: detected"),
+    "--score-format": choice(list(SCORE_FORMATS), "format of the scores; default: detected"),
+    "--distance": flag("the scores are distances: negate them"),
+    "--log10": flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them"),
+}
+SCORES = path("F", "score file; - is stdin")
+_FILES = {
+    **READING,
+    "--ids": value("RULE,...", _IDS, type=_rules, default=()),
+    "--speakers": flag("also the EER of each enrolled speaker"),
+    "--versus": value("F", _VERSUS, action="append"),
+    "--enroll-utt2spk": path("F", "speakers of the enrolled utterances or models"),
+    "--p-target": value("P", _P_TARGET, action="append", type=number),
+    "--c-miss": value("C", _COST.format("miss"), action="append", type=number),
+    "--c-fa": value("C", _COST.format("false alarm"), action="append", type=number),
+    "--plot": path("FILE", "also plot DET curves and ECE profiles: a pdf, png or tex file"),
+    "--metrics": value("KEY,...", _METRICS, type=_keys),
+    "--format": choice(["text", "csv", "json", "latex"], _FORMAT, type=_output_format),
+}
+_SHARED = "variant bootstrap seed utt2spk allow-missing metric"
+VERBS: dict[str, Options] = {
+    "metrics": {
+        "example": "--scores scores --trials data/libri_test/trials --bootstrap 1000",
+        "shared": _SHARED,
+        "either": "--scores --target --counts",
+        "rules": (
+            ("nontarget", "target", "--nontarget goes with --target"),
+            ("target", "nontarget", "--target goes with --nontarget"),
+        ),
+        "--scores": value("F", _SEVERAL, action="append"),
+        "--target": path("NPY", "array of target scores, with --nontarget"),
+        "--counts": path("C", "counts of scores, by the verbs count and merge"),
+        "--nontarget": path("NPY", "array of nontarget scores"),
+        "--strongest": flag(_STRONGEST),
+        "--dialects": flag(_DIALECTS),
+        "--worst-case": flag(_WORST_CASE),
+        "--leave-out-self": flag("leave out trials of an utterance with itself"),
+        "--by": BY,
+        **_FILES,
+    },
+    "privacy-metrics": {
+        "example": "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000",
+        "shared": _SHARED,
+        "--scores": {**SCORES, "required": True},
+        **_FILES,
+    },
+}
+
+
+#: Options that need a score file, whose trials have names.
+_OF_FILES = (
+    "trials",
+    "key_format",
+    "score_format",
+    "utt2spk",
+    "enroll_utt2spk",
+    "allow_missing",
+    "speakers",
+    "versus",
+    "leave_out_self",
+    "columns",
+    "ids",
+)
+
+#: Options that print more than metrics.
+_BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
 
 
 def read_file(arguments: argparse.Namespace, path: Path) -> Trials:
@@ -241,11 +230,7 @@ def run_metrics(arguments: argparse.Namespace) -> int:
     if arguments.format in ("csv", "latex"):
         refuse_given(arguments, _BESIDE, "goes with --format text or json")
     if given.get("target") is None:
-        if given.get("nontarget") is not None:
-            arguments.usage_error("--nontarget goes with --target")
         return _run_on_file(arguments)
-    if arguments.nontarget is None:
-        arguments.usage_error("--target goes with --nontarget")
     refuse_given(arguments, (*_OF_FILES, "strongest", "by"), "goes with --scores")
     from ..metrics.evaluation import evaluate_variants
     from ..metrics.registry import registered
@@ -583,14 +568,6 @@ def _write_plot(
     plot = score_plot({name: of[variant] for name, of in evaluated.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
-
-
-def add_privacy_metrics(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one score file."""
-    parser.add_argument("--scores", required=True, **SCORES)
-    add_files(parser)
-    add(parser, *METRIC_OPTIONS)
-    add(parser, "--metric")
 
 
 run_privacy_metrics = run_metrics

@@ -20,7 +20,6 @@ from ..options import (
     flag,
     job,
     natural,
-    number,
     path,
     positive,
     replicates,
@@ -34,8 +33,16 @@ LOGGED = "PRIVACY_EVAL_LOGGED"
 #: Environment variables that set the number of threads of linear algebra libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
-#: A parser, or a group of options.
-Options = Any
+#: The options of a verb: settings by name (or names, separated by blanks), as `add_argument` takes
+#: them, or what differs from those of `SHARED`; beside them:
+#: `example` : str, a command line;
+#: `shared` : str, names of further options of `SHARED`;
+#: `kinds` : tuple of type, dataclasses of whose fields options are made;
+#: `either` : str, names of options of which exactly one is required;
+#: `rules` : of (option, other, text): an option, one that it needs or, after `!`, excludes, and
+#: what is said otherwise.
+Options = dict[str, Any]
+_ABOUT = {"example", "shared", "kinds", "either", "rules"}
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -154,23 +161,25 @@ SHARED: dict[str, dict[str, Any]] = {
     ),
 }
 
-#: Options of a verb that can run in parallel jobs.
-JOBS = ("--nj", "--cmd", "--log-dir", "--job")
 
-#: Options for computing the metrics of a condition.
-METRIC_OPTIONS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
+def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
+    """Add the options of a verb to a parser."""
+    either = options.get("either", "").split()
+    group = parser.add_mutually_exclusive_group(required=True) if either else parser
+    own = {n: SHARED.get(n, {}) | one for n, one in options.items() if n not in _ABOUT}
+    of_kinds = {n: one for kind in options.get("kinds", ()) for n, one in described(kind).items()}
+    shared = {f"--{n}": SHARED[f"--{n}"] for n in options.get("shared", "").split()}
+    for name, settings in {**own, **of_kinds, **shared}.items():
+        to: Any = group if name in either else parser
+        to.add_argument(*name.split(), **settings)
 
 
-def add(options: Options, *names: str, **changes: Any) -> None:
-    """Add shared options, with the `changes` of this verb."""
-    for name in names:
-        options.add_argument(name, **{**SHARED[name], **changes})
-
-
-def add_kind(parser: Options, *kinds: type) -> None:
-    """Add the options that are fields of dataclasses."""
-    for name, settings in (one for kind in kinds for one in described(kind).items()):
-        parser.add_argument(name, **settings)
+def check_rules(options: Options, arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    given = vars(arguments)
+    for option, other, text in options.get("rules", ()):
+        if given[option] and bool(given[other.lstrip("!")]) == other.startswith("!"):
+            raise UsageError(text)
 
 
 def use_one_thread() -> None:
@@ -185,56 +194,6 @@ def output_folder(arguments: argparse.Namespace) -> Path:
     out: Path = arguments.tree / arguments.out if arguments.out else results / "privacy_eval"
     refuse_symlinks_below(out, results)
     return out
-
-
-def add_tree(options: Options) -> None:
-    """Add the options for a tree, its results, systems and outputs."""
-    add(options, "--config", "--tree", "--system", "--keys")
-    several = "suffix of anonymized data sets; may be repeated"
-    add(options, "--anon-suffix", action="append", help=several)
-    add(options, "--results", required=True)
-    add(options, "--conf", default="vpc2020")
-    add(options, "--allow-outside", "--out")
-
-
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Add the options for results, their protocol, and published results to compare with."""
-    results = path("results.json", "default: published results alone")
-    parser.add_argument("--results", nargs="+", action="extend", **results)
-    add(parser, "--config", "--confirm")
-    add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
-    add(parser, "--published")
-    variants = choice(["challenge", "exact"], "of the metrics shown; default: the protocol's")
-    parser.add_argument("--variant", **variants)
-    systems = "show only this system; several, in this order, by repeating the option"
-    parser.add_argument("--system", **value("NAME", systems, action="append"))
-    strongest = "rank systems, and draw the plane, by the strongest attacker that was tried"
-    parser.add_argument("--by-strongest", **flag(strongest))
-    utility = "utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ..."
-    parser.add_argument("--utility", **value("KEY,...", utility))
-    tables = path("FILE.yaml", "tables of one's own, see docs/extending.md; may be repeated")
-    parser.add_argument("--tables", action="append", default=[], **tables)
-    parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
-
-
-def add_data(parser: Options) -> None:
-    """Add the data folder of the audio."""
-    parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
-    base = "base folder of relative paths in wav.scp; default: . or else the data folder"
-    add(parser, "--scp-base", help=base)
-    add(parser, "--allow-pipes", "--allow-outside")
-
-
-def add_features(parser: Options) -> None:
-    """Add the data folder and the options of feature extraction."""
-    add_data(parser)
-    add(parser, "--allow-missing")
-    default = "Kaldi's option file; default: the challenge's options"
-    parser.add_argument("--mfcc-config", **path("FILE", default))
-    parser.add_argument("--vad-config", **path("FILE", default))
-    dither = "standard deviation of noise added to the samples; default: 0, or that of the file"
-    parser.add_argument("--dither", **value("X", dither, type=number))
-    add(parser, "--seed", help="seed of the dither; default: 0")
 
 
 def progress() -> Callable[[int, int, str], None] | None:

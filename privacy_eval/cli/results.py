@@ -9,49 +9,126 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..choices import FIGURE_FORMATS
+from ..choices import FIGURE_FORMATS, VARIANTS
 from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
 from ..options import choice, fill, flag, path, value
-from .options import JOBS, add, add_results, beginnings, log, print_json
+from .options import Options, beginnings, log, print_json
 
 if TYPE_CHECKING:
     from ..numbers.report_sources import ReportSources
     from ..report.figures.drawing import Drawing
     from ..report.tables_and_report import TableOptions
 
-#: An example of each verb.
-EXAMPLES = {
-    "tables": "--results results.json --published vpc2020 --out tables",
-    "figures": "--results results.json --out figures --format png",
-    "report": "--results results.json --figures figures --published vpc2020 --out report.html",
-    "import": "results.txt --system B1 --conf vpc2020 --out results.json",
-    "export": "results.json --system B1 --out results.txt",
-    "gate": "--policy policy.yaml exp/results.json --junit gate.xml",
-}
-
 FORMATS = ("latex", "markdown", "text", "csv")
 #: Names of further formats of files.
 _FURTHER = {"md": "markdown", "txt": "text", "csv": "csv"}
 
-
-def add_tables(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_results(parser)
-    parser.add_argument("--out", **path("DIR", "default: to stdout"))
-    add(parser, "--table-style")
-    parser.add_argument("--format", choices=FORMATS, help="on stdout; default: text")
-    further = "in files also md, txt, csv, beside LaTeX and tables.csv with all cells"
-    parser.add_argument("--formats", default=(), **value("LIST", further, type=_formats))
-    ranked = value("METRIC", "metric of the ranking, named as in results.csv (default: eer)")
-    parser.add_argument("--rank-by", default="eer", **ranked)
-    attack = value("ID", "attack model of the ranking; default: the one that the protocol averages")
-    parser.add_argument("--attack-model", **attack)
+_RESULTS = "default: published results alone"
+_SYSTEM = "show only this system; several, in this order, by repeating the option"
+_BY_STRONGEST = "rank systems, and draw the plane, by the strongest attacker that was tried"
+_UTILITY = "utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ..."
+_TABLES = "tables of one's own, see docs/extending.md; may be repeated"
+_FORMATS = "in files also md, txt, csv, beside LaTeX and tables.csv with all cells"
+_RANK_BY = "metric of the ranking, named as in results.csv (default: eer)"
+_ATTACK_MODEL = "attack model of the ranking; default: the one that the protocol averages"
+_STATEMENT = "one or two pages for a data protection impact assessment instead (.html or .md)"
+_EVIDENCE = "with --statement: JSON of attributes, identification --sentences or metrics --by"
+_PUBLIC = "a report to publish, without the folders and paths that results were made from"
+_DATE = "line below the title, such as the date of the results"
+_RESULTS_TXT = (
+    "results.txt, result_for_rank*, RESULTS_summary_*, results*.csv or results_folds*.csv"
+)
+_ALSO = "another file, with its attack model or folder, e.g. .orig=FILE"
+_MODELS = "attack model of a file, or of its blocks in order, or .orig"
 
 
 def _formats(text: str) -> tuple[str, ...]:
     if unknown := [name for name in text.split(",") if name and name not in _FURTHER]:
         raise argparse.ArgumentTypeError(f"no format {unknown[0]!r}, only {', '.join(_FURTHER)}")
     return tuple(_FURTHER[name] for name in text.split(",") if name)
+
+
+def _named_file(text: str) -> tuple[str, Path]:
+    models, equals, path = text.partition("=")
+    if not (models and equals and path):
+        raise argparse.ArgumentTypeError(f"expected MODEL=FILE, not {text!r}")
+    return models, Path(path)
+
+
+#: Results, their protocol, and published results to compare with.
+_SHOWN = {
+    "--results": path("results.json", _RESULTS, nargs="+", action="extend"),
+    "--conf": {"help": "default: the protocol of the results, or vpc2020"},
+    "--variant": choice(VARIANTS, "of the metrics shown; default: the protocol's", default=None),
+    "--system": {"help": _SYSTEM, "action": "append"},
+    "--by-strongest": flag(_BY_STRONGEST),
+    "--utility": value("KEY,...", _UTILITY),
+    "--tables": path("FILE.yaml", _TABLES, action="append", default=[]),
+}
+VERBS: dict[str, Options] = {
+    "tables": {
+        "example": "--results results.json --published vpc2020 --out tables",
+        "shared": "config confirm published table-style",
+        **_SHOWN,
+        "--out": {"metavar": "DIR", "help": "default: to stdout"},
+        "--format": choice(FORMATS, "on stdout; default: text", default=None),
+        "--formats": value("LIST", _FORMATS, type=_formats, default=()),
+        "--rank-by": value("METRIC", _RANK_BY, default="eer"),
+        "--attack-model": value("ID", _ATTACK_MODEL),
+    },
+    "figures": {
+        "example": "--results results.json --out figures --format png",
+        "shared": "config confirm published all-figures conventional whiskers nj cmd log-dir job",
+        **_SHOWN,
+        "--out": path("DIR", required=True),
+        "--format": {
+            **choice(FIGURE_FORMATS, "default: all; may be repeated", default=None),
+            "action": "append",
+        },
+    },
+    "report": {
+        "example": "--results results.json --figures figures --published vpc2020 --out report.html",
+        "shared": "config confirm published",
+        "rules": (("evidence", "statement", "--evidence goes with --statement"),),
+        **_SHOWN,
+        "--figures": path("DIR", "folder written by the verb figures"),
+        "--listening": path("DIR", "folder written by the verb listening"),
+        "--out": path("report.html", required=True),
+        "--statement": flag(_STATEMENT),
+        "--evidence": path("JSON", _EVIDENCE, action="append", default=[]),
+        "--public": flag(_PUBLIC),
+        "--title": value("TEXT", "title of the report", default=""),
+        "--date": value("TEXT", _DATE, default=""),
+        "--sentence": value("TEXT", "sentence below the title", default=""),
+    },
+    "import": {
+        "example": "results.txt --system B1 --conf vpc2020 --out results.json",
+        "shared": "anon-suffix confirm",
+        "results_txt": path("FILE", _RESULTS_TXT),
+        "--system": {"help": "name of the system", "required": True},
+        "--conf": {"default": "vpc2020"},
+        "--also": value("MODEL=FILE", _ALSO, action="append", default=[], type=_named_file),
+        "--attack-model --results-folder": value("MODEL,..", _MODELS),
+        "--out": path("results.json", required=True),
+    },
+    "export": {
+        "example": "results.json --system B1 --out results.txt",
+        "results": path("results.json"),
+        "--format": choice(["results.txt", "csv", "averages"], default="results.txt"),
+        "--system": {"help": "default: the only one"},
+        "--results-folder": value("SUFFIX", "results folder of the protocol", default=""),
+        "--out": {"metavar": "FILE", "help": "default: stdout"},
+    },
+    "gate": {
+        "example": "--policy policy.yaml exp/results.json --junit gate.xml",
+        "shared": "confirm format",
+        "results": path("results.json"),
+        "--policy": path("FILE", "rules, a YAML file", required=True),
+        "--system": {"help": "judge only this system; default: all of them"},
+        "--junit": path("FILE", "write JUnit XML for a build server"),
+        "--markdown": path("FILE", "write a summary in Markdown"),
+    },
+}
 
 
 def run_tables(arguments: argparse.Namespace) -> int:
@@ -91,15 +168,6 @@ def _print_tables(sources: ReportSources, options: TableOptions, form: str) -> i
     return 0
 
 
-def add_figures(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_results(parser)
-    parser.add_argument("--out", required=True, **path("DIR"))
-    formats = choice(FIGURE_FORMATS, "default: all; may be repeated")
-    parser.add_argument("--format", action="append", **formats)
-    add(parser, "--all-figures", "--conventional", "--whiskers", *JOBS)
-
-
 def run_figures(arguments: argparse.Namespace) -> int:
     from ..report.figure_folder import figures_source
     from ..report.figures import all_figures, write_figures
@@ -135,34 +203,12 @@ def run_figures(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_results(parser)
-    parser.add_argument("--figures", **path("DIR", "folder written by the verb figures"))
-    parser.add_argument("--listening", **path("DIR", "folder written by the verb listening"))
-    parser.add_argument("--out", required=True, **path("report.html"))
-    statement = "one or two pages for a data protection impact assessment instead (.html or .md)"
-    parser.add_argument("--statement", **flag(statement))
-    evidence = "with --statement: JSON of attributes, identification --sentences or metrics --by"
-    parser.add_argument("--evidence", **path("JSON", evidence, action="append", default=[]))
-    public = "a report to publish, without the folders and paths that results were made from"
-    parser.add_argument("--public", **flag(public))
-    for name, what in (
-        ("title", "title of the report"),
-        ("date", "line below the title, such as the date of the results"),
-        ("sentence", "sentence below the title"),
-    ):
-        parser.add_argument(f"--{name}", **value("TEXT", what, default=""))
-
-
 def run_report(arguments: argparse.Namespace) -> int:
     from ..report.tables_and_report import Publication, report_product
     from .inputs import report_sources, write_products
 
     if arguments.statement:
         return _statement(arguments)
-    if arguments.evidence:
-        raise UsageError("--evidence goes with --statement")
     insert = None
     if arguments.listening:
         from ..listening.report import listening_insert
@@ -212,20 +258,6 @@ def _statement(arguments: argparse.Namespace) -> int:
     write_text(arguments.out, compose(title, parts))
     print(arguments.out)
     return 0
-
-
-def add_import(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    what = "results.txt, result_for_rank*, RESULTS_summary_*, results*.csv or results_folds*.csv"
-    parser.add_argument("results_txt", **path("FILE", what))
-    add(parser, "--system", required=True, help="name of the system")
-    add(parser, "--conf", default="vpc2020")
-    add(parser, "--anon-suffix", "--confirm")
-    also = value("MODEL=FILE", "another file, with its attack model or folder, e.g. .orig=FILE")
-    parser.add_argument("--also", action="append", default=[], type=_named_file, **also)
-    model = value("MODEL,..", "attack model of a file, or of its blocks in order, or .orig")
-    parser.add_argument("--attack-model", "--results-folder", **model)
-    parser.add_argument("--out", required=True, **path("results.json"))
 
 
 def run_import(arguments: argparse.Namespace) -> int:
@@ -282,24 +314,6 @@ def run_import(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _named_file(text: str) -> tuple[str, Path]:
-    models, equals, path = text.partition("=")
-    if not (models and equals and path):
-        raise argparse.ArgumentTypeError(f"expected MODEL=FILE, not {text!r}")
-    return models, Path(path)
-
-
-def add_export(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("results", **path("results.json"))
-    formats = ["results.txt", "csv", "averages"]
-    parser.add_argument("--format", choices=formats, default="results.txt")
-    add(parser, "--system", help="default: the only one")
-    folder = value("SUFFIX", "results folder of the protocol", default="")
-    parser.add_argument("--results-folder", **folder)
-    parser.add_argument("--out", **path("FILE", "default: stdout"))
-
-
 def run_export(arguments: argparse.Namespace) -> int:
     from ..io.files import write_text
     from ..numbers.challenge_averages import challenge_averages, summary_text
@@ -344,17 +358,6 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 #: Exit codes by decision; 2 also for an unreadable policy or results, and wrong usage.
 EXIT = {"PASS": 0, "FAIL": 1, "ERROR": 2, "UNDECIDED": 3}
-
-
-def add_gate(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("results", **path("results.json"))
-    parser.add_argument("--policy", required=True, **path("FILE", "rules, a YAML file"))
-    add(parser, "--confirm")
-    add(parser, "--system", help="judge only this system; default: all of them")
-    parser.add_argument("--junit", **path("FILE", "write JUnit XML for a build server"))
-    parser.add_argument("--markdown", **path("FILE", "write a summary in Markdown"))
-    add(parser, "--format")
 
 
 def run_gate(arguments: argparse.Namespace) -> int:

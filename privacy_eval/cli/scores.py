@@ -11,7 +11,7 @@ from ..choices import ALIGNMENTS, FOLDS, LEAST_FOLDS, VARIANTS
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, located
 from ..options import choice, flag, path, positive, value
 from . import metrics
-from .options import add, log, refuse_given
+from .options import Options, log, refuse_given
 
 if TYPE_CHECKING:
     from ..asv.enrollment import Enrollment
@@ -21,60 +21,101 @@ if TYPE_CHECKING:
     from ..io.scp import Vectors
     from ..metrics.trials import Trials
 
-#: An example of each verb.
-EXAMPLES = {
-    "asv-scores": (
-        "--backend cosine --enroll-vectors e.scp --spk2utt spk2utt --trial-vectors t.scp "
-        "--trials trials --out scores"
-    ),
-    "text-scores": (
-        "--enrollment data/libri_test_enrolls --trial data/libri_test_trials_f "
-        "--trials data/libri_test_trials_f/trials --out words_f"
-    ),
-    "fuse-scores": (
-        "--scores voice --scores words --trials data/libri_test_trials/trials "
-        "--utt2spk data/libri_test_trials/utt2spk --out fused"
-    ),
-    "count": "--scores scores.1 --trials trials --out counts.1",
-    "merge": "counts.1 counts.2 counts.3 --out counts",
-    "zebra": "--scores scores --trials trials --label 'LibriSpeech, B1' --export pdf",
+_ALIGN = "map enrollment to trial vectors of unit length, as learnt from pairs"
+_STANDARDIZE = "each side by the vectors of its listed utterances: mean 0, deviation 1"
+_CROPS = (
+    "vectors of crops of training speech: compare by the discriminant learnt from them; repeatable"
+)
+_ENROLLED = "data folder with text and spk2utt, and enrolls if only these are enrolled"
+_JOINED = (
+    "join L utterances of a session (the id without its last part); their trials go to OUT.trials, "
+    "their members to OUT.joined"
+)
+_FUSED = "scores of an attacker; to be repeated"
+_FOLDS = f"of speakers, who are never scored by a model that was trained on them; default: {FOLDS}"
+_OF_PARTS = "trial key, if the scores have no labels; it may list the trials of all parts"
+_BITS = "leading bits of a float32 that are counted apart; 32: exact (default)"
+_COUNTS = "files of `count`, or of the jobs of `identification`"
+_VARIANT = "challenge: the toolkit's numbers (default); exact: the paper's"
+
+VERBS: dict[str, Options] = {
+    "asv-scores": {
+        "example": "--backend cosine --enroll-vectors e.scp --spk2utt spk2utt "
+        "--trial-vectors t.scp --trials trials --out scores",
+        "shared": "model backend scp-base allow-missing allow-pipes allow-outside",
+        "--enroll-vectors": path("SCP", required=True),
+        "--spk2utt": path("F", "of the enrollment", required=True),
+        "--enrolls": path("F", "enroll only these utterances"),
+        "--trial-vectors": path("SCP", required=True),
+        "--trials": path("F", "trial list or key", required=True),
+        "--out": {"help": "score file", "required": True},
+        "--align": choice(ALIGNMENTS, _ALIGN),
+        "--align-from": path("SCP", "original vectors of training speech"),
+        "--align-to": path("SCP", "anonymized vectors of the same utterances"),
+        "--cohort": path("SCP", "original vectors for S-norm, or AS-norm by --top"),
+        "--cohort-anonymized": path("SCP", "anonymized vectors for it"),
+        "--cohort-spk2utt": path("F", "of both"),
+        "--top": value("N", "normalize by the N largest scores with the cohort", type=positive),
+        "--standardize": flag(_STANDARDIZE),
+        "--lda": path("SCP", _CROPS, action="append", default=[]),
+        "--lda-utt2spk": path("F", "speakers of all crops"),
+        "--lda-dim": {"metavar": "K", "help": "at most"},
+        "--lda-ridge": value("R", "of --lda: default 0.1", type=float),
+    },
+    "text-scores": {
+        "example": "--enrollment data/libri_test_enrolls --trial data/libri_test_trials_f "
+        "--trials data/libri_test_trials_f/trials --out words_f",
+        "--enrollment": path("DIR", _ENROLLED, required=True),
+        "--trial": path("DIR", "data folder with text", required=True),
+        "--trials": path("F", "trial list or key", required=True),
+        "--utterances": value("L", _JOINED, type=positive),
+        "--out": {"metavar": "F", "help": "score file", "required": True},
+    },
+    "fuse-scores": {
+        "example": "--scores voice --scores words --trials data/libri_test_trials/trials "
+        "--utt2spk data/libri_test_trials/utt2spk --out fused",
+        "--scores": path("F", _FUSED, action="append", required=True),
+        "--trials": path("F", "trial key", required=True),
+        "--utt2spk": {"required": True},
+        "--folds": value("N", _FOLDS, type=positive, default=FOLDS),
+        "--out": {"metavar": "F", "help": "score file", "required": True},
+    },
+    "count": {
+        "example": "--scores scores.1 --trials trials --out counts.1",
+        "--scores": {**metrics.SCORES, "required": True},
+        **metrics.READING,
+        "--trials": path("F", _OF_PARTS),
+        "--bits": {
+            **choice([], _BITS),
+            "choices": (16, 20, 24, 32),
+            "type": int,
+            "default": 32,
+        },
+        "--out": {"metavar": "C", "help": "file of counts to write", "required": True},
+    },
+    "merge": {
+        "example": "counts.1 counts.2 counts.3 --out counts",
+        "counts": path("C", _COUNTS, nargs="+"),
+        "--out": {"metavar": "C", "help": "file of the same kind to write", "required": True},
+    },
+    "zebra": {
+        "example": "--scores scores --trials trials --label 'LibriSpeech, B1' --export pdf",
+        "-s --scores": path("F", required=True),
+        "-k --trials --key": path("F", "trial key", required=True),
+        "-l --label": {"default": "ZEBRA profile", "help": "default: %(default)s"},
+        "-p --plot": flag("show the profile in a window"),
+        "-e --export": choice(["tex", "pdf", "png"], "write the profile as ZEBRA-LABEL.EXT, here"),
+        "-t --tags": path("YAML", "user-defined categories, such as `A: 0`, one per line"),
+        "--variant": choice(VARIANTS, _VARIANT, default="challenge"),
+    },
 }
+
 
 _PAIRS = ("align_from", "align_to")
 
 _LDA = ("lda_utt2spk", "lda_dim", "lda_ridge")
 
 _COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
-
-
-def add_asv_scores(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one trial list."""
-    add(parser, "--out", required=True, help="score file")
-    add(parser, "--allow-missing", "--allow-pipes", "--allow-outside")
-    add(parser, "--model", "--backend", "--scp-base")
-    parser.add_argument("--enroll-vectors", required=True, **path("SCP"))
-    parser.add_argument("--spk2utt", required=True, **path("F", "of the enrollment"))
-    parser.add_argument("--enrolls", **path("F", "enroll only these utterances"))
-    parser.add_argument("--trial-vectors", required=True, **path("SCP"))
-    parser.add_argument("--trials", required=True, **path("F", "trial list or key"))
-    aligned = "map enrollment to trial vectors of unit length, as learnt from pairs"
-    parser.add_argument("--align", **choice(ALIGNMENTS, aligned))
-    parser.add_argument("--align-from", **path("SCP", "original vectors of training speech"))
-    parser.add_argument("--align-to", **path("SCP", "anonymized vectors of the same utterances"))
-    parser.add_argument(
-        "--cohort", **path("SCP", "original vectors for S-norm, or AS-norm by --top")
-    )
-    parser.add_argument("--cohort-anonymized", **path("SCP", "anonymized vectors for it"))
-    parser.add_argument("--cohort-spk2utt", **path("F", "of both"))
-    top = "normalize by the N largest scores with the cohort"
-    parser.add_argument("--top", **value("N", top, type=positive))
-    alone = "each side by the vectors of its listed utterances: mean 0, deviation 1"
-    parser.add_argument("--standardize", **flag(alone))
-    crops = "vectors of crops of training speech: compare by the discriminant learnt from them"
-    parser.add_argument("--lda", action="append", default=[], **path("SCP", f"{crops}; repeatable"))
-    parser.add_argument("--lda-utt2spk", **path("F", "speakers of all crops"))
-    parser.add_argument("--lda-dim", **value("K", "at most", type=positive))
-    parser.add_argument("--lda-ridge", **value("R", "of --lda: default 0.1", type=float))
 
 
 def run_asv_scores(arguments: argparse.Namespace) -> int:
@@ -245,20 +286,6 @@ def _refuse_shared(
     refuse_shared(path, training, enrollment.members, trials.utterance.used)
 
 
-def add_text_scores(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    enrolled = "data folder with text and spk2utt, and enrolls if only these are enrolled"
-    parser.add_argument("--enrollment", required=True, **path("DIR", enrolled))
-    parser.add_argument("--trial", required=True, **path("DIR", "data folder with text"))
-    parser.add_argument("--trials", required=True, **path("F", "trial list or key"))
-    joined = (
-        "join L utterances of a session (the id without its last part); their trials go to "
-        "OUT.trials, their members to OUT.joined"
-    )
-    parser.add_argument("--utterances", **value("L", joined, type=positive))
-    parser.add_argument("--out", required=True, **path("F", "score file"))
-
-
 def run_text_scores(arguments: argparse.Namespace) -> int:
     """Score the trials; log what the scores do not say."""
     from ..asv.enrollment import load_enrollment
@@ -351,19 +378,6 @@ def _log_overlap(
         )
 
 
-def add_fuse_scores(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    scores = path("F", "scores of an attacker; to be repeated", action="append", required=True)
-    parser.add_argument("--scores", **scores)
-    parser.add_argument("--trials", required=True, **path("F", "trial key"))
-    add(parser, "--utt2spk", required=True)
-    folds = (
-        f"of speakers, who are never scored by a model that was trained on them; default: {FOLDS}"
-    )
-    parser.add_argument("--folds", **value("N", folds, type=positive, default=FOLDS))
-    parser.add_argument("--out", required=True, **path("F", "score file"))
-
-
 def run_fuse_scores(arguments: argparse.Namespace) -> int:
     from ..attackers.fusion import fuse_scores
     from ..io.files import write_text
@@ -382,16 +396,6 @@ def run_fuse_scores(arguments: argparse.Namespace) -> int:
         fused = fuse_scores(table, trials.is_target, *speakers, folds=folds, attackers=names)
     write_text(arguments.out, format_scores(trials.with_columns(score=fused)))
     return 0
-
-
-def add_count(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("--scores", required=True, **metrics.SCORES)
-    trials = "trial key, if the scores have no labels; it may list the trials of all parts"
-    metrics.add_scores(parser, trials)
-    bits = "leading bits of a float32 that are counted apart; 32: exact (default)"
-    parser.add_argument("--bits", type=int, **choice((16, 20, 24, 32), bits, default=32))  # type: ignore[arg-type]
-    parser.add_argument("--out", required=True, **path("C", "file of counts to write"))
 
 
 def run_count(arguments: argparse.Namespace) -> int:
@@ -416,13 +420,6 @@ def log_counts(out: Path, n_target: int, n_nontarget: int, missing: int) -> None
     log(f"privacy-eval: {out}: {n_target} target and {n_nontarget} nontarget scores")
     if missing:
         log(f"privacy-eval: {counted(missing, 'trial')} of the list without a score so far")
-
-
-def add_merge(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    files = "files of `count`, or of the jobs of `identification`"
-    parser.add_argument("counts", nargs="+", **path("C", files))
-    parser.add_argument("--out", required=True, **path("C", "file of the same kind to write"))
 
 
 def run_merge(arguments: argparse.Namespace) -> int:
@@ -451,21 +448,6 @@ def _ranks(arguments: argparse.Namespace) -> int:
     write_ranks(arguments.out, ranks)
     log_ranks(arguments.out, ranks)
     return 0
-
-
-def add_zebra(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the toolkit's `zero_evidence.py`."""
-    parser.add_argument("-s", "--scores", required=True, **path("F"))
-    parser.add_argument("-k", "--trials", "--key", required=True, **path("F", "trial key"))
-    parser.add_argument("-l", "--label", default="ZEBRA profile", help="default: %(default)s")
-    parser.add_argument("-p", "--plot", **flag("show the profile in a window"))
-    formats = ["tex", "pdf", "png"]
-    exported = "write the profile as ZEBRA-LABEL.EXT, here"
-    parser.add_argument("-e", "--export", choices=formats, help=exported)
-    tags = path("YAML", "user-defined categories, such as `A: 0`, one per line")
-    parser.add_argument("-t", "--tags", **tags)
-    variants = "challenge: the toolkit's numbers (default); exact: the paper's"
-    add(parser, "--variant", choices=VARIANTS, default="challenge", help=variants)
 
 
 def run_zebra(arguments: argparse.Namespace) -> int:

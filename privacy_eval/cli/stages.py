@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from ..options import choice, flag, path, value
 from ..stages.options import (
@@ -19,7 +17,7 @@ from ..stages.options import (
 from ..stages.recipe import STAGES as RECIPE
 from ..stages.recipe import stage_number
 from .config import option_names
-from .options import SHARED, HelpFormatter, add_kind, add_tree, folder_command
+from .options import HelpFormatter, Options, folder_command
 
 _AUDIO = "also audit the anonymized audio: faults, duplicates, tags, original speech still in it"
 _AUDITED = (
@@ -39,101 +37,86 @@ _ALLOWED = "exit 0 even if something cannot be evaluated; accept trials without 
 _ROWS = "csv, json: a row per team and problem; default: text"
 _NAMES = "name speakers who are not of a challenge's data, instead of S1, S2, ..."
 
+_SUFFIXES = "suffix of anonymized data sets; may be repeated"
+
 _JOBS = "nj cmd log-dir job isolate details"
+_READ = f"allow-missing allow-pipes {_JOBS}"
 
 
-@dataclass(frozen=True)
-class StageVerb:
-    """The options of a stage beside those of its tree, and rules for them.
-
-    Attributes
-    ----------
-    shared : str
-        Names of options that several verbs have.
-    own : mapping
-        Options of this stage, or what differs in it, as `add_argument` takes them.
-    kinds : tuple of type
-        Dataclasses of options.
-    rules : tuple of (str, str, str)
-        An option, one that it needs or excludes, and what is said otherwise; `!` before the second
-        one: they exclude each other.
-    """
-
-    shared: str
-    own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    kinds: tuple[type, ...] = ()
-    rules: tuple[tuple[str, str, str], ...] = ()
-
-
-STAGES: dict[str, StageVerb] = {
-    "data": StageVerb(""),
-    "check": StageVerb(
-        "allow-missing details confirm quick audio audio-table nj format",
-        {
-            "allow-missing": {"help": _ALLOWED},
-            "quick": flag("do not read score files (about 1 s per 10^6 trials)"),
-            "audio": flag(_AUDIO),
-            "audio-table": path("CSV", "where to write what --audio found, a row per utterance"),
-            "nj": {"help": "processes of --audio; default: 1"},
-            "format": choice(["text", "csv", "json"], _ROWS),
-        },
-        rules=(("audio_table", "audio", "--audio-table goes with --audio"),),
-    ),
-    "train-backend": StageVerb("allow-pipes lda-dim details"),
-    "subsets": StageVerb(
-        "details anonymized",
-        {"anonymized": flag("subsets of anonymized speech (default: original)")},
-    ),
-    "anonymize": StageVerb(
-        f"allow-pipes attackers {_JOBS} anonymizer",
-        {"anonymizer": value("NAME", _ANONYMIZER)},
-        (McAdamsOptions,),
-    ),
-    "xvectors": StageVerb(
-        f"allow-pipes allow-missing {_JOBS} attackers extractor encoder front-end cache",
-        {"extractor": value("NAME", _EXTRACTOR, type=folder_command("kaldi"))},
-        rules=(
+#: The options of a tree, its results, systems and outputs, which all stages have.
+TREE: Options = {
+    "shared": "config tree system keys allow-outside out",
+    "--results": {"required": True},
+    "--conf": {"default": "vpc2020"},
+    "--anon-suffix": {"action": "append", "help": _SUFFIXES},
+}
+STAGES: dict[str, Options] = {
+    "data": {},
+    "check": {
+        "shared": "details confirm",
+        "rules": (("audio_table", "audio", "--audio-table goes with --audio"),),
+        "--allow-missing": {"help": _ALLOWED},
+        "--quick": flag("do not read score files (about 1 s per 10^6 trials)"),
+        "--audio": flag(_AUDIO),
+        "--audio-table": path("CSV", "where to write what --audio found, a row per utterance"),
+        "--nj": {"help": "processes of --audio; default: 1"},
+        "--format": choice(["text", "csv", "json"], _ROWS),
+    },
+    "train-backend": {
+        "shared": "lda-dim allow-pipes details",
+    },
+    "subsets": {
+        "shared": "details",
+        "--anonymized": flag("subsets of anonymized speech (default: original)"),
+    },
+    "anonymize": {
+        "shared": f"attackers allow-pipes {_JOBS}",
+        "kinds": (McAdamsOptions,),
+        "--anonymizer": value("NAME", _ANONYMIZER),
+    },
+    "xvectors": {
+        "shared": f"encoder front-end cache attackers {_READ}",
+        "rules": (
             ("front_end", "encoder", "--front-end needs --encoder FILE.onnx"),
             ("extractor", "!encoder", "--extractor and --encoder exclude each other"),
         ),
-    ),
-    "asv-scores": StageVerb(f"allow-missing allow-pipes {_JOBS} attackers"),
-    "recognize": StageVerb(f"allow-pipes allow-missing {_JOBS} recognizer"),
-    "privacy-metrics": StageVerb(f"{_JOBS} bootstrap seed utt2spk allow-missing metric"),
-    "measures": StageVerb(
-        f"allow-pipes allow-missing {_JOBS} bootstrap seed cache audio",
-        {"audio": choice(["true", "false"], _AUDITED)},
-        (MeasureOptions,),
-    ),
-    "similarity": StageVerb(f"allow-missing allow-pipes {_JOBS}"),
-    "identification": StageVerb(
-        f"allow-missing allow-pipes {_JOBS} bootstrap seed",
-        kinds=(GalleryOptions, AmountOptions),
-    ),
-    "attributes": StageVerb(
-        f"allow-missing allow-pipes {_JOBS} seed attribute",
-        {"attribute": value("FILE:COLUMN", _ATTRIBUTE, action="append", default=[])},
-        (AttributeOptions,),
-    ),
-    "collect": StageVerb("allow-missing confirm speaker-names", {"speaker-names": flag(_NAMES)}),
+        "--extractor": value("NAME", _EXTRACTOR, type=folder_command("kaldi")),
+    },
+    "asv-scores": {
+        "shared": f"attackers {_READ}",
+    },
+    "recognize": {
+        "shared": f"recognizer {_READ}",
+    },
+    "privacy-metrics": {
+        "shared": f"bootstrap seed utt2spk metric allow-missing {_JOBS}",
+    },
+    "measures": {
+        "shared": f"bootstrap seed cache {_READ}",
+        "kinds": (MeasureOptions,),
+        "--audio": choice(["true", "false"], _AUDITED),
+    },
+    "similarity": {
+        "shared": _READ,
+    },
+    "identification": {
+        "shared": f"bootstrap seed {_READ}",
+        "kinds": (GalleryOptions, AmountOptions),
+    },
+    "attributes": {
+        "shared": f"seed {_READ}",
+        "kinds": (AttributeOptions,),
+        "--attribute": value("FILE:COLUMN", _ATTRIBUTE, action="append", default=[]),
+    },
+    "collect": {
+        "shared": "confirm allow-missing",
+        "--speaker-names": flag(_NAMES),
+    },
 }
 
 
-def add_stage_options(parser: argparse.ArgumentParser, name: str) -> None:
-    """Add the options of a stage."""
-    stage = STAGES[name]
-    add_tree(parser)
-    for one in stage.shared.split():
-        parser.add_argument(f"--{one}", **{**SHARED.get(f"--{one}", {}), **stage.own.get(one, {})})
-    add_kind(parser, *stage.kinds)
-
-
 def run_stage(arguments: argparse.Namespace) -> int:
-    """Run a stage, once its options are known to go together."""
-    given = vars(arguments)
-    for option, other, text in STAGES[arguments.verb].rules:
-        if given[option] and bool(given[other.lstrip("!")]) == other.startswith("!"):
-            arguments.usage_error(text)
+    """Run a stage over a tree."""
     runs = vars(importlib.import_module(".stage_runs", __package__))
     code: int = runs[arguments.verb.replace("-", "_")](arguments)
     return code

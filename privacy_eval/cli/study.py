@@ -8,35 +8,34 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
 from ..options import path, value
-from .options import JOBS, add
+from .options import Options
 
 if TYPE_CHECKING:
     from ..io.user_metrics import UserMetric
     from ..study.protocol import StudyProtocol
     from ..study.tasks import Task
 
-#: An example of each verb.
-EXAMPLES = {
-    "study": "--out study --seed 1",
-    "study-report": "--out study --seed 1",
+_CONF = "the study: metric_study (default), or a YAML file"
+
+_STUDY = {
+    "--out": path("DIR", required=True),
+    "--conf": {"help": _CONF, "default": "metric_study"},
+    "--seed": {"help": "random seed, instead of the study's", "default": None},
+    "--tree": {"help": "attack the original speech of this tree", "default": None},
+    "--tree-conf": value("FILE", "protocol of the tree", default="vpc2020"),
+    "--metric": {"dest": "metric"},
 }
-
-
-def add_study(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_shared(parser)
-    add(parser, *JOBS)
-
-
-def add_shared(parser: argparse.ArgumentParser) -> None:
-    """Add the options of both verbs of a study."""
-    parser.add_argument("--out", required=True, **path("DIR"))
-    study = "the study: metric_study (default), or a YAML file"
-    add(parser, "--conf", default="metric_study", help=study)
-    add(parser, "--seed", default=None, help="random seed, instead of the study's")
-    add(parser, "--tree", default=None, help="attack the original speech of this tree")
-    parser.add_argument("--tree-conf", **value("FILE", "protocol of the tree", default="vpc2020"))
-    add(parser, "--metric", dest="metric")
+VERBS: dict[str, Options] = {
+    "study": {
+        "example": "--out study --seed 1",
+        "shared": "nj cmd log-dir job",
+        **_STUDY,
+    },
+    "study-report": {
+        "example": "--out study --seed 1",
+        **_STUDY,
+    },
+}
 
 
 def run_study(arguments: argparse.Namespace) -> int:
@@ -73,11 +72,6 @@ def load_study_tasks(
         raise PrivacyEvalError(f"{arguments.tree}: no such folder (experiment tree)")
     protocol = load_protocol(arguments.tree_conf, base=arguments.tree)
     return study, study_tasks(study, tree=arguments.tree, protocol=protocol), own
-
-
-def add_study_report(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_shared(parser)
 
 
 def run_study_report(arguments: argparse.Namespace) -> int:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, abbreviate
+from ..choices import NORMALIZATIONS, VARIANTS
+from ..errors import abbreviate
 from ..options import choice, path
-from .group_options import add_by, plain_groups, print_rates, read_by
-from .options import add, few_replicates, log, print_json
+from .group_options import BY, plain_groups, print_rates, read_by
+from .options import Options, few_replicates, log, print_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,33 +21,55 @@ if TYPE_CHECKING:
     from ..metrics.wer import WordErrors
     from ..stages.word_errors import WordErrorCounts
 
-#: An example of each verb.
-EXAMPLES = {
-    "wer": "--hypothesis text --reference data/libri_test/text --utt2spk data/libri_test/utt2spk",
-    "uar": "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk",
-    "measures": "--file nisqa.csv --utt2spk data/libri_test/utt2spk --versus nisqa_original.csv",
+_TRANSCRIPTS = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
+_OTHER_HYPOTHESES = (
+    "hypotheses of a second system for the same utterances: paired test over speakers"
+)
+_NORMALIZATION = "of both texts: none (2024, track 1 of 2026), vpc2026 (track 2 of 2026)"
+_EMPTY = "challenge: an empty side is a word, Unicode's forms differ; default: exact"
+_PREDICTIONS = "table with the columns utterance, reference, prediction and, optionally, set"
+_FILE = "table with a header, a column of it utterance or file, or lines 'UTT VALUE'"
+_OF_SPEAKERS = "bootstrap replicates of speakers; default: 1000"
+
+VERBS: dict[str, Options] = {
+    "wer": {
+        "example": "--hypothesis text --reference data/libri/text --utt2spk data/libri/utt2spk",
+        "shared": "bootstrap seed allow-missing format",
+        "--hypothesis": path("TEXT", _TRANSCRIPTS, required=True),
+        "--reference": path("TEXT", _TRANSCRIPTS, required=True),
+        "--versus": path("TEXT", _OTHER_HYPOTHESES),
+        "--normalization": choice(NORMALIZATIONS, _NORMALIZATION, default="none"),
+        "--variant": choice(VARIANTS, _EMPTY, default="exact"),
+        "--utt2spk": {"help": "speakers of the utterances; default: as STM, ... name them"},
+        "--by": BY,
+    },
+    "uar": {
+        "example": "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk",
+        "shared": "seed allow-missing format",
+        "rules": (("bootstrap", "by", "--bootstrap goes with --by"),),
+        "--predictions": path("CSV", _PREDICTIONS, required=True),
+        "--utt2spk": {"help": "speakers of the utterances", "required": True},
+        "--by": BY,
+        "--bootstrap": {"help": "replicates over speakers, for intervals of groups"},
+    },
+    "measures": {
+        "example": "--file nisqa.csv --utt2spk data/libri_test/utt2spk --versus nisqa_original.csv",
+        "shared": "seed allow-missing",
+        "rules": (
+            ("versus", "utt2spk", "--versus needs --utt2spk and --bootstrap"),
+            ("versus", "bootstrap", "--versus needs --utt2spk and --bootstrap"),
+        ),
+        "--file": path("F", _FILE, required=True),
+        "--versus": path("G", "the same measures of a second system: paired test over speakers"),
+        "--utt2spk": {"help": "speakers of the utterances, for intervals and tests"},
+        "--format": choice(["text", "json", "csv"], "csv: a row per measure"),
+        "--bootstrap": {"default": 1000, "help": _OF_SPEAKERS},
+    },
 }
+
 
 #: Default number of bootstrap replicates of the comparison.
 _REPLICATES = 1000
-
-
-def add_wer(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    text = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
-    parser.add_argument("--hypothesis", required=True, **path("TEXT", text))
-    parser.add_argument("--reference", required=True, **path("TEXT", text))
-    versus = "hypotheses of a second system for the same utterances: paired test over speakers"
-    parser.add_argument("--versus", **path("TEXT", versus))
-    normalized = "of both texts: none (2024, track 1 of 2026), vpc2026 (track 2 of 2026)"
-    parser.add_argument(
-        "--normalization", **choice(["none", "vpc2026"], normalized, default="none")
-    )
-    empty = "challenge: an empty side is a word, Unicode's forms differ; default: exact"
-    parser.add_argument("--variant", **choice(["challenge", "exact"], empty, default="exact"))
-    add(parser, "--utt2spk", help="speakers of the utterances; default: as STM, ... name them")
-    add_by(parser)
-    add(parser, "--bootstrap", "--seed", "--allow-missing", "--format")
 
 
 def run_wer(arguments: argparse.Namespace) -> int:
@@ -159,24 +182,12 @@ def _percent(interval: dict[str, float]) -> str:
 _Sets = dict[str, dict[str, list["Prediction"]]]
 
 
-def add_uar(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    columns = "table with the columns utterance, reference, prediction and, optionally, set"
-    parser.add_argument("--predictions", required=True, **path("CSV", columns))
-    add(parser, "--utt2spk", required=True, help="speakers of the utterances")
-    add_by(parser)
-    add(parser, "--bootstrap", help="replicates over speakers, for intervals of groups")
-    add(parser, "--seed", "--allow-missing", "--format")
-
-
 def run_uar(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
     from ..io.predictions import read_predictions
     from ..io.transcripts import refuse_utterances, speakers_of
     from ..metrics.recall import mean_of_folds, recalls
 
-    if arguments.bootstrap and not arguments.by:
-        raise UsageError("--bootstrap goes with --by")
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
     predictions = read_predictions(arguments.predictions)
@@ -298,26 +309,12 @@ _COLUMNS = (
 ).split()
 
 
-def add_measures(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one file."""
-    file = "table with a header, a column of it utterance or file, or lines 'UTT VALUE'"
-    parser.add_argument("--file", required=True, **path("F", file))
-    versus = "the same measures of a second system: paired test over speakers"
-    parser.add_argument("--versus", **path("G", versus))
-    add(parser, "--utt2spk", help="speakers of the utterances, for intervals and tests")
-    add(parser, "--format", choices=["text", "json", "csv"], help="csv: a row per measure")
-    add(parser, "--allow-missing", "--seed")
-    add(parser, "--bootstrap", default=1000, help="bootstrap replicates of speakers; default: 1000")
-
-
 def run_measures(arguments: argparse.Namespace) -> int:
     from ..io.csv_text import csv_text
     from ..io.data_dir import read_utt2spk
     from ..io.measures import read_measures
     from ..io.transcripts import speakers_of
 
-    if arguments.versus is not None and (arguments.utt2spk is None or not arguments.bootstrap):
-        arguments.usage_error("--versus needs --utt2spk and --bootstrap")
     first = read_measures(arguments.file)
     _log_ignored(arguments.file, first)
     second: dict[str, dict[str, float]] = {}

@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PrivacyEvalError, UsageError, counted, located
 from ..options import path, sizes, value
 from ..stages.options import AmountOptions, AttributeOptions, GalleryOptions
-from .group_options import add_by, plain_groups, print_rates, read_by
-from .options import (
-    add,
-    add_kind,
-    check_plot,
-    log,
-    print_json,
-    progress,
-    refuse_given,
-)
+from .group_options import BY, plain_groups, print_rates, read_by
+from .options import Options, check_plot, log, print_json, progress, refuse_given
 
 if TYPE_CHECKING:
     from ..asv.amount import KnownSpeech
@@ -35,30 +27,67 @@ if TYPE_CHECKING:
     from ..attackers.attributes import AttributeInference
     from ..io.scp import Vectors
 
-#: An example of each verb.
-EXAMPLES = {
-    "train-backend": "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend",
-    "similarity": (
-        "--original original.scp --anonymized anonymized.scp --utt2spk utt2spk --backend cosine"
-    ),
-    "identification": (
-        "--enroll-vectors enrolled.scp --spk2utt spk2utt --trial-vectors tests.scp "
-        "--utt2spk utt2spk --backend cosine --rank 5 --bootstrap 1000"
-    ),
-    "attributes": (
-        "--vectors original.scp --anon-vectors anonymized.scp --utt2spk data/libri_test/utt2spk "
-        "--labels speakers.csv:gender"
-    ),
+_GALLERY_SIZES = "default: 2,5,10,20,... and all enrolled speakers"
+_FROM_SCORES = (
+    "with --trials: the amount of speech from scores, averaged, where there are no vectors"
+)
+_UTT2DUR = "with --sentences: durations of test utterances, to tell the seconds of tests"
+_PLOT = "also plot the error rates by the amount of speech: a pdf, png or tex file"
+_LABELS = "table of speakers or utterances, and its column; or spk2gender"
+
+VERBS: dict[str, Options] = {
+    "train-backend": {
+        "example": "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend",
+        "shared": "lda-dim scp-base allow-pipes allow-outside",
+        "--vectors": path("SCP", required=True),
+        "--utt2spk": {"help": "speakers of the x-vectors", "required": True},
+        "--out": {"help": "output folder of the back end", "required": True},
+        "--total-covariance-factor": value("F", type=float, default=0.0),
+    },
+    "similarity": {
+        "example": "--original original.scp --anonymized anonymized.scp --utt2spk utt2spk",
+        "shared": "model backend scp-base variant format allow-missing allow-pipes allow-outside",
+        "--original": path("SCP", required=True),
+        "--anonymized": path("SCP", required=True),
+        "--utt2spk": {"required": True},
+        "--out": {"help": "output folder of matrices and speakers"},
+    },
+    "identification": {
+        "example": "--enroll-vectors enrolled.scp --spk2utt spk2utt --trial-vectors tests.scp "
+        "--utt2spk utt2spk --backend cosine --rank 5 --bootstrap 1000",
+        "shared": "bootstrap seed model scp-base format allow-pipes allow-outside",
+        "kinds": (GalleryOptions, AmountOptions),
+        "rules": (
+            ("plot", "sentences", "--plot goes with --sentences"),
+            ("utt2dur", "sentences", "--utt2dur goes with --sentences"),
+        ),
+        "--enroll-vectors": path("SCP"),
+        "--spk2utt": path("F", "of the enrollment"),
+        "--trial-vectors": path("SCP"),
+        "--utt2spk": {},
+        "--distractors-spk2utt": path("F", "of the distractors"),
+        "--gallery-sizes": value("N,N,...", _GALLERY_SIZES, type=sizes),
+        "--scores": path("F", _FROM_SCORES),
+        "--trials": path("F", "trial key of the scores"),
+        "--ranks": path("F", "ranks of all jobs, merged; without vectors"),
+        "--utt2dur": path("F", _UTT2DUR),
+        "--plot": path("FILE", _PLOT),
+        "--by": BY,
+        "--job": {"help": "job J of N, of a large gallery, for `merge` (default: all)"},
+        "--out": {"help": "ranks of a --job, to write"},
+    },
+    "attributes": {
+        "example": "--vectors original.scp --anon-vectors anonymized.scp --utt2spk utt2spk "
+        "--labels speakers.csv:gender",
+        "shared": "seed scp-base format allow-missing allow-pipes allow-outside",
+        "kinds": (AttributeOptions,),
+        "--vectors": path("SCP", "of original speech", required=True),
+        "--anon-vectors": path("SCP", "of the same utterances, anonymized"),
+        "--utt2spk": {"help": "speakers of the utterances", "required": True},
+        "--labels": value("FILE:COLUMN", _LABELS, required=True),
+        "--out": {"metavar": "CSV", "help": "the predictions"},
+    },
 }
-
-
-def add_train_backend(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one back end."""
-    add(parser, "--out", required=True, help="output folder of the back end")
-    add(parser, "--allow-pipes", "--allow-outside", "--lda-dim", "--scp-base")
-    add(parser, "--utt2spk", required=True, help="speakers of the x-vectors")
-    parser.add_argument("--vectors", required=True, **path("SCP"))
-    parser.add_argument("--total-covariance-factor", **value("F", type=float, default=0.0))
 
 
 def run_train_backend(arguments: argparse.Namespace) -> int:
@@ -82,16 +111,6 @@ def run_train_backend(arguments: argparse.Namespace) -> int:
 
 
 _LEAST_PROTECTED = 3
-
-
-def add_similarity(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one trial set."""
-    add(parser, "--out", help="output folder of matrices and speakers")
-    add(parser, "--allow-missing", "--allow-pipes", "--allow-outside")
-    add(parser, "--model", "--backend", "--scp-base", "--variant", "--format")
-    add(parser, "--utt2spk", required=True)
-    parser.add_argument("--original", required=True, **path("SCP"))
-    parser.add_argument("--anonymized", required=True, **path("SCP"))
 
 
 def run_similarity(arguments: argparse.Namespace) -> int:
@@ -161,32 +180,6 @@ _OF_SCORES = ("scores", "trials", "utt2spk", "sentences")
 _OF_VECTORS = ("enroll_vectors", "spk2utt", "trial_vectors", "utt2spk")
 
 
-def add_identification(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the stage, and those of one trial set."""
-    split = "job J of N, of a large gallery, for `merge` (default: all)"
-    add(parser, "--job", help=split)
-    add(parser, "--out", help="ranks of a --job, to write")
-    add_kind(parser, GalleryOptions, AmountOptions)
-    add(parser, "--allow-pipes", "--allow-outside", "--bootstrap", "--seed")
-    parser.add_argument("--enroll-vectors", **path("SCP"))
-    parser.add_argument("--spk2utt", **path("F", "of the enrollment"))
-    parser.add_argument("--trial-vectors", **path("SCP"))
-    add(parser, "--utt2spk")
-    parser.add_argument("--distractors-spk2utt", **path("F", "of the distractors"))
-    several = value("N,N,...", "default: 2,5,10,20,... and all enrolled speakers", type=sizes)
-    parser.add_argument("--gallery-sizes", **several)
-    scores = "with --trials: the amount of speech from scores, averaged, where there are no vectors"
-    parser.add_argument("--scores", **path("F", scores))
-    parser.add_argument("--trials", **path("F", "trial key of the scores"))
-    parser.add_argument("--ranks", **path("F", "ranks of all jobs, merged; without vectors"))
-    durations = "with --sentences: durations of test utterances, to tell the seconds of tests"
-    parser.add_argument("--utt2dur", **path("F", durations))
-    plotted = "also plot the error rates by the amount of speech: a pdf, png or tex file"
-    parser.add_argument("--plot", **path("FILE", plotted))
-    add_by(parser)
-    add(parser, "--model", "--scp-base", "--format")
-
-
 def run_identification(arguments: argparse.Namespace) -> int:
     scores_only, ranks_only = arguments.scores is not None, arguments.ranks is not None
     needed = _OF_SCORES if scores_only else ("ranks",) if ranks_only else _OF_VECTORS
@@ -196,10 +189,6 @@ def run_identification(arguments: argparse.Namespace) -> int:
     if ranks_only:
         return _ranks(arguments)
     check_plot(arguments.plot)
-    if arguments.plot is not None and not arguments.sentences:
-        raise UsageError("--plot goes with --sentences")
-    if arguments.utt2dur is not None and not arguments.sentences:
-        raise UsageError("--utt2dur goes with --sentences")
     return _scores(arguments) if scores_only else _files(arguments)
 
 
@@ -448,19 +437,6 @@ _TITLES = {
     "orig_to_anon": "anonymized speech, classifier of original (ignorant attacker)",
     "anon_to_anon": "anonymized speech, classifier of anonymized (informed attacker)",
 }
-
-
-def add_attributes(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("--vectors", required=True, **path("SCP", "of original speech"))
-    parser.add_argument("--anon-vectors", **path("SCP", "of the same utterances, anonymized"))
-    add(parser, "--utt2spk", required=True, help="speakers of the utterances")
-    labels = "table of speakers or utterances, and its column; or spk2gender"
-    parser.add_argument("--labels", required=True, **value("FILE:COLUMN", labels))
-    parser.add_argument("--out", **path("CSV", "the predictions"))
-    add_kind(parser, AttributeOptions)
-    add(parser, "--seed", "--allow-missing", "--allow-pipes", "--allow-outside")
-    add(parser, "--scp-base", "--format")
 
 
 def run_attributes(arguments: argparse.Namespace) -> int:
