@@ -32,6 +32,7 @@ if [ "$1" = --config ]; then
     out=${out:-$(option results)/privacy_eval}
     case $out in /*) ;; *) out=$(option tree)/$out ;; esac
 fi
+if [ "$verb" = data ]; then exec "$PRIVACY_EVAL_ROOT/local/data.sh" --tree "$(option tree)"; fi
 printf '<%s>' "$verb" "$@"
 echo
 case $verb in
