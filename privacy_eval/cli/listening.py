@@ -25,7 +25,6 @@ _RATINGS = (
     "--template)"
 )
 _OBJECTIVE = "objective results to show next to the ratings"
-_PUBLISHED = "published test to compare with, or to show alone: vpc2020"
 _SYSTEMS = "rated systems in addition to those of the results; default: all"
 _REFERENCE = "system whose median is drawn across violin plots; default: the first"
 _LEFT_OUT = "exclude these evaluators (recorded in the results)"
@@ -59,7 +58,7 @@ VERBS: dict[str, Options] = {
         "--template": {"action": _Template, "nargs": 0, "help": "print an example of ratings"},
         "--out": path("DIR", required=True),
         "--results": path("results.json", _OBJECTIVE, nargs="+", action="extend"),
-        "--published": {"help": _PUBLISHED},
+        "--published": {"help": "published test to compare with, or to show alone: vpc2020"},
         "--conf": {"help": "default: the protocol of the results, or vpc2020"},
         "--split": {"help": "the rated split of the protocol; default: the last one"},
         "--systems": value("NAME", _SYSTEMS, nargs="+", action="extend", default=[]),

@@ -34,8 +34,6 @@ _JOINED = (
 _FUSED = "scores of an attacker; to be repeated"
 _FOLDS = f"of speakers, who are never scored by a model that was trained on them; default: {FOLDS}"
 _OF_PARTS = "trial key, if the scores have no labels; it may list the trials of all parts"
-_BITS = "leading bits of a float32 that are counted apart; 32: exact (default)"
-_COUNTS = "files of `count`, or of the jobs of `identification`"
 _VARIANT = "challenge: the toolkit's numbers (default); exact: the paper's"
 
 VERBS: dict[str, Options] = {
@@ -86,7 +84,7 @@ VERBS: dict[str, Options] = {
         **metrics.READING,
         "--trials": path("F", _OF_PARTS),
         "--bits": {
-            **choice([], _BITS),
+            **choice([], "leading bits of a float32 that are counted apart; 32: exact (default)"),
             "choices": (16, 20, 24, 32),
             "type": int,
             "default": 32,
@@ -95,7 +93,7 @@ VERBS: dict[str, Options] = {
     },
     "merge": {
         "example": "counts.1 counts.2 counts.3 --out counts",
-        "counts": path("C", _COUNTS, nargs="+"),
+        "counts": path("C", "files of `count`, or of the jobs of `identification`", nargs="+"),
         "--out": {"metavar": "C", "help": "file of the same kind to write", "required": True},
     },
     "zebra": {

@@ -38,7 +38,6 @@ _SPK2GENDER = (
     "gender of every speaker: f, m, F or M; default: from the folders, else trials are of all"
 )
 _ENROLL = "enrollment utterances per speaker, the first by session and id (default: half of them)"
-_TRAINING = "speech of other speakers, to train the attacker's back ends on"
 _TRAINING_UTT2SPK = "speakers of the training utterances; default: from the folders"
 _MODEL = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
 _TEXT = "what is said in the original audio, as Kaldi's text: for the attacker of the words"
@@ -83,7 +82,7 @@ VERBS: dict[str, Options] = {
         "--spk2gender": path("F", _SPK2GENDER),
         "--out": {"metavar": "TREE", "help": "the new experiment tree", "required": True},
         "--enroll": value("N", _ENROLL, type=positive),
-        "--training": path("DIR", _TRAINING),
+        "--training": path("DIR", "speech of other speakers, to train the attacker's back ends on"),
         "--training-utt2spk": path("F", _TRAINING_UTT2SPK),
         "--model": {"help": _MODEL},
         "--text": path("F", _TEXT),

@@ -62,9 +62,7 @@ STAGES: dict[str, Options] = {
         "--nj": {"help": "processes of --audio; default: 1"},
         "--format": choice(["text", "csv", "json"], _ROWS),
     },
-    "train-backend": {
-        "shared": "lda-dim allow-pipes details",
-    },
+    "train-backend": {"shared": "lda-dim allow-pipes details"},
     "subsets": {
         "shared": "details",
         "--anonymized": flag("subsets of anonymized speech (default: original)"),
@@ -82,23 +80,15 @@ STAGES: dict[str, Options] = {
         ),
         "--extractor": value("NAME", _EXTRACTOR, type=folder_command("kaldi")),
     },
-    "asv-scores": {
-        "shared": f"attackers {_READ}",
-    },
-    "recognize": {
-        "shared": f"recognizer {_READ}",
-    },
-    "privacy-metrics": {
-        "shared": f"bootstrap seed utt2spk metric allow-missing {_JOBS}",
-    },
+    "asv-scores": {"shared": f"attackers {_READ}"},
+    "recognize": {"shared": f"recognizer {_READ}"},
+    "privacy-metrics": {"shared": f"bootstrap seed utt2spk metric allow-missing {_JOBS}"},
     "measures": {
         "shared": f"bootstrap seed cache {_READ}",
         "kinds": (MeasureOptions,),
         "--audio": choice(["true", "false"], _AUDITED),
     },
-    "similarity": {
-        "shared": _READ,
-    },
+    "similarity": {"shared": _READ},
     "identification": {
         "shared": f"bootstrap seed {_READ}",
         "kinds": (GalleryOptions, AmountOptions),

@@ -29,7 +29,6 @@ _NORMALIZATION = "of both texts: none (2024, track 1 of 2026), vpc2026 (track 2 
 _EMPTY = "challenge: an empty side is a word, Unicode's forms differ; default: exact"
 _PREDICTIONS = "table with the columns utterance, reference, prediction and, optionally, set"
 _FILE = "table with a header, a column of it utterance or file, or lines 'UTT VALUE'"
-_OF_SPEAKERS = "bootstrap replicates of speakers; default: 1000"
 
 VERBS: dict[str, Options] = {
     "wer": {
@@ -63,7 +62,7 @@ VERBS: dict[str, Options] = {
         "--versus": path("G", "the same measures of a second system: paired test over speakers"),
         "--utt2spk": {"help": "speakers of the utterances, for intervals and tests"},
         "--format": choice(["text", "json", "csv"], "csv: a row per measure"),
-        "--bootstrap": {"default": 1000, "help": _OF_SPEAKERS},
+        "--bootstrap": {"default": 1000, "help": "bootstrap replicates of speakers; default: 1000"},
     },
 }
 
