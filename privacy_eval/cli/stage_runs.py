@@ -16,18 +16,7 @@ from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import ENCODERS_FOLDER, LEARNT, Protocol, load_protocol
-from ..stages import collect as collecting
 from ..stages.access import BACKEND, KEYS, VECTORS, AsvSystems, Experiment, new_system
-from ..stages.asv_scores import (
-    default_attackers,
-    make_scores,
-    missing_vectors,
-    score_products,
-    train_backends,
-    vector_sets,
-)
-from ..stages.disclosure import plan_amounts, plan_attributes, plan_identification
-from ..stages.measures import make_measures, owners_of, plan_audits, write_audits
 from ..stages.options import (
     ATTRIBUTE_REPLICATES,
     FOLDERS,
@@ -36,17 +25,6 @@ from ..stages.options import (
     GalleryOptions,
     MeasureOptions,
 )
-from ..stages.privacy_metrics import (
-    WARNING,
-    Options,
-    condition_products,
-    dropped_intervals,
-    evaluate_tree,
-    without_intervals,
-)
-from ..stages.similarity import plan_similarity
-from ..stages.subsets import make_crops, make_subsets
-from ..stages.user_command import UserCommand, plan_recognition
 from ..tree.discovery import suffix_hint, tree_suffixes
 from .inputs import (
     chosen_attackers,
@@ -71,6 +49,7 @@ if TYPE_CHECKING:
     from ..check import Report
     from ..check.audio import AudioAudit
     from ..results.records import Results
+    from ..stages.privacy_metrics import Options
 
 
 _KALDI, _MCADAMS = "kaldi", "mcadams"
@@ -108,6 +87,7 @@ def check(arguments: argparse.Namespace) -> int:
     """Stage 0."""
     from ..check import ERROR, Row, check_tree
     from ..io.csv_text import csv_text
+    from ..stages.measures import owners_of, write_audits
 
     systems, protocol, out = load_systems(arguments, needed=False, warn=False)
     access = tree_access(arguments)
@@ -170,6 +150,8 @@ def data(arguments: argparse.Namespace) -> int:
 
 def train_backend(arguments: argparse.Namespace) -> int:
     """Stage 2."""
+    from ..stages.asv_scores import train_backends
+
     protocol = _protocol(arguments)
     asv = load_asv_systems(arguments, protocol, anonymized=False)
     outcome = train_backends(asv, lda_dim=arguments.lda_dim)
@@ -182,6 +164,8 @@ def train_backend(arguments: argparse.Namespace) -> int:
 
 def subsets(arguments: argparse.Namespace) -> int:
     """Stages 3 and 5."""
+    from ..stages.subsets import make_subsets
+
     protocol, suffixes = _protocol(arguments), [""]
     if arguments.anonymized:
         suffixes = load_asv_systems(arguments, protocol).suffixes
@@ -266,6 +250,10 @@ def anonymize(arguments: argparse.Namespace) -> int:
 
 def xvectors(arguments: argparse.Namespace) -> int:
     """Stage 5."""
+    from ..stages.asv_scores import default_attackers, vector_sets
+    from ..stages.subsets import make_crops
+    from ..stages.user_command import UserCommand
+
     use_one_thread()
     text, protocol = arguments.extractor, _protocol(arguments)
     attackers = chosen_attackers(arguments, protocol)
@@ -315,6 +303,8 @@ def xvectors(arguments: argparse.Namespace) -> int:
 def _extract_with_kaldi(
     arguments: argparse.Namespace, asv: AsvSystems, attackers: Collection[str]
 ) -> int:
+    from ..stages.asv_scores import missing_vectors
+
     runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
     for name, folder in missing_vectors(asv, attackers):
         if asv.protocol.encoder_of(folder)[0]:
@@ -327,6 +317,8 @@ def _extract_with_kaldi(
 
 def asv_scores(arguments: argparse.Namespace) -> int:
     """Stage 5."""
+    from ..stages.asv_scores import make_scores, score_products
+
     protocol = _protocol(arguments)
     attackers = chosen_attackers(arguments, protocol)
     asv = load_asv_systems(arguments, protocol)
@@ -358,6 +350,8 @@ def asv_scores(arguments: argparse.Namespace) -> int:
 
 def recognize(arguments: argparse.Namespace) -> int:
     """Stage 6."""
+    from ..stages.user_command import UserCommand, plan_recognition
+
     if not arguments.recognizer:
         return 0  # transcripts are the recognizer's
     command = UserCommand(arguments.recognizer, arguments.tree, Path.cwd(), "recognizer")
@@ -368,6 +362,8 @@ def recognize(arguments: argparse.Namespace) -> int:
 
 def privacy_metrics(arguments: argparse.Namespace) -> int:
     """Stage 6."""
+    from ..stages.privacy_metrics import Options, evaluate_tree, without_intervals
+
     experiment = load_experiment(arguments)
     protocol, utt2spk = experiment.asv.protocol, arguments.utt2spk
     own = {
@@ -416,6 +412,8 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
 
 def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
     """Log the remarks on records, those of one caveat together."""
+    from ..stages.privacy_metrics import WARNING
+
     log_items(arguments, "note", [remark for remark in remarks if f": {WARNING}" not in remark])
     conditions: dict[str, list[str]] = {}
     for remark in remarks:
@@ -429,9 +427,12 @@ def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
 
 def _log_earlier_records(experiment: Experiment, options: Options) -> None:
     """Log which records of earlier runs are ignored, and which lose their intervals."""
+    from ..stages.collect import record_fingerprints
+    from ..stages.privacy_metrics import condition_products, dropped_intervals
+
     access = experiment.asv.access
     records = condition_products(experiment.systems, experiment.out, access.tree)
-    fingerprints, unsigned = collecting.record_fingerprints(records, access.inputs, progress())
+    fingerprints, unsigned = record_fingerprints(records, access.inputs, progress())
     log_unsigned(experiment.out, unsigned)
     for replicates, number in dropped_intervals(fingerprints, options).items():
         log(
@@ -442,6 +443,8 @@ def _log_earlier_records(experiment: Experiment, options: Options) -> None:
 
 def measures(arguments: argparse.Namespace) -> int:
     """Stage 6."""
+    from ..stages.measures import make_measures
+
     measured = arguments.quality or arguments.phones or _protocol(arguments).measures
     has_audio = any((arguments.tree / "data").glob("*/wav.scp"))
     if not measured and (arguments.audio == "false" or not has_audio):
@@ -457,6 +460,8 @@ def measures(arguments: argparse.Namespace) -> int:
 
 def _audit(arguments: argparse.Namespace, experiment: Experiment) -> int:
     """Audit anonymized audio; without --audio, a set that cannot be read is only told."""
+    from ..stages.measures import plan_audits
+
     planned = plan_audits(experiment, arguments.audio == "true")
     outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
     if arguments.audio is None:
@@ -469,6 +474,8 @@ def _audit(arguments: argparse.Namespace, experiment: Experiment) -> int:
 
 def similarity(arguments: argparse.Namespace) -> int:
     """Stage 7."""
+    from ..stages.similarity import plan_similarity
+
     experiment = load_experiment(arguments)
     if log_if_no_vectors(experiment.asv, "voice similarity"):
         return 0
@@ -478,6 +485,8 @@ def similarity(arguments: argparse.Namespace) -> int:
 
 def identification(arguments: argparse.Namespace) -> int:
     """Stage 7."""
+    from ..stages.disclosure import plan_amounts, plan_identification
+
     experiment, failed = load_experiment(arguments), 0
     if not log_if_no_vectors(experiment.asv, "identification"):
         log_notes(experiment.asv.notes)
@@ -501,6 +510,8 @@ def check_distractors(arguments: argparse.Namespace) -> None:
 
 def attributes(arguments: argparse.Namespace) -> int:
     """Stage 7."""
+    from ..stages.disclosure import plan_attributes
+
     labels = arguments.attribute or _protocol(arguments).attributes
     if not labels:
         return 0  # nothing was asked for
@@ -515,6 +526,8 @@ def attributes(arguments: argparse.Namespace) -> int:
 
 def collect(arguments: argparse.Namespace) -> int:
     """Stage 8."""
+    from ..stages import collect as collecting
+
     experiment = load_experiment(arguments)
     out, inputs, records = (
         experiment.out,
