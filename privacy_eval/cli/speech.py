@@ -135,6 +135,7 @@ VERBS: dict[str, Options] = {
     "phones": {
         "example": "--data data/libri_test_anon --original data/libri_test",
         "shared": "allow-missing utt2spk seed format allow-pipes allow-outside",
+        "either": "--reference-text --original",
         **_DATA,
         "--reference-text": path("TEXT", _REFERENCE_TEXT),
         "--original": path("DIR", _RECOGNIZED),
