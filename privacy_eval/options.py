@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,7 +97,7 @@ def path(metavar: str, help: str | None = None, **settings: Any) -> dict[str, An
     return {"metavar": metavar, "help": help, "type": Path, **settings}
 
 
-def choice(choices: Sequence[str], help: str | None = None, **settings: Any) -> dict[str, Any]:
+def choice(choices: Collection[str], help: str | None = None, **settings: Any) -> dict[str, Any]:
     """Describe an option with one of several values."""
     return {"choices": choices, "help": help, **settings}
 

@@ -71,8 +71,8 @@ def _keys(text: str) -> list[str]:
 READING = {
     "--trials": path("F", "trial key, if the scores have no labels"),
     "--columns": value("COLUMN=NAME,...", _COLUMNS, type=_columns, default={}),
-    "--key-format": choice(tuple(KEY_FORMATS), "format of the trial key; default: detected"),
-    "--score-format": choice(list(SCORE_FORMATS), "format of the scores; default: detected"),
+    "--key-format": choice(KEY_FORMATS, "format of the trial key; default: detected"),
+    "--score-format": choice(SCORE_FORMATS, "format of the scores; default: detected"),
     "--distance": flag("the scores are distances: negate them"),
     "--log10": flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them"),
 }
